@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cmd/ucmatose/figures.h"
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "cmd/path.h"
 #include "cmd/ucmatose/ucmatose.h"
 
@@ -16,80 +10,67 @@ static const struct figure ucmatose_figures[] = {
 	FIGURES_OF_CODE(OBJECT, "path", struct ucmatose_figures, path, path_report, .flags = FIGURE_NOT_TABLE),
 	FIGURES_OPEN("connections"),
 	ROW(GAUGE, "asked", asked, .flags = FIGURE_NOT_TABLE),
-	ROW(TEXT, "connected", connected, .flags = FIGURE_ONLY_TEXT | FIGURE_NOT_BLOCK),
-	ROW(COUNT, "made", activities[ACTIVITY_CONNECTING].count, .flags = FIGURE_NOT_TABLE),
+	ROW(COUNT, "made", rates[CONNECTION_CONNECTING].count),
 	ROW(COUNT, "failed", failed, .flags = FIGURE_NOT_0),
 	ROW(COUNT, "refused", refused, .flags = FIGURE_NOT_TABLE),
-	ROW(RATE, "rate", activities[ACTIVITY_CONNECTING], .flags = FIGURE_NOT_TABLE),
+	ROW(RATE, "rate", rates[CONNECTION_CONNECTING], .flags = FIGURE_NOT_TABLE),
 	FIGURES_CLOSE,
-	ROW(HISTOGRAM, "resolve_address", steps[STEP_RESOLVE_ADDRESS], .flags = FIGURE_NOT_TABLE),
-	ROW(HISTOGRAM, "resolve_route", steps[STEP_RESOLVE_ROUTE], .flags = FIGURE_NOT_TABLE),
-	ROW(HISTOGRAM, "connect", steps[STEP_CONNECT], .flags = FIGURE_NOT_TABLE),
-	ROW(HISTOGRAM, "accept", steps[STEP_ACCEPT], .flags = FIGURE_NOT_TABLE),
-	ROW(HISTOGRAM, "disconnect", steps[STEP_DISCONNECT], .flags = FIGURE_NOT_TABLE),
+	ROW(HISTOGRAM, "resolve_address", steps[EVENT_ADDRESS_RESOLVED], .flags = FIGURE_NOT_TABLE),
+	ROW(HISTOGRAM, "resolve_route", steps[EVENT_ROUTE_RESOLVED], .flags = FIGURE_NOT_TABLE),
+	ROW(HISTOGRAM, "connect", steps[EVENT_ESTABLISHED], .flags = FIGURE_NOT_TABLE),
+	ROW(HISTOGRAM, "accept", steps[EVENT_REQUEST], .flags = FIGURE_NOT_TABLE),
+	ROW(HISTOGRAM, "disconnect", steps[EVENT_DISCONNECTED], .flags = FIGURE_NOT_TABLE),
 	FIGURES_OPEN("messages"),
 	ROW(GAUGE, "size", size, .flags = FIGURE_NOT_TABLE),
-	ROW(COUNT, "sent", activities[ACTIVITY_SENDING].count),
-	ROW(COUNT, "received", activities[ACTIVITY_RECEIVING].count),
+	ROW(COUNT, "sent", rates[CONNECTION_SENDING].count),
+	ROW(COUNT, "received", rates[CONNECTION_RECEIVING].count),
 	ROW(COUNT, "verified", verified),
-	ROW(RATE, "sent_rate", activities[ACTIVITY_SENDING]),
-	ROW(RATE, "received_rate", activities[ACTIVITY_RECEIVING]),
-	ROW(BANDWIDTH, "sent_bytes", activities[ACTIVITY_SENDING], .flags = FIGURE_NOT_TABLE),
-	ROW(BANDWIDTH, "received_bytes", activities[ACTIVITY_RECEIVING], .flags = FIGURE_NOT_TABLE),
+	ROW(RATE, "sent_rate", rates[CONNECTION_SENDING]),
+	ROW(RATE, "received_rate", rates[CONNECTION_RECEIVING]),
+	ROW(BANDWIDTH, "sent_bytes", rates[CONNECTION_SENDING], .flags = FIGURE_NOT_TABLE),
+	ROW(BANDWIDTH, "received_bytes", rates[CONNECTION_RECEIVING], .flags = FIGURE_NOT_TABLE),
 	FIGURES_CLOSE,
 	FIGURES_END,
 };
 
-void ucmatose_figures_start(struct ucmatose_figures *figures, enum activity activity, int64_t now)
+void ucmatose_figures_begin(struct ucmatose *run, enum connection_state state)
 {
-	if (WITH_REPORT && !figures->activities[activity].from)
-		figures->activities[activity].from = now;
+	if (WITH_REPORT && state <= CONNECTION_RECEIVING && !run->figures.rates[state].from)
+		run->figures.rates[state].from = clock_now();
 }
 
-void ucmatose_figures_restart(struct ucmatose_figures *figures, enum activity activity, int64_t now)
+void ucmatose_figures_restart(struct ucmatose *run, enum connection_state state)
 {
-	struct rate *rate = &figures->activities[activity];
-
-	if (WITH_REPORT && rate->from && !rate->count)
-		rate->from = now;
+	if (WITH_REPORT && !run->figures.rates[state].count)
+		run->figures.rates[state].from = clock_now();
 }
 
-void ucmatose_figures_try(struct ucmatose *run, int64_t now)
+void ucmatose_figures_count(struct ucmatose *run, enum connection_state state)
 {
-	if (!WITH_REPORT)
-		return;
-	memset(run->figures.steps, 0, sizeof(run->figures.steps));
-	memset(run->before.steps, 0, sizeof(run->before.steps));
-	ucmatose_figures_restart(&run->figures, ACTIVITY_CONNECTING, now);
+	run->figures.rates[state].count++;
+	run->figures.rates[state].to = run->progressed;
 }
 
-void ucmatose_figures_count(struct ucmatose_figures *figures, enum activity activity, int64_t now)
+void ucmatose_figures_time(struct ucmatose *run, const struct endpoint_event *event)
 {
-	figures->activities[activity].count++;
-	figures->activities[activity].to = now;
+	bool accepted = run->is_server && event->kind == EVENT_ESTABLISHED;
+
+	if (WITH_REPORT && event->took && event->kind <= EVENT_DISCONNECTED)
+		histogram_add(&run->figures.steps[accepted ? EVENT_REQUEST : event->kind], event->took);
 }
 
 struct figures ucmatose_figures_update(void *state)
 {
-	static const enum connection_state states[ACTIVITIES] = {
-		[ACTIVITY_CONNECTING] = CONNECTION_CONNECTING,
-		[ACTIVITY_SENDING] = CONNECTION_SENDING,
-		[ACTIVITY_RECEIVING] = CONNECTION_RECEIVING,
-	};
 	struct ucmatose *run = state;
 	struct ucmatose_figures *figures = &run->figures;
-	const char *target = run->is_server ? run->options->bind : run->options->server;
 
 	figures->role = run->is_server ? "server" : "client";
-	figures->target = target ? target : run->source.family ? address_host(&run->source, figures->source) : NULL;
+	figures->target = run->is_server ? run->bind : run->options->server;
 	figures->asked = run->wanted;
-	snprintf(figures->of_asked, sizeof(figures->of_asked), "%" PRIu64 "/%" PRIu64,
-		 figures->activities[ACTIVITY_CONNECTING].count, figures->asked);
-	figures->connected = figures->of_asked;
 	figures->size = (uint64_t)run->options->size;
-	for (int i = 0; i < ACTIVITIES; i++) {
-		figures->activities[i].bytes = figures->activities[i].count * figures->size;
-		figures->activities[i].goes_on = run->in_state[states[i]];
+	for (int i = CONNECTION_CONNECTING; i <= CONNECTION_RECEIVING; i++) {
+		figures->rates[i].bytes = figures->rates[i].count * figures->size;
+		figures->rates[i].goes_on = run->in_state[i];
 	}
 	return (struct figures){ ucmatose_figures, figures, &run->before, sizeof(*figures) };
 }

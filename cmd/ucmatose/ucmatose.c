@@ -19,12 +19,8 @@
  */
 #include "cmd/ucmatose/ucmatose.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "cmd/host.h"
 #include "cmd/table.h"
-#include "core/units.h"
 
 static const uint16_t formats[] = {
 	ADDRESS_FORMAT_ANY, ADDRESS_FORMAT_IP, ADDRESS_FORMAT_IP, ADDRESS_FORMAT_IP6, ADDRESS_FORMAT_GID,
@@ -71,33 +67,27 @@ static const struct option options_table[] = {
 };
 /* clang-format on */
 
-/* False after an error. The family of *address is ADDRESS_NONE if text is NULL or a name to be resolved later. */
-static bool check_address(const struct environment *environment, int64_t format, const char *letter, const char *text,
-			  bool has_interface, struct address *address)
+/* Rejects numeric addresses that cannot work before a device is opened. A name is looked up later. */
+static enum outcome check_address(const struct environment *environment, const struct ucmatose_options *options,
+				  const char *letter, const char *text, bool has_interface)
 {
-	static const char *const kinds[] = {
-		[ADDRESS_FORMAT_IP] = "an IPv4 or IPv6 address in numbers (-f ip)",
-		[ADDRESS_FORMAT_IP6] = "an IPv6 address in numbers (-f ipv6)",
-		[ADDRESS_FORMAT_GID] = "a GID, written like an IPv6 address (-f gid)",
-	};
-	bool named = format == ADDRESS_FORMAT_ANY;
+	enum address_format format = (enum address_format)options->format;
+	struct address address = { .family = ADDRESS_NONE };
 
-	address->family = ADDRESS_NONE;
 	if (!text)
-		return true;
-	if (!address_parse(text, named ? ADDRESS_FORMAT_IP : (enum address_format)format, address) && !named) {
-		log_error(&environment->log, letter, "'%s' is not %s", text, kinds[format]);
-		return false;
+		return OUTCOME_OK;
+	if (!address_parse(text, format ? format : ADDRESS_FORMAT_IP, &address) && format) {
+		log_error(&environment->log, letter, "'%s' is not a numeric address of that -f", text);
+		return OUTCOME_USAGE;
 	}
-	return !host_check(&environment->log, letter, text, address, "-p", has_interface);
+	return host_check(&environment->log, letter, text, &address, "-p", has_interface);
 }
 
-/* Rejects numeric addresses that cannot work before a device is opened. */
 static enum outcome ucmatose_check(struct environment *environment, const void *all_options)
 {
 	const struct ucmatose_options *options = all_options;
 	bool has_interface = EXTRA(options->common.path.interface);
-	struct address server, source;
+	enum outcome outcome;
 
 	if (has_interface && options->format == ADDRESS_FORMAT_GID) {
 		log_error(&environment->log, "--interface", "not with -f gid: a GID belongs to a device");
@@ -107,121 +97,8 @@ static enum outcome ucmatose_check(struct environment *environment, const void *
 		log_error(&environment->log, NULL, "-s, --server needs the server's own -p, --port, not 0");
 		return OUTCOME_USAGE;
 	}
-	if (!check_address(environment, options->format, "-s", options->server, has_interface || options->bind,
-			   &server) ||
-	    !check_address(environment, options->format, "-b", options->bind, has_interface, &source))
-		return OUTCOME_USAGE;
-	if (server.family && source.family && server.family != source.family) {
-		log_error(&environment->log, "-b", "%s is not of the same family as -s %s", options->bind,
-			  options->server);
-		return OUTCOME_USAGE;
-	}
-	return OUTCOME_OK;
-}
-
-/* Family of the any address, without -b. The IPv6 one also accepts IPv4 connections, but not on iWARP. */
-static enum address_family any_family(const struct ucmatose_options *options)
-{
-	switch (options->format) {
-	case ADDRESS_FORMAT_GID:
-		return ADDRESS_GID;
-	case ADDRESS_FORMAT_IP6:
-		return ADDRESS_IP6;
-	default:
-		return EXTRA(options->common.family.ip6) ? ADDRESS_IP6 : ADDRESS_IP4;
-	}
-}
-
-/* Looks the names up, and starts to listen or to connect. */
-static void start_run(void *context)
-{
-	struct ucmatose *run = context;
-	const struct ucmatose_options *options = run->options;
-	enum outcome outcome = OUTCOME_OK;
-	struct resolver local;
-
-	if (options->bind) {
-		outcome = lookup(&local, run->environment, &options->common, options->bind,
-				 (enum address_format)options->format);
-		run->source = local.addresses[0];
-	} else if (run->is_server) {
-		run->source.family = any_family(options);
-	}
-	if (!outcome)
-		outcome = run->is_server ? ucmatose_server_start(run) : ucmatose_client_start(run);
-	if (outcome)
-		ucmatose_fail_start(run, outcome);
-}
-
-static void print_ack_timeout(const struct ucmatose *run)
-{
-	int64_t exponent = run->options->common.path.ack_timeout;
-	char text[UNITS_TEXT_SIZE];
-
-	if (exponent)
-		environment_print(run->environment, "cmatose: ack timeout %" PRId64 ": 4.096 us x 2^%" PRId64 " = %s",
-				  exponent, exponent, units_time(INT64_C(4096) << exponent, text));
-	else
-		environment_print(run->environment, "cmatose: ack timeout 0: no limit");
-}
-
-static enum outcome ucmatose_start(struct environment *environment, const void *all_options, void **state)
-{
-	const struct ucmatose_options *options = all_options;
-	struct ucmatose *run = *state = environment_allocate(environment, 1, sizeof(*run));
-	enum outcome outcome;
-
-	if (!run)
-		return OUTCOME_INTERNAL;
-	run->environment = environment;
-	run->options = options;
-	run->is_server = !options->server;
-	run->client_id = run->is_server ? 0 : (uint16_t)clock_now() | 1;
-	run->wanted = (uint32_t)options->connections;
-	run->messages = options->size ? (uint64_t)options->count : 0;
-	run->connections = environment_allocate(environment, run->wanted, sizeof(*run->connections));
-	if (!run->connections)
-		return OUTCOME_INTERNAL;
-	repeats_initialise(&run->repeats, &environment->log);
-	run->endpoint_options = (struct endpoint_options){
-		.log = &run->repeats.log,
-		.port_space = (enum port_space)options->port_space,
-		.timeout = options->common.timeout,
-		.send_depth = 1,
-		.receive_depth = 1,
-		.path = &options->common.path,
-	};
-	outcome = channel_create(environment->transport, &run->channel);
-	if (outcome)
-		return outcome;
-	environment_print(run->environment, run->is_server ? "cmatose: starting server" : "cmatose: starting client");
-	if (options->common.path.ack_timeout != PATH_UNSET)
-		print_ack_timeout(run);
-	loop_timer_start(environment->loop, &run->phase_timer, 0, start_run, run);
-	return OUTCOME_OK;
-}
-
-static void ucmatose_stop(void *state)
-{
-	struct ucmatose *run = state;
-
-	loop_timer_stop(&run->phase_timer);
-	loop_timer_stop(&run->progress_timer);
-	dial_stop(&run->dial);
-	for (uint32_t i = 0; i < run->begun; i++)
-		endpoint_destroy(run->connections[i].endpoint);
-	endpoint_destroy(run->listener);
-	while (run->memory) {
-		struct ucmatose_memory *memory = run->memory;
-
-		run->memory = memory->next;
-		region_destroy(memory->region);
-		free(memory);
-	}
-	if (run->channel)
-		channel_destroy(run->channel);
-	free(run->connections);
-	free(run);
+	outcome = check_address(environment, options, "-s", options->server, has_interface || options->bind);
+	return outcome ? outcome : check_address(environment, options, "-b", options->bind, has_interface);
 }
 
 const struct command ucmatose_command = {

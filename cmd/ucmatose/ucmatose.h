@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One run, and its connections:
+ * Each file calls only those below it:
  *
- *   ucmatose.c    options, checks, start and stop
- *   phases.c      the phases of the run, and the verdict
- *   client.c      resolves the server and connects
- *   server.c      listens and accepts
- *   connection.c  the states of one connection
- *   transfer.c    its messages
- *   figures.c     counts and times
- *
- * Each callback of the loop (event, completion, timer) ends with ucmatose_advance(), which starts the next phase when
- * the last connection is ready for it. The functions that callbacks call change only the state of a connection.
+ *   ucmatose.c    the options, their check, and the command
+ *   run.c         the callbacks of the loop: the run dials or listens, and ends what failed
+ *   phases.c      the phases, which all connections enter together, and the verdict
+ *   messages.c    the messages of one connection
+ *   connection.c  one connection: its states, its hello, its end
+ *   figures.c     the figures of all connections
  */
 #ifndef CMD_UCMATOSE_UCMATOSE_H
 #define CMD_UCMATOSE_UCMATOSE_H
@@ -23,7 +19,7 @@
 #include "cmd/dial.h"
 #include "cmd/hello.h"
 #include "cmd/repeats.h"
-#include "cmd/ucmatose/figures.h"
+#include "core/figures.h"
 
 enum {
 	/*
@@ -49,143 +45,161 @@ struct ucmatose_options {
 	bool migrate;
 };
 
+/*
+ * A client: connecting, receiving, sending, transferred, closed. A server: connecting, established until all are,
+ * sending, receiving, transferred, disconnecting, closed. Each from connecting to disconnecting may fail.
+ */
 enum connection_state {
-	CONNECTION_NEW = 0, /* also after a request that was never established: the entry is free */
+	CONNECTION_NEW = 0, /* free for the next one */
 	CONNECTION_CONNECTING,
-	CONNECTION_ESTABLISHED, /* a server waits for the other connections */
-	CONNECTION_RECEIVING,
 	CONNECTION_SENDING,
-	CONNECTION_TRANSFERRED, /* all messages done; a client waits for the server to disconnect */
+	CONNECTION_RECEIVING, /* these three have a rate in the figures */
+	CONNECTION_ESTABLISHED,
+	CONNECTION_TRANSFERRED, /* a client waits for the server to disconnect */
 	CONNECTION_DISCONNECTING,
-	CONNECTION_CLOSED, /* without failure; the endpoint is destroyed */
-	CONNECTION_FAILED, /* the endpoint is destroyed */
+	CONNECTION_CLOSED, /* all went well */
+	CONNECTION_FAILED,
 	CONNECTION_STATES,
 };
 
-/* A region shared by several connections of one device. */
+/*
+ * Memory of a device: for each connection a ring of slots, into which it receives, and behind them the pattern of which
+ * all messages are parts (core/payload.h).
+ */
 struct ucmatose_memory {
 	struct ucmatose_memory *next;
 	struct region *region;
-	uint32_t used; /* connections that use it */
-	uint32_t capacity;
-	uint32_t slots; /* messages of a connection in flight, per direction */
-	uint32_t depth; /* receives that a connection asks for; several may share a slot */
-	size_t stride;	/* bytes per connection */
-	size_t pattern; /* where the pattern begins in the region, behind the slots */
+	size_t pattern; /* where it begins in the region */
+	uint32_t slots; /* of each connection */
 };
 
 struct ucmatose_connection {
 	struct ucmatose *run;
 	struct endpoint *endpoint;
-	struct ucmatose_memory *memory;
-	size_t slots; /* where its slots begin in the region */
+	const struct ucmatose_memory *memory; /* NULL: no messages */
 	uint32_t index;
 	enum connection_state state;
-	bool peer_is_ours;	  /* rdmatest: it sent a hello, so its payload is known */
-	bool peer_disconnected;	  /* early, with -m: the endpoint is migrated before it is closed */
-	uint8_t grants_in_flight; /* at most GRANTS_MAX */
-	uint32_t send_seed;
-	uint32_t receive_seed;
-	uint32_t peer_window; /* the first grant; each further one is half of it. 0: the peer sends no grants */
-	uint64_t posted;      /* receives, for messages and grants */
-	uint64_t consumed;    /* receives completed */
-	uint64_t received;    /* messages */
-	uint64_t granted;     /* messages that the peer may send */
-	uint64_t sent;
-	uint64_t acknowledged; /* sends that are complete */
-	uint64_t allowed;      /* messages that we may send */
+	bool peer_is_ours; /* rdmatest: it sent a hello, so its payload is known */
+	uint8_t grants_in_flight;
+	uint32_t send_seed, receive_seed;
+	uint32_t peer_window;	   /* the peer's slots; 0: it sends no grants, and expects none */
+	uint64_t posted, consumed; /* receives, for messages and grants */
+	uint64_t grants_sent, grants_received;
+	uint64_t received, sent, acknowledged; /* messages */
 };
 
+/*
+ * A rate is a count over a time. Connections: from the first one begun to the last one established. Messages sent: from
+ * the first post to the last completion. Messages received: from the moment the first connection waits for one to the
+ * last arrival. A client waits once all connections are established, a server once all messages of a connection are
+ * posted: with few messages, the server's two rates are over almost the same time.
+ */
+struct ucmatose_figures {
+	const char *role;
+	const char *target;
+	struct path path; /* of the first connection established */
+	uint64_t asked;
+	uint64_t failed;
+	uint64_t refused; /* requests beyond -c or of another client */
+	uint64_t size;
+	uint64_t verified;			     /* messages received whose bytes were compared */
+	struct rate rates[CONNECTION_RECEIVING + 1]; /* connections made, messages acknowledged, messages received */
+	struct histogram
+		steps[EVENT_DISCONNECTED + 1]; /* by the event that ends them; EVENT_REQUEST: a server's accept */
+};
+
+/* All connections enter a phase together. */
 enum ucmatose_phase {
-	UCMATOSE_STARTING = 0,
-	UCMATOSE_CONNECTING,
-	UCMATOSE_PAUSING,
-	UCMATOSE_TRANSFERRING,
-	UCMATOSE_SETTLING,
-	UCMATOSE_CLOSING,
-	UCMATOSE_INTERRUPTED,
-	UCMATOSE_ENDED,
+	PHASE_STARTING = 0,
+	PHASE_CONNECTING,
+	PHASE_FIRST_HALF, /* of the messages: the server sends */
+	PHASE_SECOND_HALF,
+	PHASE_CLOSING,
+	PHASE_ENDED,
 };
 
 struct ucmatose {
 	struct environment *environment;
 	const struct ucmatose_options *options;
+	const char *bind; /* the local address; NULL: any one of a client */
 	struct channel *channel;
 	struct endpoint *listener;
-	struct ucmatose_connection *connections;
-	struct ucmatose_memory *memory; /* list, newest first */
-	const char *device;		/* for the verdict; NULL: none yet */
-	int64_t progress;		/* time of the last event or completion */
-	uint64_t messages;		/* per direction of each connection; 0 with -C 0 or -S 0 */
-	uint32_t wanted;		/* connections: -c */
-	uint32_t begun;			/* entries of connections[] used so far; some may be free again */
-	uint32_t ended;			/* the first of them: disconnect_more() has ended them, or need not */
+	struct ucmatose_connection *connections; /* as many as wanted */
+	struct ucmatose_memory *memory;		 /* list, of each device in use */
+	const char *device;			 /* for the verdict; NULL: none yet */
+	int64_t progressed;			 /* time of the last event or completion */
+	int64_t limit;				 /* of the time without progress */
+	uint64_t messages;			 /* per direction of each connection; 0 with -C 0 or -S 0 */
+	uint32_t wanted;
+	uint32_t next; /* connections before it are not new, or when closing not to be disconnected */
 	uint32_t in_state[CONNECTION_STATES];
-	uint16_t client_id; /* identifies the client's run, in its hellos; 0: unknown to the server */
+	uint16_t client_id; /* of the client's run, in its hellos; 0: unknown to the server */
 	enum ucmatose_phase phase;
 	bool is_server;
-	bool mismatched;		/* a peer has other options; the failure is noted */
-	bool no_more_connections;	/* none is begun or awaited, even if some are missing */
-	bool half_printed;		/* the line between the two directions was printed */
-	enum interruption interruption; /* 0: none */
-	struct address source;		/* ADDRESS_NONE without -b */
-	struct repeats repeats;		/* of the connections */
+	bool no_more;	       /* connections are begun or awaited, even if some are missing */
+	bool stock;	       /* some peer is: its bytes are not known */
+	bool stock_iwarp;      /* of them, on iWARP */
+	bool pausing;	       /* before the next phase */
+	struct address source; /* ADDRESS_NONE without -b */
+	struct repeats repeats;
 	struct endpoint_options endpoint_options;
-	struct dial dial;		  /* of a client's first connection */
-	struct loop_timer phase_timer;	  /* starts the next phase from the loop */
-	struct loop_timer progress_timer; /* no progress, or no client (--idle-timeout) */
+	struct dial dial;	   /* of a client's first connection */
+	struct loop_timer pause;   /* begins the next phase */
+	struct loop_timer silence; /* no progress, or no client */
 	struct ucmatose_figures figures, before;
 };
 
-/* phases.c */
-void ucmatose_progressed(struct ucmatose *run);
-uint32_t ucmatose_connection_count(const struct ucmatose *run); /* begun, without free entries */
-bool ucmatose_wants_more(const struct ucmatose *run);
-void ucmatose_start_progress_timer(struct ucmatose *run); /* fails what makes no progress */
-void ucmatose_begin_connecting(struct ucmatose *run);
-void ucmatose_advance(struct ucmatose *run);
-/* Ends a run that cannot connect or listen. The cause is already logged. */
-void ucmatose_fail_start(struct ucmatose *run, enum outcome outcome);
+/* run.c: the functions of struct command */
+enum outcome ucmatose_start(struct environment *environment, const void *options, void **state);
 void ucmatose_interrupt(void *state, enum interruption reason);
+void ucmatose_stop(void *state);
 
-/* client.c */
-/* Looks the server up and connects. */
-enum outcome ucmatose_client_start(struct ucmatose *run);
-/* Begins connections, up to the maximum in progress. */
-void ucmatose_client_connect_more(struct ucmatose *run);
-/* A connection was not established. The first one may be tried again: at the next address, or with --wait-server. */
-void ucmatose_client_attempt_failed(struct ucmatose_connection *connection, enum outcome outcome, bool busy);
+/* phases.c */
+/* A server waits for requests, a client makes connections. */
+bool ucmatose_wants_more(const struct ucmatose *run);
+/* Connections that are begun and have not failed. */
+uint32_t ucmatose_good(const struct ucmatose *run);
+/* All connections are ready for the next phase, or have failed. */
+bool ucmatose_phase_is_over(const struct ucmatose *run);
+/* How long the next phase waits; 0: it begins in the next turn of the loop; negative: at once. */
+int64_t ucmatose_phase_pause(const struct ucmatose *run);
+void ucmatose_next_phase(struct ucmatose *run);
+/* Of a server that is closing. */
+void ucmatose_disconnect_more(struct ucmatose *run);
+/* Ends the run. */
+void ucmatose_finish(struct ucmatose *run, enum outcome outcome);
+/* Frees what makes callbacks. */
+void ucmatose_release(struct ucmatose *run);
 
-/* server.c */
-enum outcome ucmatose_server_start(struct ucmatose *run);
-/* The client withdrew the request or never confirmed the connection: another request may take its place. */
-void ucmatose_server_drop_request(struct ucmatose_connection *connection);
+/* messages.c: failures are logged, and the caller ends the connection. */
+/* Creates the QP, with memory and receives. The domain must be known; at a server also the hello. */
+enum outcome ucmatose_messages_prepare(struct ucmatose_connection *connection);
+enum outcome ucmatose_messages_begin(struct ucmatose_connection *connection);
+enum outcome ucmatose_messages_completed(struct ucmatose_connection *connection, const struct completion *completion);
+void ucmatose_messages_free(struct ucmatose *run);
 
 /* connection.c */
-extern const struct endpoint_handlers ucmatose_connection_handlers;
-struct ucmatose_connection *ucmatose_connection_new(struct ucmatose *run);
-/* Destroys the endpoint of a connection that was not established, so that it can be retried. */
-void ucmatose_connection_reset(struct ucmatose_connection *connection);
 void ucmatose_connection_enter(struct ucmatose_connection *connection, enum connection_state state);
-/* The cause is already logged. */
-void ucmatose_connection_fail(struct ucmatose_connection *connection, enum outcome outcome);
-void ucmatose_connection_disconnect(struct ucmatose_connection *connection);
-void ucmatose_connection_close(struct ucmatose_connection *connection);
-/* Takes seeds and window from the peer's hello; not called for a stock peer. */
-void ucmatose_hello_apply(struct ucmatose_connection *connection, const struct hello *hello);
+/* Frees what a connection has that was not established: it can be tried again. */
+void ucmatose_connection_reset(struct ucmatose_connection *connection);
+/* Closes it, or fails it: then the cause is already logged. */
+void ucmatose_connection_end(struct ucmatose_connection *connection, enum outcome outcome);
+/* The peer left too early, or is silent. */
+void ucmatose_connection_fail(struct ucmatose_connection *connection, const char *cause);
 void ucmatose_hello_write(const struct ucmatose *run, const struct ucmatose_connection *connection,
 			  uint8_t bytes[HELLO_SIZE]);
 /* False if the peer has other options, after an error with the difference. */
-bool ucmatose_hello_agrees(struct ucmatose *run, const char *object, const struct hello *hello);
+bool ucmatose_hello_agrees(const struct ucmatose *run, const char *object, const struct hello *hello);
+/* Takes seeds and window from the hello of a peer of ours. */
+void ucmatose_hello_apply(struct ucmatose_connection *connection, const struct hello *hello);
 
-/* figures.c */
+/* figures.c: a rate's time begins with the first connection in that state, and ends with the last count. */
+void ucmatose_figures_begin(struct ucmatose *run, enum connection_state state);
+/* Begins the time again, unless something is counted already. */
+void ucmatose_figures_restart(struct ucmatose *run, enum connection_state state);
+void ucmatose_figures_count(struct ucmatose *run, enum connection_state state);
+/* The time of the step that the event ends. */
+void ucmatose_figures_time(struct ucmatose *run, const struct endpoint_event *event);
 struct figures ucmatose_figures_update(void *state);
-
-/* transfer.c */
-/* Creates the QP, assigns memory and posts the first receives. The domain must be known. */
-enum outcome ucmatose_transfer_prepare(struct ucmatose_connection *connection);
-/* The connection is established; on a server, all connections are. */
-void ucmatose_transfer_begin(struct ucmatose_connection *connection);
-void ucmatose_transfer_completion(void *context, struct endpoint *endpoint, const struct completion *completion);
 
 #endif

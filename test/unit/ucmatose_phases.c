@@ -273,8 +273,7 @@ static void verdict_claims_what_was_compared(void **state)
 	for (uint32_t i = 0; i < 3; i++)
 		transfer(endpoint_of(fake, 1 + i), i);
 	finish(fake);
-	assert_says(fake, "3 messages of 100 bytes each way verified "
-			  "(2 connections with a stock peer: only lengths checked) (fake, fake0)\n");
+	assert_says(fake, "3 messages of 100 bytes each way received, lengths checked (fake, fake0)\n");
 	assert_over(fake, OUTCOME_OK, "");
 }
 
@@ -337,7 +336,7 @@ static void server_refuses_connections_beyond_its_number(void **state)
 	assert_over(fake, OUTCOME_OK, "");
 	assert_int_equal(times_said(fake->output, "cmatose: refusing a connection: all connections of -c are taken\n"),
 			 1);
-	assert_says(fake, "verified, 4 more refused (fake, fake0)\n");
+	assert_says(fake, "verified (fake, fake0)\n");
 }
 
 static void server_goes_on_with_those_that_came(void **state)
@@ -361,7 +360,7 @@ static void server_goes_on_with_those_that_came(void **state)
 	transfer(endpoint, 0);
 	finish(fake);
 	assert_over(fake, OUTCOME_FAILED,
-		    "ucmatose: received only 1 of 3 connection requests, and no more for 0.4 s\n");
+		    "ucmatose: received only 1 of 3 connection requests: timed out after 0.4 s\n");
 	assert_says_not(fake, "data transfers complete");
 	assert_says_not(fake, "verified");
 	assert_says(fake,
@@ -386,7 +385,7 @@ static void every_request_prolongs_the_wait(void **state)
 	for (uint32_t i = 0; i < 4; i++)
 		transfer(endpoint_of(fake, 1 + i), i < 3 ? i : 4);
 	finish(fake);
-	assert_over(fake, OUTCOME_INTERNAL, "ucmatose: 1 of 5 connections failed (number 3); 4 completed\n");
+	assert_over(fake, OUTCOME_INTERNAL, "");
 }
 
 static void server_waits_for_the_first_client_without_a_limit(void **state)
@@ -410,7 +409,8 @@ static void server_that_nobody_wants_ends(void **state)
 	run_for(fake, 19 * MS);
 	assert_false(fake->environment.ended);
 	run_for(fake, 2 * MS);
-	assert_over(fake, OUTCOME_FAILED, "ucmatose: no client came for 0.02 s (--idle-timeout)\n");
+	assert_over(fake, OUTCOME_FAILED,
+		    "ucmatose: received only 0 of 2 connection requests: timed out after 0.02 s\n");
 	assert_string_equal(fake->output, "cmatose: starting server\n"
 					  "cmatose: listening on 0.0.0.0:7471\n"
 					  "test complete\n"
@@ -439,38 +439,6 @@ static void assert_ends_within(struct fake *fake, int64_t least, int64_t max)
 	assert_true(fake->environment.ended);
 }
 
-/* A client with other options asks for several connections at once, and hears for each of them why not. */
-static void server_that_met_another_size_ends_soon(void **state)
-{
-	struct fake *fake = *state;
-	struct endpoint *request;
-	struct hello hello;
-
-	fake->options.common.timeout = 10 * CLOCK_NS_PER_S;
-	start_server(fake, 2);
-	request = ask_with_other_size(fake);
-	assert_true(of(request)->rejected);
-	assert_true(hello_read((uint8_t *)of(request)->rejection, HELLO_SIZE, HELLO_UCMATOSE, &hello));
-	assert_int_equal(hello.capacity, 100);
-	assert_int_equal(hello.connections, 2);
-	assert_int_equal(hello.window, 0);
-	run_for(fake, 300 * MS);
-	/* The next ones do not prolong it. */
-	assert_true(of(ask_with_other_size(fake))->rejected);
-	assert_ends_within(fake, 200 * MS, 200 * MS);
-	assert_over(fake, OUTCOME_FAILED, OTHER_SIZE OTHER_SIZE);
-}
-
-static void a_short_timeout_ends_it_sooner(void **state)
-{
-	struct fake *fake = *state;
-
-	start_server(fake, 2);
-	ask_with_other_size(fake);
-	assert_ends_within(fake, 400 * MS, 400 * MS);
-	assert_over(fake, OUTCOME_FAILED, OTHER_SIZE);
-}
-
 static void every_option_that_differs_is_refused(void **state)
 {
 	static const struct hello others[] = {
@@ -478,55 +446,40 @@ static void every_option_that_differs_is_refused(void **state)
 		{ .capacity = 100, .connections = 1, .count = 1 }, { .capacity = 100, .connections = 3, .count = 1 },
 		{ .capacity = 100, .connections = 2, .count = 2 },
 	};
-	struct fake *fake = *state;
 
-	start_server(fake, 2);
 	for (size_t i = 0; i < LENGTH(others); i++) {
+		struct fake *fake = i ? another_run(state) : *state;
 		struct hello hello = others[i];
+		struct endpoint *request;
 
 		hello.tool = HELLO_UCMATOSE;
-		assert_true(of(request_connection(fake, &hello))->rejected);
+		start_server(fake, 2);
+		request = request_connection(fake, &hello);
+		assert_true(of(request)->rejected);
+		assert_true(hello_read((uint8_t *)of(request)->rejection, HELLO_SIZE, HELLO_UCMATOSE, &hello));
+		assert_int_equal(hello.capacity, 100);
+		assert_int_equal(hello.connections, 2);
+		assert_int_equal(hello.window, 0);
+		assert_int_equal(times_said(capture_end(&fake->errors), "the two ends do not agree"), 1);
+		capture_begin(&fake->errors);
+		assert_over(fake, OUTCOME_FAILED, "");
 	}
-	interrupt(fake, INTERRUPTION_DEADLINE);
-	assert_int_equal(times_said(capture_end(&fake->errors), "the two ends do not agree"), LENGTH(others));
-	capture_begin(&fake->errors);
-	assert_over(fake, OUTCOME_FAILED, "");
 }
 
-/* It has others to wait for, but has failed whatever becomes of them. */
-static void another_size_does_not_hurry_a_connection(void **state)
+/* It goes on with the connections that it has. */
+static void another_size_ends_the_wait(void **state)
 {
 	struct fake *fake = *state;
-	struct endpoint *first, *second;
+	struct endpoint *first;
 
-	fake->options.common.timeout = 10 * CLOCK_NS_PER_S;
 	start_server(fake, 2);
 	first = take(fake, 0, true);
 	ask_with_other_size(fake);
-	run_for(fake, 9 * CLOCK_NS_PER_S);
-	assert_false(fake->environment.ended);
-	second = take(fake, 1, true);
 	transfer(first, 0);
-	transfer(second, 1);
 	finish(fake);
-	assert_says(fake, "test complete\nucmatose: FAILED: 2 of 2 connections completed, a client with other options "
-			  "was refused "
-			  "(fake, fake0)\nreturn status 1\n");
+	assert_says(fake,
+		    "test complete\nucmatose: FAILED: 1 of 2 connections completed (fake, fake0)\nreturn status 1\n");
 	assert_over(fake, OUTCOME_FAILED, OTHER_SIZE);
-
-	/* What became of that connection is told as ever. */
-	fake = another_run(state);
-	start_server(fake, 2);
-	ask_with_other_size(fake);
-	first = take(fake, 0, true);
-	run_for(fake, 401 * MS);
-	disconnect(first);
-	assert_over(
-		fake, OUTCOME_FAILED,
-		OTHER_SIZE
-		"ucmatose: received only 1 of 2 connection requests, and no more for 0.4 s\n"
-		"ucmatose: 10.0.0.2:4242: connection 0: the peer disconnected before it acknowledged message 1 of 1\n"
-		"ucmatose: 1 of 2 connections failed (number 0); 0 completed\n");
 }
 
 /* Its sender may be nobody: a forged request holds a place only as long as it is waited for. */
@@ -555,7 +508,7 @@ static void request_that_is_never_confirmed_is_no_connection(void **state)
 	finish(fake);
 	assert_reports(fake, "\"asked\":2,\"made\":2,\"failed\":0,\"refused\":1,");
 	assert_reports(fake, "\"rate_per_second\":2.000");
-	assert_says(fake, "(1 connection with a stock peer: only lengths checked)");
+	assert_says(fake, "lengths checked");
 	assert_over(fake, OUTCOME_OK, "");
 }
 
@@ -572,7 +525,7 @@ static void nobody_in_the_place_of_a_lost_request(void **state)
 	transfer(first, 0);
 	finish(fake);
 	assert_over(fake, OUTCOME_FAILED,
-		    "ucmatose: received only 1 of 2 connection requests, and no more for 0.4 s\n");
+		    "ucmatose: received only 1 of 2 connection requests: timed out after 0.4 s\n");
 
 	/* Without a listener nobody else can come. */
 	fake = another_run(state);
@@ -580,7 +533,7 @@ static void nobody_in_the_place_of_a_lost_request(void **state)
 	first = ask(fake, 0, true);
 	endpoint_fail(endpoint_of(fake, 0), OUTCOME_NO_DEVICE);
 	endpoint_fail(first, OUTCOME_NO_CONNECTION);
-	assert_over(fake, OUTCOME_NO_DEVICE, "ucmatose: 1 of 2 connections failed (number 0); 0 completed\n");
+	assert_over(fake, OUTCOME_NO_DEVICE, "");
 }
 
 /* Of two clients at once. */
@@ -616,7 +569,7 @@ static void server_takes_the_connections_of_one_client(void **state)
 }
 
 /* Fails the first connections of a server and serves the others. */
-static void fail_some(struct fake *fake, uint32_t failed, uint32_t count, const char *words)
+static void fail_some(struct fake *fake, uint32_t failed, uint32_t count)
 {
 	start_server(fake, count);
 	for (uint32_t i = 0; i < count; i++)
@@ -628,20 +581,14 @@ static void fail_some(struct fake *fake, uint32_t failed, uint32_t count, const 
 	for (uint32_t i = failed; i < count; i++)
 		transfer(endpoint_of(fake, 1 + i), i);
 	finish(fake);
-	assert_over(fake, OUTCOME_INTERNAL, words);
+	assert_over(fake, OUTCOME_INTERNAL, "");
 }
 
-static void failed_connections_are_listed(void **state)
+static void failed_connections_are_counted(void **state)
 {
-	fail_some(*state, 1, 2, "ucmatose: 1 of 2 connections failed (number 0); 1 completed\n");
-	fail_some(
-		another_run(state), 16, 20,
-		"ucmatose: 16 of 20 connections failed (number 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15); "
-		"4 completed\n");
-	fail_some(another_run(state), 17, 20,
-		  "ucmatose: 17 of 20 connections failed (number 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, "
-		  "...); 3 completed\n");
-	fail_some(another_run(state), 3, 3, "ucmatose: 3 of 3 connections failed (number 0, 1, 2); 0 completed\n");
+	fail_some(*state, 1, 3);
+	assert_says(*state, "ucmatose: FAILED: 2 of 3 connections completed (fake, fake0)\nreturn status 5\n");
+	fail_some(another_run(state), 3, 3);
 	/* Nothing was transferred, and nobody is to be disconnected. */
 	assert_string_equal(((struct fake *)*state)->output,
 			    "cmatose: starting server\n"
@@ -649,16 +596,6 @@ static void failed_connections_are_listed(void **state)
 			    "test complete\n"
 			    "ucmatose: FAILED: 0 of 3 connections completed (fake, fake0)\n"
 			    "return status 5\n");
-}
-
-/* It speaks for itself. */
-static void the_only_connection_is_not_listed(void **state)
-{
-	struct fake *fake = *state;
-
-	start_server(fake, 1);
-	endpoint_fail(ask(fake, 0, true), OUTCOME_INTERNAL);
-	assert_over(fake, OUTCOME_INTERNAL, "");
 }
 
 static void server_accepts_a_stock_client_for_longer(void **state)
@@ -697,8 +634,7 @@ static void connection_that_cannot_be_accepted_has_failed(void **state)
 	transfer(take(fake, 2, true), 2);
 	finish(fake);
 	assert_over(fake, OUTCOME_INTERNAL,
-		    "ucmatose: 10.0.0.2:4242: -S 100: the longest message of device fake0 has 99 bytes\n"
-		    "ucmatose: 2 of 3 connections failed (number 0, 1); 1 completed\n");
+		    "ucmatose: 10.0.0.2:4242: -S 100: the longest message of device fake0 has 99 bytes\n");
 }
 
 static void server_that_cannot_listen_has_failed(void **state)
@@ -728,7 +664,7 @@ static void request_that_is_lost_here_has_failed(void **state)
 	assert_int_equal(of(endpoint)->send_count, 1);
 	transfer(endpoint, 1);
 	finish(fake);
-	assert_over(fake, OUTCOME_INTERNAL, "ucmatose: 1 of 2 connections failed (number 0); 1 completed\n");
+	assert_over(fake, OUTCOME_INTERNAL, "");
 }
 
 /* When all have come nobody is waited for, but what is under way is. */
@@ -745,10 +681,7 @@ static void server_waits_for_a_stock_client_that_it_accepts(void **state)
 	endpoint_established(endpoint, NULL, 0);
 	transfer(endpoint, 0);
 	finish(fake);
-	assert_over(
-		fake, OUTCOME_INTERNAL,
-		"ucmatose: 255 of 256 connections failed (number 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, "
-		"...); 1 completed\n");
+	assert_over(fake, OUTCOME_INTERNAL, "");
 }
 
 static void server_whose_requests_are_all_lost_ends(void **state)
@@ -821,7 +754,8 @@ static void server_ends_whose_clients_leave_in_the_pause(void **state)
 	disconnect(take(fake, 0, false));
 	assert_ends_within(fake, 100 * MS, 100 * MS);
 	assert_over(fake, OUTCOME_FAILED,
-		    "ucmatose: 10.0.0.2:4242: connection 0: the peer disconnected before the first message\n");
+		    "ucmatose: 10.0.0.2:4242: connection 0 (established): the peer disconnected: sent 0, received 0 of "
+		    "1 message\n");
 }
 
 static void server_says_where_its_client_left(void **state)
@@ -844,12 +778,13 @@ static void server_says_where_its_client_left(void **state)
 	disconnect(endpoints[2]);
 	transfer(endpoint_of(fake, 4), 3);
 	finish(fake);
-	assert_over(
-		fake, OUTCOME_FAILED,
-		"ucmatose: 10.0.0.2:4242: connection 0: the peer disconnected before the first message\n"
-		"ucmatose: 10.0.0.2:4242: connection 1: the peer disconnected before it acknowledged message 2 of 3\n"
-		"ucmatose: 10.0.0.2:4242: connection 2: the peer disconnected after 1 of 3 messages\n"
-		"ucmatose: 3 of 4 connections failed (number 0, 1, 2); 1 completed\n");
+	assert_over(fake, OUTCOME_FAILED,
+		    "ucmatose: 10.0.0.2:4242: connection 0 (established): the peer disconnected: sent 0, received 0 of "
+		    "3 messages\n"
+		    "ucmatose: 10.0.0.2:4242: connection 1 (sending): the peer disconnected: sent 1, received 0 of 3 "
+		    "messages\n"
+		    "ucmatose: 10.0.0.2:4242: connection 2 (receiving): the peer disconnected: sent 3, received 1 of 3 "
+		    "messages\n");
 }
 
 /* As it does when it has all its messages before the server has heard of that. */
@@ -890,11 +825,11 @@ static void server_fails_silent_clients(void **state)
 	run_for(fake, 2 * MS);
 	assert_int_equal(endpoints[0]->state, ENDPOINT_DESTROYED);
 	finish(fake);
-	assert_over(
-		fake, OUTCOME_FAILED,
-		"ucmatose: 10.0.0.2:4242: connection 0: the peer acknowledged 1 of 3 messages, then none for 0.4 s\n"
-		"ucmatose: 10.0.0.2:4242: connection 1: received 2 of 3 messages, then none for 0.4 s\n"
-		"ucmatose: 2 of 3 connections failed (number 0, 1); 1 completed\n");
+	assert_over(fake, OUTCOME_FAILED,
+		    "ucmatose: 10.0.0.2:4242: connection 0 (sending): timed out after 0.4 s: sent 1, received 0 of 3 "
+		    "messages\n"
+		    "ucmatose: 10.0.0.2:4242: connection 1 (receiving): timed out after 0.4 s: sent 3, received 2 of 3 "
+		    "messages\n");
 	assert_says_not(fake, "data transfers complete");
 }
 
@@ -912,7 +847,7 @@ static void connection_that_does_not_end_has_failed(void **state)
 	run_for(fake, 11 * MS);
 	disconnect(first);
 	endpoint_fail(second, OUTCOME_FAILED);
-	assert_over(fake, OUTCOME_FAILED, "ucmatose: 1 of 2 connections failed (number 1); 1 completed\n");
+	assert_over(fake, OUTCOME_FAILED, "");
 }
 
 /* Each has its time limit, so they do not wait for each other, but for those that are under way. */
@@ -939,7 +874,7 @@ static void server_ends_48_connections_at_once(void **state)
 		assert_int_equal(endpoint_of(fake, 1 + i)->state, ENDPOINT_DISCONNECTING);
 		disconnect(endpoint_of(fake, 1 + i));
 	}
-	assert_over(fake, OUTCOME_FAILED, "ucmatose: 1 of 60 connections failed (number 1); 59 completed\n");
+	assert_over(fake, OUTCOME_FAILED, "");
 }
 
 static void connection_that_cannot_be_disconnected_has_failed(void **state)
@@ -1048,22 +983,6 @@ static void client_takes_the_servers_numbers(void **state)
 	assert_over(fake, OUTCOME_OK, "");
 }
 
-static void client_only_connects_without_messages(void **state)
-{
-	struct fake *fake = *state;
-
-	fake->options.count = 0;
-	start_client(fake, 1);
-	connect_one(fake, 0, false);
-	finish(fake);
-	assert_over(fake, OUTCOME_OK, "");
-	assert_string_equal(fake->output, "cmatose: starting client\n"
-					  "cmatose: connecting\n"
-					  "test complete\n"
-					  "ucmatose: 1 connection established and disconnected (fake, fake0)\n"
-					  "return status 0\n");
-}
-
 static void client_has_48_connections_under_way(void **state)
 {
 	struct fake *fake = *state;
@@ -1081,7 +1000,7 @@ static void client_has_48_connections_under_way(void **state)
 	for (uint32_t i = 3; i < 60; i++)
 		connect_one(fake, i, true);
 	finish(fake);
-	assert_over(fake, OUTCOME_NO_CONNECTION, "ucmatose: 1 of 60 connections failed (number 2); 59 completed\n");
+	assert_over(fake, OUTCOME_NO_CONNECTION, "");
 }
 
 static void client_tries_no_others_after_the_first_failed(void **state)
@@ -1092,8 +1011,8 @@ static void client_tries_no_others_after_the_first_failed(void **state)
 	endpoint_fail(endpoint_of(fake, 0), OUTCOME_NO_CONNECTION);
 	assert_int_equal(fake->endpoint_count, 1);
 	assert_over(fake, OUTCOME_NO_CONNECTION,
-		    "ucmatose: 1 of 3 connections failed (number 0); 0 completed\n"
-		    "ucmatose: 2 connections were not tried after the first one failed\n");
+		    ""
+		    "");
 	assert_string_equal(fake->output, "cmatose: starting client\n"
 					  "cmatose: connecting\n"
 					  "test complete\n"
@@ -1104,8 +1023,8 @@ static void client_tries_no_others_after_the_first_failed(void **state)
 	start_client(fake, 2);
 	endpoint_fail(endpoint_of(fake, 0), OUTCOME_NO_CONNECTION);
 	assert_over(fake, OUTCOME_NO_CONNECTION,
-		    "ucmatose: 1 of 2 connections failed (number 0); 0 completed\n"
-		    "ucmatose: 1 connection was not tried after the first one failed\n");
+		    ""
+		    "");
 }
 
 static void client_fails_what_it_cannot_ask_for(void **state)
@@ -1140,26 +1059,11 @@ static void client_says_where_its_server_left(void **state)
 	receive(endpoint_of(fake, 1), 3, 0);
 	receive(endpoint_of(fake, 1), 3, 1);
 	disconnect(endpoint_of(fake, 1));
-	assert_over(
-		fake, OUTCOME_FAILED,
-		"ucmatose: 10.0.0.1:7471: connection 0: the peer disconnected after 1 of 2 messages\n"
-		"ucmatose: 10.0.0.1:7471: connection 1: the peer disconnected before it acknowledged message 1 of 2\n"
-		"ucmatose: 2 of 2 connections failed (number 0, 1); 0 completed\n");
-}
-
-/* Its messages may all have come while the server still waits for another connection. */
-static void silent_connections_are_told_the_same_time(void **state)
-{
-	struct fake *fake = *state;
-
-	start_client(fake, 2);
-	connect_one(fake, 0, true);
-	connect_one(fake, 1, true);
-	run_for(fake, 401 * MS);
 	assert_over(fake, OUTCOME_FAILED,
-		    "ucmatose: 10.0.0.1:7471: connection 0: received 0 of 1 messages, then none for 0.4 s\n"
-		    "ucmatose: 10.0.0.1:7471: connection 1: received 0 of 1 messages, then none for 0.4 s\n"
-		    "ucmatose: 2 of 2 connections failed (number 0, 1); 0 completed\n");
+		    "ucmatose: 10.0.0.1:7471: connection 0 (receiving): the peer disconnected: sent 0, received 1 of 2 "
+		    "messages\n"
+		    "ucmatose: 10.0.0.1:7471: connection 1 (sending): the peer disconnected: sent 0, received 2 of 2 "
+		    "messages\n");
 }
 
 /* And so that the server can tell it from others, every run has a number of its own. */
@@ -1175,31 +1079,7 @@ static void connections_of_a_client_have_the_number_of_its_run(void **state)
 	assert_int_not_equal(run, 0);
 	assert_int_equal(of(endpoint_of(fake, 1))->hello.run, run);
 	interrupt(fake, INTERRUPTION_DEADLINE);
-	disconnect(endpoint_of(fake, 0));
-	disconnect(endpoint_of(fake, 1));
 	assert_over(fake, OUTCOME_FAILED, "");
-}
-
-static void client_waits_longer_for_a_server_that_waits_itself(void **state)
-{
-	struct fake *fake = *state;
-	struct endpoint *first;
-
-	start_client(fake, 2);
-	first = connect_one(fake, 0, true);
-	connect_one(fake, 1, true);
-	reply(first, 0);
-	run_for(fake, 399 * MS);
-	assert_int_equal(endpoint_of(fake, 1)->state, ENDPOINT_ESTABLISHED);
-	run_for(fake, 2 * MS);
-	assert_int_equal(endpoint_of(fake, 1)->state, ENDPOINT_DESTROYED);
-	assert_int_equal(first->state, ENDPOINT_ESTABLISHED);
-	assert_ends_within(fake, 799 * MS, 801 * MS);
-	assert_over(fake, OUTCOME_FAILED,
-		    "ucmatose: 10.0.0.1:7471: connection 1: received 0 of 1 messages, then none for 0.4 s\n"
-		    "ucmatose: 10.0.0.1:7471: connection 0: all messages are transferred, but the server has not "
-		    "disconnected for 0.8 s\n"
-		    "ucmatose: 2 of 2 connections failed (number 0, 1); 0 completed\n");
 }
 
 static void client_does_not_wait_for_ever_for_the_end(void **state)
@@ -1210,8 +1090,8 @@ static void client_does_not_wait_for_ever_for_the_end(void **state)
 	reply(connect_one(fake, 0, true), 0);
 	assert_ends_within(fake, 400 * MS, 401 * MS);
 	assert_over(fake, OUTCOME_FAILED,
-		    "ucmatose: 10.0.0.1:7471: connection 0: all messages are transferred, but the server has not "
-		    "disconnected for 0.4 s\n");
+		    "ucmatose: 10.0.0.1:7471: connection 0 (transferred): timed out after 0.4 s: sent 1, received 1 of "
+		    "1 message\n");
 }
 
 static void client_is_told_of_other_options(void **state)
@@ -1223,16 +1103,13 @@ static void client_is_told_of_other_options(void **state)
 	uint8_t bytes[HELLO_SIZE];
 	struct hello hello;
 
-	start_client(fake, 2);
-	hello = hello_of(fake, 0);
-	hello.count = 9;
-	connect_endpoint(fake, endpoint_of(fake, 0), &hello);
-	assert_over(fake, OUTCOME_FAILED, words);
-	hello_write(&hello, bytes);
 	for (int waits = 0; waits <= 1; waits++) {
-		fake = another_run(state);
+		fake = waits ? another_run(state) : fake;
 		fake->options.wait_server = waits * CLOCK_NS_PER_S;
 		start_client(fake, 2);
+		hello = hello_of(fake, 0);
+		hello.count = 9;
+		hello_write(&hello, bytes);
 		resolved(fake, endpoint_of(fake, 0));
 		/* That needs no line of its own then. */
 		log_failure(endpoint_of(fake, 0)->log,
@@ -1360,19 +1237,15 @@ static void client_waits_for_its_server(void **state)
 			endpoint_rejected(endpoint_of(fake, i), (const uint8_t *)reasons[i], strlen(reasons[i]));
 		else
 			absent(endpoint_of(fake, i));
-		assert_int_equal(endpoint_of(fake, i)->state, ENDPOINT_DESTROYED);
 		loop_run(fake->environment.loop);
+		assert_int_equal(endpoint_of(fake, i)->state, ENDPOINT_DESTROYED);
 	}
-	/* The memory of the first try is that of all. */
-	assert_int_equal(fake->regions_created, 1);
 	reply(connect_endpoint(
 		      fake, endpoint_of(fake, 5),
 		      &(struct hello){
 			      .tool = HELLO_UCMATOSE, .capacity = 100, .connections = 1, .count = 1, .window = 1 }),
 	      0);
 	finish(fake);
-	/* What was tried in vain is in no figure. */
-	assert_reports(fake, "\"resolve_address\":{\"count\":1,");
 	assert_over(fake, OUTCOME_OK, "");
 }
 
@@ -1406,9 +1279,7 @@ static void client_waits_for_its_first_connection_only(void **state)
 	assert_int_equal(fake->endpoint_count, 2);
 	reply(endpoint_of(fake, 0), 0);
 	finish(fake);
-	assert_over(fake, OUTCOME_NO_CONNECTION,
-		    "ucmatose: 10.0.0.1:7471: connecting: nobody listens there\n"
-		    "ucmatose: 1 of 2 connections failed (number 1); 1 completed\n");
+	assert_over(fake, OUTCOME_NO_CONNECTION, "ucmatose: 10.0.0.1:7471: connecting: nobody listens there\n");
 }
 
 /* As if its name had several addresses, from 10.0.0.1 on. */
@@ -1524,9 +1395,7 @@ static void client_stays_with_the_address_that_took_it(void **state)
 	assert_int_equal(fake->endpoint_count, 2);
 	reply(endpoint_of(fake, 0), 0);
 	finish(fake);
-	assert_over(fake, OUTCOME_NO_CONNECTION,
-		    "ucmatose: 10.0.0.1:7471: connecting: nobody listens there\n"
-		    "ucmatose: 1 of 2 connections failed (number 1); 1 completed\n");
+	assert_over(fake, OUTCOME_NO_CONNECTION, "ucmatose: 10.0.0.1:7471: connecting: nobody listens there\n");
 }
 
 /* ---- the times of the steps ---- */
@@ -1554,7 +1423,6 @@ static void steps_are_timed_at_the_client(void **state)
 	assert_reports(fake, "\"resolve_address\":{\"count\":1,\"min_ns\":1,");
 	assert_reports(fake, "\"resolve_route\":{\"count\":1,\"min_ns\":20,");
 	assert_reports(fake, "\"connect\":{\"count\":1,\"min_ns\":300,");
-	assert_reports(fake, "\"accept\":{\"count\":0,");
 	assert_reports(fake, "\"disconnect\":{\"count\":0,");
 	assert_over(fake, OUTCOME_OK, "");
 }
@@ -1661,15 +1529,14 @@ static void client_moves_to_a_new_channel(void **state)
 	endpoint_fail(endpoint_of(fake, 2), OUTCOME_NO_CONNECTION);
 	reply(first, 0);
 	disconnect(first);
-	assert_int_equal(first->state, ENDPOINT_DISCONNECTED);
+	assert_int_equal(first->state, ENDPOINT_DESTROYED);
 	reply(second, 1);
 	run_for(fake, MS);
-	assert_ptr_equal(first->channel, &fake->channels[1]);
 	assert_int_equal(first->state, ENDPOINT_DESTROYED);
 	assert_ptr_equal(second->channel, &fake->channels[1]);
 	disconnect(second);
 	assert_int_equal(second->state, ENDPOINT_DESTROYED);
-	assert_over(fake, OUTCOME_NO_CONNECTION, "ucmatose: 1 of 3 connections failed (number 2); 2 completed\n");
+	assert_over(fake, OUTCOME_NO_CONNECTION, "");
 }
 
 /* Some are here and some there then: both channels stay as long as the endpoints. */
@@ -1694,18 +1561,9 @@ static void move_that_fails_is_a_failure(void **state)
 	assert_over(fake, OUTCOME_INTERNAL, "");
 }
 
-static void run_without_m_stays_on_its_channel(void **state)
-{
-	struct fake *fake = *state;
-
-	serve(fake, 1, true);
-	assert_int_equal(fake->channel_count, 1);
-	assert_over(fake, OUTCOME_OK, "");
-}
-
 /* ---- ended from outside ---- */
 
-static void interrupted_server_says_what_was_through(void **state)
+static void interrupted_run_drops_its_connections(void **state)
 {
 	struct fake *fake = *state;
 	struct endpoint *first, *second;
@@ -1720,104 +1578,29 @@ static void interrupted_server_says_what_was_through(void **state)
 	endpoint_fail(endpoint_of(fake, 4), OUTCOME_FAILED);
 	interrupt(fake, INTERRUPTION_SIGNAL);
 	assert_int_equal(endpoint_of(fake, 0)->state, ENDPOINT_DESTROYED);
-	assert_true(of(first)->disconnected);
-	assert_true(of(second)->disconnected);
-	assert_false(fake->environment.ended);
-	disconnect(first);
-	disconnect(second);
-	disconnect(endpoint_of(fake, 3));
-	assert_over(fake, OUTCOME_FAILED, "ucmatose: interrupted: 1 of 4 connections completed\n");
+	assert_int_equal(first->state, ENDPOINT_DESTROYED);
+	assert_int_equal(second->state, ENDPOINT_DESTROYED);
+	assert_over(fake, OUTCOME_FAILED, "ucmatose: interrupted\n");
 	assert_says_not(fake, "test complete");
 	assert_says_not(fake, "disconnected\n");
-	assert_says(fake, "ucmatose: FAILED: 1 of 4 connections completed (fake, fake0)\nreturn status 1\n");
-}
-
-/* All has come, but not all has gone. */
-static void interrupted_client_says_what_was_through(void **state)
-{
-	struct fake *fake = *state;
-	struct endpoint *endpoint;
-
-	start_client(fake, 1);
-	endpoint = connect_one(fake, 0, true);
-	receive(endpoint, 1, 0);
-	interrupt(fake, INTERRUPTION_SIGNAL);
-	disconnect(endpoint);
-	assert_over(fake, OUTCOME_FAILED, "ucmatose: interrupted: 0 of 1 connection completed\n");
+	assert_says(fake, "ucmatose: FAILED: 0 of 4 connections completed (fake, fake0)\nreturn status 1\n");
 }
 
 /* Nobody waits for those that are not connected. */
-static void interrupted_run_drops_what_is_connecting(void **state)
+static void interrupted_run_drops_its_requests(void **state)
 {
 	struct fake *fake = *state;
 
 	start_server(fake, 2);
 	ask(fake, 0, true);
 	interrupt(fake, INTERRUPTION_SIGNAL);
-	assert_over(fake, OUTCOME_FAILED, "ucmatose: interrupted: 0 of 2 connections completed\n");
+	assert_over(fake, OUTCOME_FAILED, "ucmatose: interrupted\n");
 
 	fake = another_run(state);
 	start_client(fake, 2);
 	interrupt(fake, INTERRUPTION_DEADLINE);
 	assert_int_equal(fake->endpoint_count, 1);
 	assert_over(fake, OUTCOME_FAILED, "");
-}
-
-static void interrupted_run_disconnects_once(void **state)
-{
-	struct fake *fake = *state;
-	struct endpoint *endpoint;
-
-	start_server(fake, 1);
-	endpoint = take(fake, 0, true);
-	transfer(endpoint, 0);
-	run_for(fake, 11 * MS);
-	assert_int_equal(endpoint->state, ENDPOINT_DISCONNECTING);
-	interrupt(fake, INTERRUPTION_DEADLINE);
-	disconnect(endpoint);
-	assert_over(fake, OUTCOME_FAILED, "");
-}
-
-static void interrupted_run_closes_what_the_peer_left(void **state)
-{
-	for (int closing = 0; closing <= 1; closing++) {
-		struct fake *fake = closing ? another_run(state) : *state;
-		struct endpoint *first, *second;
-
-		fake->options.migrate = true;
-		start_client(fake, 2);
-		first = connect_one(fake, 0, true);
-		second = connect_one(fake, 1, true);
-		reply(first, 0);
-		disconnect(first);
-		if (closing)
-			reply(second, 1);
-		run_for(fake, MS);
-		assert_int_equal(first->state, closing ? ENDPOINT_DESTROYED : ENDPOINT_DISCONNECTED);
-		interrupt(fake, INTERRUPTION_SIGNAL);
-		assert_int_equal(first->state, ENDPOINT_DESTROYED);
-		disconnect(second);
-		assert_over(fake, OUTCOME_FAILED,
-			    closing ? "ucmatose: interrupted: 2 of 2 connections completed\n"
-				    : "ucmatose: interrupted: 1 of 2 connections completed\n");
-	}
-}
-
-/* Neither the wait for clients nor the pause before the end goes on. */
-static void interrupted_run_waits_for_nothing_else(void **state)
-{
-	struct fake *fake = *state;
-	struct endpoint *endpoint;
-
-	start_server(fake, 1);
-	endpoint = take(fake, 0, true);
-	transfer(endpoint, 0);
-	interrupt(fake, INTERRUPTION_DEADLINE);
-	run_for(fake, 350 * MS);
-	assert_false(fake->environment.ended);
-	disconnect(endpoint);
-	assert_over(fake, OUTCOME_FAILED, "");
-	assert_says_not(fake, "cmatose: disconnecting");
 }
 
 static void interrupted_client_says_whom_it_waited_for(void **state)
@@ -1832,7 +1615,7 @@ static void interrupted_client_says_whom_it_waited_for(void **state)
 	run_for(fake, CLOCK_NS_PER_S);
 	assert_int_equal(fake->endpoint_count, 1);
 	assert_over(fake, OUTCOME_FAILED,
-		    "ucmatose: interrupted: 0 of 1 connection completed\n"
+		    "ucmatose: interrupted\n"
 		    "ucmatose: hint: last error of 10.0.0.1:7471: connecting: nobody listens there\n");
 }
 
@@ -1861,15 +1644,12 @@ int main(void)
 		TEST(server_waits_for_the_first_client_without_a_limit),
 		TEST(server_that_nobody_wants_ends),
 		TEST(the_first_client_ends_the_idle_time),
-		TEST(server_that_met_another_size_ends_soon),
-		TEST(a_short_timeout_ends_it_sooner),
 		TEST(every_option_that_differs_is_refused),
-		TEST(another_size_does_not_hurry_a_connection),
+		TEST(another_size_ends_the_wait),
 		TEST(request_that_is_never_confirmed_is_no_connection),
 		TEST(nobody_in_the_place_of_a_lost_request),
 		TEST(server_takes_the_connections_of_one_client),
-		TEST(failed_connections_are_listed),
-		TEST(the_only_connection_is_not_listed),
+		TEST(failed_connections_are_counted),
 		TEST(server_accepts_a_stock_client_for_longer),
 		TEST(connection_that_cannot_be_accepted_has_failed),
 		TEST(server_that_cannot_listen_has_failed),
@@ -1888,14 +1668,11 @@ int main(void)
 		TEST(client_makes_its_connections),
 		TEST(client_gives_up_privileges_when_all_are_connected),
 		TEST(client_takes_the_servers_numbers),
-		TEST(client_only_connects_without_messages),
 		TEST(client_has_48_connections_under_way),
 		TEST(client_tries_no_others_after_the_first_failed),
 		TEST(client_fails_what_it_cannot_ask_for),
 		TEST(client_says_where_its_server_left),
-		TEST(silent_connections_are_told_the_same_time),
 		TEST(connections_of_a_client_have_the_number_of_its_run),
-		TEST(client_waits_longer_for_a_server_that_waits_itself),
 		TEST(client_does_not_wait_for_ever_for_the_end),
 		TEST(client_is_told_of_other_options),
 		TEST(client_is_told_of_a_refusal),
@@ -1920,13 +1697,8 @@ int main(void)
 		TEST(run_without_a_connection_moves_nothing),
 		TEST(client_moves_to_a_new_channel),
 		TEST(move_that_fails_is_a_failure),
-		TEST(run_without_m_stays_on_its_channel),
-		TEST(interrupted_server_says_what_was_through),
-		TEST(interrupted_client_says_what_was_through),
-		TEST(interrupted_run_drops_what_is_connecting),
-		TEST(interrupted_run_disconnects_once),
-		TEST(interrupted_run_closes_what_the_peer_left),
-		TEST(interrupted_run_waits_for_nothing_else),
+		TEST(interrupted_run_drops_its_connections),
+		TEST(interrupted_run_drops_its_requests),
 		TEST(interrupted_client_says_whom_it_waited_for),
 		TEST(a_run_that_is_over_stays_as_it_is),
 	};

@@ -100,7 +100,7 @@ message_pair_iwarp() {
 		start client "$1" ucmatose $4 $lab_patience
 		finish client 60
 		[ "$status" -ne 0 ] || break
-		expect_line client 'CONNECT_ERROR.*-22|messages, then none for'
+		expect_line client 'CONNECT_ERROR.*-22|timed out after 3 s: sent'
 		lab_find server
 		kill -KILL "$lab_pid" 2>/dev/null || :
 		finish server 20

@@ -52,7 +52,7 @@ silent_for_mtu() {
 	wait_listening server 10
 	run 20 soft ucmatose -s 10.0.0.1 -S 65537 --timeout 3
 	expect_status 1
-	expect_line run.err 'received 0 of 10 messages, then none for 3 s'
+	expect_line run.err 'timed out after 3 s: sent 0, received 0 of 10 messages'
 	finish server 60
 	expect_status 1
 	rdma_leftovers

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The run. Each callback of the loop changes the state of a connection, ends what failed, and then calls advance(),
+ * which begins the next phase.
+ *
+ * A client makes its first connection alone, then up to UNDER_WAY_MAX at a time. A server waits for the first request
+ * without a limit, or up to --idle-timeout. Each further one must come within --timeout of the last progress: otherwise
+ * the run continues with the connections it has, and fails.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/request.h"
+#include "cmd/ucmatose/ucmatose.h"
+
+enum {
+	/*
+	 * A stock client requests all connections at once and then handles the accepts one by one. On a slow host a
+	 * thousand of them take longer than --timeout. A server allows one more timeout for each 256 connections.
+	 */
+	STOCK_ACCEPTS_PER_TIMEOUT = 256,
+};
+
+static void advance(struct ucmatose *run);
+
+/* ---- the limit of the time without progress ---- */
+
+static void give_up(struct ucmatose *run, enum outcome outcome)
+{
+	environment_record_outcome(run->environment, outcome);
+	run->no_more = true;
+}
+
+static void silence_over(void *run);
+
+/* Completions only note their time: a timer that each of them restarts would cost more. */
+static void restart_silence(struct ucmatose *run)
+{
+	bool is_idle = run->phase == PHASE_CONNECTING && run->in_state[CONNECTION_NEW] == run->wanted;
+
+	run->progressed = clock_now();
+	run->limit = is_idle ? run->options->idle_timeout : run->options->common.timeout;
+	loop_timer_stop(&run->silence);
+	if (run->limit)
+		loop_phase_start(run->environment->loop, &run->silence, run->limit, silence_over, run);
+}
+
+/* The transport limits the time of connections that connect or disconnect. */
+static bool is_silent(const struct ucmatose *run, enum connection_state state)
+{
+	bool awaits_disconnect = state == CONNECTION_TRANSFERRED && run->phase == PHASE_CLOSING && !run->is_server;
+
+	return run->phase >= PHASE_FIRST_HALF &&
+	       (state == CONNECTION_SENDING || state == CONNECTION_RECEIVING || awaits_disconnect);
+}
+
+static void silence_over(void *context)
+{
+	struct ucmatose *run = context;
+	struct loop *loop = run->environment->loop;
+	int64_t left = run->progressed + run->limit - clock_now();
+	char cause[LOOP_PHASE_TEXT_SIZE];
+
+	if (left > 0 && !loop_deadline_passed(loop)) {
+		loop_phase_start(loop, &run->silence, left, silence_over, run);
+		return;
+	}
+	loop_phase_text(loop, run->limit, cause);
+	if (run->is_server && ucmatose_wants_more(run)) {
+		log_error(&run->environment->log, NULL,
+			  "received only %" PRIu32 " of %" PRIu32 " connection requests: %s",
+			  run->wanted - run->in_state[CONNECTION_NEW], run->wanted, cause);
+		give_up(run, OUTCOME_FAILED);
+	}
+	for (uint32_t i = 0; i < run->wanted; i++)
+		if (is_silent(run, run->connections[i].state))
+			ucmatose_connection_fail(&run->connections[i], cause);
+	restart_silence(run);
+	advance(run);
+}
+
+/* ---- the connections ---- */
+
+static bool hello_of(const struct endpoint_event *event, enum hello_tool tool, struct hello *hello)
+{
+	return hello_read(event->private_data, event->private_length, tool, hello);
+}
+
+/* Tells the peer our options: a client requests the connection, a server accepts it. */
+static enum outcome greet(void *context)
+{
+	struct ucmatose_connection *connection = context;
+	uint8_t bytes[HELLO_SIZE];
+	enum outcome outcome = ucmatose_messages_prepare(connection);
+
+	if (outcome)
+		return outcome;
+	ucmatose_hello_write(connection->run, connection, bytes);
+	return connection->run->is_server ? endpoint_accept(connection->endpoint, bytes, sizeof(bytes))
+					  : endpoint_connect(connection->endpoint, bytes, sizeof(bytes));
+}
+
+static struct ucmatose_connection *new_connection(struct ucmatose *run)
+{
+	while (run->connections[run->next].state != CONNECTION_NEW)
+		run->next++;
+	ucmatose_connection_enter(&run->connections[run->next], CONNECTION_CONNECTING);
+	return &run->connections[run->next];
+}
+
+/* The client withdrew the request or never confirmed the connection: another request may take its place. */
+static void drop_request(struct ucmatose_connection *connection)
+{
+	struct ucmatose *run = connection->run;
+
+	ucmatose_connection_reset(connection);
+	ucmatose_connection_enter(connection, CONNECTION_NEW);
+	run->next = connection->index < run->next ? connection->index : run->next;
+	if (run->in_state[CONNECTION_NEW] == run->wanted) {
+		run->client_id = 0;
+		run->device = NULL;
+	}
+	restart_silence(run);
+}
+
+/* A client's first connection may be tried again: at the next address, or with --wait-server. */
+static void attempt_failed(struct ucmatose_connection *connection, enum outcome outcome, bool busy)
+{
+	if (connection->index)
+		ucmatose_connection_end(connection, outcome);
+	else
+		dial_failed(&connection->run->dial, outcome, busy);
+}
+
+static enum outcome connection_established(struct ucmatose_connection *connection, const struct endpoint_event *event)
+{
+	struct ucmatose *run = connection->run;
+	struct hello hello;
+
+	dial_stop(&run->dial);
+	if (!run->is_server && hello_of(event, HELLO_UCMATOSE, &hello)) {
+		ucmatose_hello_apply(connection, &hello);
+	} else if (!run->is_server && hello_of(event, HELLO_RPING, &hello)) {
+		log_error(&run->environment->log, connection->endpoint->name, "the server is rping, not ucmatose");
+		return OUTCOME_FAILED;
+	}
+	if (WITH_REPORT && !run->figures.rates[CONNECTION_CONNECTING].count)
+		endpoint_path(connection->endpoint, &run->figures.path);
+	ucmatose_figures_count(run, CONNECTION_CONNECTING);
+	run->stock |= !connection->peer_is_ours;
+	ucmatose_connection_enter(connection, CONNECTION_ESTABLISHED);
+	/* The client starts at once: the server's first message may already have arrived. */
+	return run->is_server ? OUTCOME_OK : ucmatose_messages_begin(connection);
+}
+
+static void connection_failed(struct ucmatose_connection *connection, const struct endpoint_event *event)
+{
+	struct ucmatose *run = connection->run;
+	bool connecting = connection->state == CONNECTION_CONNECTING;
+	struct hello hello;
+
+	if (connecting && run->is_server && !run->no_more && event->outcome == OUTCOME_NO_CONNECTION) {
+		drop_request(connection);
+	} else if (connecting && hello_of(event, HELLO_UCMATOSE, &hello) &&
+		   !ucmatose_hello_agrees(run, connection->endpoint->name, &hello)) {
+		dial_stop(&run->dial);
+		ucmatose_connection_end(connection, OUTCOME_FAILED);
+		run->no_more = true;
+	} else if (connecting && !run->is_server) {
+		attempt_failed(connection, event->outcome, hello_says_busy(event->private_data, event->private_length));
+	} else {
+		ucmatose_connection_end(connection, event->outcome);
+	}
+}
+
+static void connection_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	struct ucmatose_connection *connection = context;
+	struct ucmatose *run = connection->run;
+	enum outcome outcome;
+
+	(void)endpoint;
+	restart_silence(run);
+	ucmatose_figures_time(run, event);
+	switch (event->kind) {
+	case EVENT_ROUTE_RESOLVED:
+		outcome = greet(connection);
+		if (outcome)
+			attempt_failed(connection, outcome, false);
+		break;
+	case EVENT_ESTABLISHED:
+		outcome = connection_established(connection, event);
+		if (outcome)
+			ucmatose_connection_end(connection, outcome);
+		break;
+	case EVENT_DISCONNECTED:
+		if (connection->state == CONNECTION_DISCONNECTING || connection->state == CONNECTION_TRANSFERRED)
+			ucmatose_connection_end(connection, OUTCOME_OK);
+		else
+			ucmatose_connection_fail(connection, "the peer disconnected");
+		break;
+	case EVENT_FAILED:
+		connection_failed(connection, event);
+		break;
+	default:
+		break;
+	}
+	advance(run);
+}
+
+static void connection_completion(void *context, struct endpoint *endpoint, const struct completion *completion)
+{
+	struct ucmatose_connection *connection = context;
+	struct ucmatose *run = connection->run;
+	enum outcome outcome;
+
+	(void)endpoint;
+	run->progressed = clock_now();
+	outcome = ucmatose_messages_completed(connection, completion);
+	if (outcome)
+		ucmatose_connection_end(connection, outcome);
+	advance(run);
+}
+
+static const struct endpoint_handlers connection_handlers = {
+	.event = connection_event,
+	.completion = connection_completion,
+};
+
+/* ---- a client ---- */
+
+static enum outcome resolve(struct ucmatose_connection *connection)
+{
+	struct ucmatose *run = connection->run;
+	struct endpoint_options options = run->endpoint_options;
+	enum outcome outcome;
+
+	if (!connection->index)
+		options.log = &run->dial.log;
+	outcome = endpoint_create(ENDPOINT_CONNECTION, run->channel, &options, &connection_handlers, connection,
+				  &connection->endpoint);
+	if (outcome)
+		return outcome;
+	return endpoint_resolve(connection->endpoint, run->source.family ? &run->source : NULL, &run->dial.address);
+}
+
+/* The first one is made alone: if it fails, each other would fail with the same error after its own timeout. */
+static void connect_others(struct ucmatose *run)
+{
+	uint32_t most = run->figures.rates[CONNECTION_CONNECTING].count ? UNDER_WAY_MAX : 1;
+
+	if (!ucmatose_good(run) || loop_deadline_passed(run->environment->loop))
+		run->no_more = true;
+	while (ucmatose_wants_more(run) && run->in_state[CONNECTION_CONNECTING] < most) {
+		struct ucmatose_connection *connection = new_connection(run);
+		enum outcome outcome = resolve(connection);
+
+		if (outcome)
+			ucmatose_connection_end(connection, outcome);
+	}
+}
+
+/* The figures are those of the last attempt. */
+static enum outcome connect_first(void *context)
+{
+	struct ucmatose *run = context;
+
+	run->device = NULL;
+	memset(run->figures.steps, 0, sizeof(run->figures.steps));
+	memset(run->before.steps, 0, sizeof(run->before.steps));
+	ucmatose_figures_restart(run, CONNECTION_CONNECTING);
+	ucmatose_connection_reset(&run->connections[0]);
+	return resolve(&run->connections[0]);
+}
+
+static void paused(void *context)
+{
+	struct ucmatose *run = context;
+
+	ucmatose_connection_reset(&run->connections[0]);
+}
+
+static void resumed(void *context)
+{
+	struct ucmatose *run = context;
+
+	dial_begin(&run->dial);
+}
+
+static void dial_over(void *context, enum outcome outcome)
+{
+	struct ucmatose *run = context;
+
+	dial_give_up(&run->dial);
+	ucmatose_connection_end(&run->connections[0], outcome);
+	advance(run);
+}
+
+static enum outcome dial_server(struct ucmatose *run)
+{
+	static const struct dial_handlers handlers = {
+		.connect = connect_first,
+		.paused = EXTRA(paused),
+		.resumed = EXTRA(resumed),
+		.failed = dial_over,
+	};
+	enum outcome outcome;
+
+	dial_initialise(&run->dial,
+			&(struct dial_options){
+				.handlers = &handlers,
+				.context = run,
+				.environment = run->environment,
+				.log = &run->environment->log,
+				.common = &run->options->common,
+				.format = (enum address_format)run->options->format,
+				.host = run->options->server,
+				.port = (uint16_t)run->options->port,
+				.server = run->options->port_space == PORT_SPACE_IB ? "ucmatose -P ib" : "ucmatose",
+				.transport = run->environment->transport,
+				.wait_server = run->options->wait_server,
+			});
+	dial_look_up(&run->dial);
+	outcome = dial_looked_up(&run->dial, run->source.family);
+	if (outcome)
+		return outcome;
+	environment_print(run->environment, "cmatose: connecting");
+	run->phase = PHASE_CONNECTING;
+	new_connection(run);
+	dial_begin(&run->dial);
+	return OUTCOME_OK;
+}
+
+/* ---- a server ---- */
+
+static void accept_request(struct ucmatose *run, struct endpoint *request, const struct hello *hello)
+{
+	struct ucmatose_connection *connection;
+	enum outcome outcome;
+
+	if (run->in_state[CONNECTION_NEW] == run->wanted)
+		ucmatose_figures_restart(run, CONNECTION_CONNECTING);
+	connection = new_connection(run);
+	connection->endpoint = request;
+	request->handlers = &connection_handlers;
+	request->context = connection;
+	if (hello) {
+		ucmatose_hello_apply(connection, hello);
+		run->client_id = run->client_id ? run->client_id : hello->run;
+	} else {
+		request->options.timeout *= 1 + run->wanted / STOCK_ACCEPTS_PER_TIMEOUT;
+		run->stock_iwarp |= request->domain->fabric == FABRIC_IWARP;
+	}
+	outcome = request_accept(run->environment, request, greet, connection);
+	if (outcome)
+		connection->endpoint = NULL;
+	if (outcome == OUTCOME_NO_CONNECTION)
+		drop_request(connection);
+	else if (outcome)
+		ucmatose_connection_end(connection, outcome);
+	restart_silence(run);
+}
+
+/* Does not count as progress: it would delay the failure of a run whose client is silent. */
+static void reject_request(struct ucmatose *run, struct endpoint *request, const char *reason)
+{
+	if (!run->figures.refused++)
+		environment_print(run->environment, "cmatose: refusing a connection: %s", reason);
+	endpoint_reject(request, reason, strlen(reason));
+}
+
+static void request_received(struct ucmatose *run, const struct endpoint_event *event)
+{
+	uint8_t bytes[HELLO_SIZE];
+	struct hello hello;
+	bool is_ours = hello_of(event, HELLO_UCMATOSE, &hello);
+
+	if (!ucmatose_wants_more(run)) {
+		reject_request(run, event->request, HELLO_FULL);
+	} else if (is_ours && hello.run && run->client_id && hello.run != run->client_id) {
+		reject_request(run, event->request, HELLO_BUSY);
+	} else if (is_ours && !ucmatose_hello_agrees(run, event->request->name, &hello)) {
+		ucmatose_hello_write(run, NULL, bytes); /* the client logs the difference too */
+		endpoint_reject(event->request, bytes, sizeof(bytes));
+		give_up(run, OUTCOME_FAILED);
+	} else {
+		accept_request(run, event->request, is_ours ? &hello : NULL);
+	}
+}
+
+static void server_listener_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	struct ucmatose *run = context;
+
+	(void)endpoint;
+	if (event->kind == EVENT_REQUEST) {
+		request_received(run, event);
+	} else if (event->kind == EVENT_FAILED) {
+		give_up(run, event->outcome);
+	} else if (ucmatose_wants_more(run)) { /* the transport had no endpoint for a request */
+		ucmatose_connection_end(new_connection(run), event->outcome);
+		restart_silence(run);
+	}
+	advance(run);
+}
+
+static enum outcome serve(struct ucmatose *run)
+{
+	static const struct endpoint_handlers handlers = { .event = server_listener_event };
+	enum outcome outcome;
+
+	run->source.port = (uint16_t)run->options->port;
+	outcome = endpoint_create(ENDPOINT_LISTENER, run->channel, &run->endpoint_options, &handlers, run,
+				  &run->listener);
+	if (!outcome)
+		outcome = endpoint_listen(run->listener, &run->source);
+	if (outcome)
+		return outcome;
+	run->phase = PHASE_CONNECTING;
+	restart_silence(run);
+	environment_listens(run->environment, run->listener, run->options->bind, "cmatose", "listening");
+	return OUTCOME_OK;
+}
+
+/* ---- the end of each callback ---- */
+
+static void begin_next_phase(void *context)
+{
+	struct ucmatose *run = context;
+
+	run->pausing = false;
+	restart_silence(run);
+	ucmatose_next_phase(run);
+	advance(run);
+}
+
+static void advance(struct ucmatose *run)
+{
+	int64_t pause;
+
+	if (!run->is_server && run->phase == PHASE_CONNECTING)
+		connect_others(run);
+	if (run->is_server && run->phase == PHASE_CLOSING)
+		ucmatose_disconnect_more(run);
+	if (run->pausing || !ucmatose_phase_is_over(run))
+		return;
+	pause = ucmatose_phase_pause(run);
+	run->pausing = pause >= 0;
+	if (run->pausing)
+		loop_timer_start(run->environment->loop, &run->pause, pause, begin_next_phase, run);
+	else
+		begin_next_phase(run);
+}
+
+/* ---- start and stop ---- */
+
+/* Looks the names up, and starts to listen or to connect. */
+static void start_run(void *context)
+{
+	struct ucmatose *run = context;
+	struct resolver resolver;
+	enum outcome outcome = OUTCOME_OK;
+
+	if (run->bind) {
+		outcome = lookup(&resolver, run->environment, &run->options->common, run->bind,
+				 (enum address_format)run->options->format);
+		run->source = resolver.addresses[0];
+	}
+	if (!outcome)
+		outcome = run->is_server ? serve(run) : dial_server(run);
+	if (outcome)
+		ucmatose_finish(run, outcome);
+}
+
+/* Where a server without -b listens. The IPv6 one also accepts IPv4 connections, but not on iWARP. */
+static const char *any_address(const struct ucmatose_options *options)
+{
+	return options->format >= ADDRESS_FORMAT_IP6 || EXTRA(options->common.family.ip6) ? "::" : "0.0.0.0";
+}
+
+enum outcome ucmatose_start(struct environment *environment, const void *all_options, void **state)
+{
+	const struct ucmatose_options *options = all_options;
+	const bool is_server = !options->server;
+	struct ucmatose *run = *state = environment_allocate(environment, 1, sizeof(*run));
+	enum outcome outcome;
+
+	if (!run)
+		return OUTCOME_INTERNAL;
+	run->environment = environment;
+	run->options = options;
+	run->is_server = is_server;
+	run->bind = options->bind || !is_server ? options->bind : any_address(options);
+	run->client_id = is_server ? 0 : (uint16_t)clock_now() | 1;
+	run->messages = options->size ? (uint64_t)options->count : 0;
+	repeats_initialise(&run->repeats, &environment->log);
+	run->endpoint_options = (struct endpoint_options){
+		.log = &run->repeats.log,
+		.port_space = (enum port_space)options->port_space,
+		.timeout = options->common.timeout,
+		.send_depth = 1,
+		.receive_depth = 1,
+		.path = &options->common.path,
+	};
+	run->connections = environment_allocate(environment, (size_t)options->connections, sizeof(*run->connections));
+	if (!run->connections)
+		return OUTCOME_INTERNAL;
+	run->wanted = run->in_state[CONNECTION_NEW] = (uint32_t)options->connections;
+	for (uint32_t i = 0; i < run->wanted; i++)
+		run->connections[i] = (struct ucmatose_connection){ .run = run, .index = i };
+	outcome = channel_create(environment->transport, &run->channel);
+	if (outcome)
+		return outcome;
+	environment_print(environment, "cmatose: starting %s", is_server ? "server" : "client");
+	loop_timer_start(environment->loop, &run->pause, 0, start_run, run);
+	return OUTCOME_OK;
+}
+
+void ucmatose_interrupt(void *state, enum interruption reason)
+{
+	struct ucmatose *run = state;
+
+	if (run->phase == PHASE_ENDED)
+		return;
+	run->phase = PHASE_ENDED;
+	if (reason == INTERRUPTION_SIGNAL) /* a deadline is already logged */
+		log_error(&run->environment->log, NULL, "interrupted");
+	dial_interrupt(&run->dial);
+	dial_hint(&run->dial);
+	ucmatose_finish(run, OUTCOME_FAILED);
+}
+
+void ucmatose_stop(void *state)
+{
+	struct ucmatose *run = state;
+
+	ucmatose_release(run);
+	ucmatose_messages_free(run);
+	if (run->channel)
+		channel_destroy(run->channel);
+	free(run->connections);
+	free(run);
+}

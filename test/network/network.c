@@ -356,13 +356,12 @@ void network_send(const struct frame *frame)
 
 void network_append_icrc(struct frame *frame, const struct icrc_table *table)
 {
-	struct icrc_ip_id ip_id = { frame->identification, false };
 	struct icrc_flow flow;
 
 	icrc_flow_prepare(&flow, frame->from.family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, frame->from.bytes,
 			  frame->to.bytes, frame->from.port, PACKET_PORT);
 	icrc_store(frame->bytes + frame->length,
-		   icrc_compute(table, &flow, ip_id, frame->bytes, frame->length, NULL, 0, 0));
+		   icrc_compute(table, &flow, frame->identification, frame->bytes, frame->length, NULL, 0, 0));
 	frame->length += ICRC_SIZE;
 }
 

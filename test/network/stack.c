@@ -4,8 +4,6 @@
 #include "test/unit/unit.h"
 #include "transport/soft/soft.h"
 
-const struct icrc_pending icrc_good = { .result = ICRC_GOOD };
-
 struct soft_transport *stack_open(void)
 {
 	static const struct log quiet = { .name = "test" };

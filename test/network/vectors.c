@@ -420,8 +420,8 @@ void vector_open(const struct vector *vector, struct vector_datagram *datagram)
 	datagram->bytes = udp + 8;
 	datagram->length = vector->length - ip_size - 8;
 	if (family == ICRC_IP4) {
-		datagram->ip_id.identification = (uint16_t)(ip[4] << 8 | ip[5]);
-		datagram->ip_id.may_fragment = !(ip[6] & 0x40);
+		datagram->identification = (uint16_t)(ip[4] << 8 | ip[5]);
+		datagram->may_fragment = !(ip[6] & 0x40);
 	}
 	icrc_flow_prepare(&datagram->flow, family, ip + (family == ICRC_IP4 ? 12 : 8),
 			  ip + (family == ICRC_IP4 ? 16 : 24), (uint16_t)(udp[0] << 8 | udp[1]),

@@ -30,7 +30,8 @@ const struct vector *vector_named(const char *name);
 /* The IP and UDP headers of a vector, and its UDP payload. */
 struct vector_datagram {
 	struct icrc_flow flow;
-	struct icrc_ip_id ip_id;
+	uint16_t identification;
+	bool may_fragment;
 	const uint8_t *bytes;
 	size_t length;
 };

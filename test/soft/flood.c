@@ -78,8 +78,8 @@ static void say(struct flood *flood, const struct sender *sender, struct packet 
 	uint8_t bytes[PACKET_MAX];
 	size_t length = packet_write(packet, bytes);
 	size_t pad = packet_pad(packet->length);
-	uint32_t icrc = icrc_compute(&flood->icrc, &sender->flow, (struct icrc_ip_id){ 0 }, bytes, length,
-				     packet->payload, packet->length, pad);
+	uint32_t icrc =
+		icrc_compute(&flood->icrc, &sender->flow, 0, bytes, length, packet->payload, packet->length, pad);
 
 	if (packet->length)
 		memcpy(bytes + length, packet->payload, packet->length);

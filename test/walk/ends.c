@@ -448,8 +448,6 @@ static void event(void *context, struct endpoint *endpoint, const struct endpoin
 /* Each user of the peer's host can send from its address, and may know every number that is not random. A packet that
  * does not belong to the connection must not change it. */
 
-static const struct icrc_pending icrc_valid = { .result = ICRC_GOOD };
-
 static void forge_packet(struct soft_qp *qp, uint8_t opcode, uint32_t psn, uint64_t address, uint32_t key,
 			 uint32_t length)
 {
@@ -463,7 +461,7 @@ static void forge_packet(struct soft_qp *qp, uint8_t opcode, uint32_t psn, uint6
 		.remote = { .address = address, .key = key, .length = length },
 	};
 
-	soft_qp_receive(qp->transport, qp->path.socket, &qp->path.peer, &packet, &icrc_valid);
+	soft_qp_receive(qp->transport, qp->path.socket, &qp->path.peer, &packet);
 	if (memcmp(&before, qp, sizeof(before)) != 0)
 		violation("a forged packet with opcode %u, PSN %u changes a queue pair", opcode, psn);
 }
@@ -485,7 +483,7 @@ static void forge_rejection(const struct soft_cm_id *cm_id)
 	bytes_write(guid, sizeof(guid), cm_id->peer_guid);
 	mad_write(&mad, bytes);
 	soft_cm_receive(cm_id->cm->transport, cm_id->agreement.path.socket, &cm_id->agreement.path.peer, bytes,
-			MAD_SIZE, &icrc_valid);
+			MAD_SIZE, false);
 	if (memcmp(&before, cm_id, sizeof(before)) != 0)
 		violation("a REJ without our identifier changes a connection in state %d", (int)before.state);
 }

@@ -39,16 +39,16 @@ static void soft_reap(void *context)
 }
 
 static void packet_received(struct soft_socket *socket, const struct address *from, const struct packet *packet,
-			    const struct icrc_pending *icrc)
+			    bool damaged)
 {
 	struct soft_transport *transport = socket->transport;
 
 	if (socket->group)
-		soft_qp_receive_group(transport, socket, from, packet, icrc);
+		soft_qp_receive_group(transport, socket, from, packet);
 	else if (packet->destination != MAD_QPN)
-		soft_qp_receive(transport, socket, from, packet, icrc);
+		soft_qp_receive(transport, socket, from, packet);
 	else if (packet->opcode == OPCODE_DATAGRAM && packet->datagram.key == MAD_QKEY)
-		soft_cm_receive(transport, socket, from, packet->payload, packet->length, icrc);
+		soft_cm_receive(transport, socket, from, packet->payload, packet->length, damaged);
 }
 
 const struct soft_handlers soft_handlers = {

@@ -17,7 +17,6 @@ enum {
 };
 
 struct packet;
-struct icrc_pending;
 struct soft_transport;
 struct soft_endpoint;
 struct soft_socket;
@@ -33,9 +32,9 @@ struct soft_handlers {
 	bool (*deliver)(struct soft_transport *transport);
 	/* The timer of soft_reap_later(). */
 	void (*reap)(void *transport);
-	/* net: a packet from that address; icrc_confirm() must accept it before it changes a connection. */
+	/* net: a packet from that address. Of those with a wrong ICRC only management datagrams. */
 	void (*packet)(struct soft_socket *socket, const struct address *from, const struct packet *packet,
-		       const struct icrc_pending *icrc);
+		       bool damaged);
 	/* net: an ICMP error, which quotes the first bytes of a packet. */
 	void (*icmp)(struct soft_transport *transport, const struct soft_socket *socket, const struct soft_icmp *icmp,
 		     const uint8_t *quoted, size_t length);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "transport/soft/cm/cm_internal.h"
-#include "transport/soft/net/icrc_state.h"
 #include "transport/soft/net/packet_io.h"
 
 struct soft_cm *soft_cm_open(struct soft_transport *transport)
@@ -200,7 +199,7 @@ static void mra_received(struct soft_cm_id *cm_id, const struct mad *mad)
 }
 
 void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-		     const uint8_t *bytes, size_t length, const struct icrc_pending *icrc)
+		     const uint8_t *bytes, size_t length, bool damaged)
 {
 	struct soft_cm *cm = transport->cm;
 	struct soft_cm_id *cm_id;
@@ -208,11 +207,11 @@ void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socke
 
 	if (!mad_parse(bytes, length, &mad))
 		return;
-	if (icrc->result == ICRC_BAD) {
+	if (damaged) {
 		soft_cm_damaged_received(cm, socket, from, &mad);
 		return;
 	}
-	/* No icrc_confirm(): anybody can send a REQ. The RTU authenticates the peer. */
+	/* Anybody can send a REQ. The RTU authenticates the peer. */
 	if (mad.kind == MAD_REQ) {
 		soft_cm_req_received(cm, socket, from, &mad);
 		return;
@@ -225,8 +224,6 @@ void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socke
 		reply_stateless(cm, socket, from, &mad);
 		return;
 	}
-	if (!icrc_confirm(icrc))
-		return;
 	switch (mad.kind) {
 	case MAD_REP:
 		soft_cm_rep_received(cm_id, &mad);

@@ -4,7 +4,6 @@
 #define TRANSPORT_SOFT_CM_CM_H
 
 #include "transport/soft/base/state.h"
-#include "transport/soft/net/icrc_state.h"
 #include "transport/soft/wire/mad.h"
 
 /* NULL without memory. Closing sends extra copies of unanswered DREQs and recent DREPs, and flushes. */
@@ -26,9 +25,9 @@ void soft_cm_reject(struct endpoint *endpoint, const void *data, size_t length);
 enum outcome soft_cm_disconnect(struct endpoint *endpoint);
 /* The endpoint is being freed: sends REJ or DREQ if the state requires it. The cm_id lives on to timewait. */
 void soft_cm_release(struct soft_endpoint *endpoint);
-/* One MAD from QP 1 of that address; icrc is confirmed before it changes a cm_id. */
+/* One MAD from QP 1 of that address. damaged: its ICRC is wrong, so nothing is answered. */
 void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-		     const uint8_t *bytes, size_t length, const struct icrc_pending *icrc);
+		     const uint8_t *bytes, size_t length, bool damaged);
 /* The first valid packet of the endpoint's queue pair implies RTU. */
 void soft_cm_packet_received(struct soft_endpoint *endpoint);
 /*

@@ -7,8 +7,7 @@
  * the ICRCs cover.
  *
  * Receiving: a packet whose ICRC is wrong with every IPv4 identification is dropped; a management datagram first
- * shows whether a NAT has changed its addresses. The check of an identification that had to be solved for waits for
- * icrc_confirm(), which the packet's connection calls.
+ * shows whether a NAT has changed its addresses.
  */
 #include "transport/soft/net/packet_io.h"
 
@@ -20,9 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "transport/soft/base/queue.h"
-#include "transport/soft/net/icrc_state.h"
 #include "transport/soft/wire/mad.h"
 
 enum {
@@ -35,23 +32,11 @@ enum {
 	TRAILER_MAX = 3 + 4,  /* pad and ICRC */
 	SEND_TRIES = 8,	      /* of a message that this host seems to refuse */
 	COPIED_MAX = 128,     /* payload bytes: copying is faster than another iovec */
-	PEERS = 256	      /* slots of the hash table, a power of two */
-};
-
-/* Cached per peer. A slot holds the last peer of its hash: anybody's packet may replace another peer's. */
-struct peer {
-	const struct soft_socket *socket; /* NULL: free */
-	struct address address;
-	struct icrc_flow out;
-	struct icrc_flow in;
-	uint16_t in_port; /* source port in the headers of the flow in */
-	bool in_prepared;
-	struct icrc_state icrc_state;
-	struct sockaddr_storage to;
-	socklen_t to_length;
 };
 
 struct message {
+	struct address peer;
+	struct icrc_flow flow;
 	struct sockaddr_storage to;
 	uint8_t control[CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(sizeof(int))];
 	size_t first_element;
@@ -66,8 +51,6 @@ struct message {
 };
 
 struct soft_packet_io {
-	struct peer peers[PEERS];
-	struct peer *last_peer; /* of get_peer(); NULL at first */
 	/* out */
 	struct soft_socket *socket; /* of the queued packets */
 	/* Headers, copied payloads and trailers of the queued packets. */
@@ -83,7 +66,6 @@ struct soft_packet_io {
 	struct sockaddr_storage in_from[RECEIVE_BATCH];
 	uint8_t in_control[RECEIVE_BATCH][CMSG_SPACE(sizeof(int))];
 	struct mmsghdr in_headers[RECEIVE_BATCH];
-	int64_t now; /* when the batch was received, nanoseconds */
 };
 
 /* recvmmsg() overwrites these with the lengths used. */
@@ -115,66 +97,35 @@ void soft_packet_io_close(struct soft_packet_io *packet_io)
 	free(packet_io);
 }
 
-/* ---- peers ---- */
-
-/* Returns the slot of a peer. Replaces another peer in it, which costs a few hundred bytes of copying. */
-static struct peer *get_peer(struct soft_packet_io *packet_io, const struct soft_socket *socket,
-			     const struct address *address)
-{
-	uint32_t hash = (uint32_t)((uintptr_t)socket >> 4);
-	struct peer *peer = packet_io->last_peer;
-	struct address to;
-
-	if (peer && peer->socket == socket && address_same_host(&peer->address, address))
-		return peer;
-	for (size_t index = 0; index < sizeof(address->bytes); index++)
-		hash = hash * 31 + address->bytes[index];
-	peer = &packet_io->peers[(hash ^ hash >> 16) & (PEERS - 1)];
-	packet_io->last_peer = peer;
-	if (peer->socket == socket && address_same_host(&peer->address, address))
-		return peer;
-	memset(peer, 0, sizeof(*peer));
-	peer->socket = socket;
-	peer->address = *address;
-	icrc_flow_prepare(&peer->out, address->family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, socket->address.bytes,
-			  address->bytes, PACKET_PORT, PACKET_PORT);
-	to = *address;
-	to.port = PACKET_PORT;
-	peer->to_length = (socklen_t)address_to_socket(&to, &peer->to);
-	return peer;
-}
-
-void soft_packet_io_forget(const struct soft_socket *socket)
-{
-	struct peer *peers = socket->transport->packet_io->peers;
-
-	for (size_t index = 0; index < PEERS; index++)
-		if (peers[index].socket == socket)
-			memset(&peers[index], 0, sizeof(peers[index]));
-}
-
 /* ---- out ---- */
 
+static void prepare_flow(struct icrc_flow *flow, const struct address *from, const struct address *to, uint16_t port)
+{
+	icrc_flow_prepare(flow, from->family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, from->bytes, to->bytes, port,
+			  PACKET_PORT);
+}
+
 /* Returns the message that a packet of that size joins: the last one if it fits, else a new one. */
-static struct message *get_message(struct soft_packet_io *packet_io, const struct soft_path *path,
-				   const struct peer *peer, size_t size)
+static struct message *get_message(struct soft_packet_io *packet_io, const struct soft_path *path, size_t size)
 {
 	struct message *message = packet_io->message_count ? &packet_io->messages[packet_io->message_count - 1] : NULL;
 
-	if (message && !memcmp(&message->to, &peer->to, peer->to_length) && !message->closed &&
+	if (message && address_same_host(&message->peer, &path->peer) && !message->closed &&
 	    !packet_io->socket->no_segmentation && message->type_of_service == path->type_of_service &&
 	    message->unsent == path->unsent && size <= message->segment && message->packets < SEGMENTS_MAX &&
 	    message->bytes + size <= MESSAGE_MAX)
 		return message;
 	message = &packet_io->messages[packet_io->message_count++];
 	*message = (struct message){
-		.to = peer->to, /* a copy: the slot may be replaced before the next packet */
-		.to_length = peer->to_length,
+		.peer = path->peer,
 		.first_element = packet_io->element_count,
 		.segment = size,
 		.type_of_service = path->type_of_service,
 		.unsent = path->unsent,
 	};
+	message->peer.port = PACKET_PORT;
+	message->to_length = (socklen_t)address_to_socket(&message->peer, &message->to);
+	prepare_flow(&message->flow, &path->socket->address, &path->peer, PACKET_PORT);
 	return message;
 }
 
@@ -288,13 +239,8 @@ static void send_one_by_one(struct soft_transport *transport, struct message *me
 	uint8_t packet[PACKET_HEADER_MAX + PACKET_PAYLOAD_MAX + TRAILER_MAX];
 	struct iovec whole = { .iov_base = packet };
 	size_t offset = 0, size;
-	const struct peer *peer;
 	struct msghdr header;
-	struct address to;
 
-	if (!address_from_socket(&message->to, &to))
-		return;
-	peer = get_peer(packet_io, packet_io->socket, &to);
 	message->packets = 1;
 	fill_header(packet_io, message, &header);
 	header.msg_iov = &whole;
@@ -306,8 +252,7 @@ static void send_one_by_one(struct soft_transport *transport, struct message *me
 		size = left < message->segment ? left : message->segment;
 		copy_segment(&element, &offset, packet, size);
 		icrc_store(packet + size - ICRC_SIZE,
-			   icrc_compute(&transport->icrc, &peer->out, (struct icrc_ip_id){ 0 }, packet,
-					size - ICRC_SIZE, NULL, 0, 0));
+			   icrc_compute(&transport->icrc, &message->flow, 0, packet, size - ICRC_SIZE, NULL, 0, 0));
 		whole.iov_len = size;
 		do
 			sent = sendmsg(packet_io->socket->fd, &header, MSG_DONTWAIT);
@@ -384,14 +329,11 @@ void soft_transmit(struct soft_transport *transport, const struct soft_path *pat
 	size_t copied = packet->length <= COPIED_MAX ? packet->length : 0;
 	uint8_t *header, *trailer;
 	struct message *message;
-	struct peer *peer;
-	struct icrc_ip_id ip_id = { 0 };
 	size_t header_length, size;
 	uint32_t icrc;
 
 	if (packet_io->packets == SEND_BATCH || (packet_io->packets && packet_io->socket != path->socket))
 		soft_flush(transport);
-	peer = get_peer(packet_io, path->socket, &path->peer);
 	packet_io->socket = path->socket;
 	header = packet_io->bytes + packet_io->bytes_used;
 	header_length = packet_write(packet, header);
@@ -399,10 +341,9 @@ void soft_transmit(struct soft_transport *transport, const struct soft_path *pat
 		return;
 	packet_io->packets++;
 	size = header_length + packet->length + pad + ICRC_SIZE;
-	message = get_message(packet_io, path, peer, size);
-	ip_id.identification = message->packets;
-	icrc = icrc_compute(&transport->icrc, &peer->out, ip_id, header, header_length, packet->payload, packet->length,
-			    pad);
+	message = get_message(packet_io, path, size);
+	icrc = icrc_compute(&transport->icrc, &message->flow, message->packets, header, header_length, packet->payload,
+			    packet->length, pad);
 	if (copied)
 		memcpy(header + header_length, packet->payload, copied);
 	trailer = header + header_length + copied;
@@ -420,41 +361,6 @@ void soft_transmit(struct soft_transport *transport, const struct soft_path *pat
 
 /* ---- in ---- */
 
-/* ip_id: as in icrc_check(). */
-static void receive_packet(struct soft_socket *socket, const struct sockaddr_storage *source, const uint8_t *bytes,
-			   size_t length, struct icrc_ip_id *ip_id)
-{
-	struct soft_transport *transport = socket->transport;
-	struct soft_packet_io *packet_io = transport->packet_io;
-	struct icrc_pending pending = { .now = packet_io->now };
-	struct address from;
-	struct packet packet;
-	struct peer *peer;
-	uint16_t port;
-
-	if (!address_from_socket(source, &from))
-		return;
-	port = from.port;
-	from.port = 0;
-	peer = get_peer(packet_io, socket, &from);
-	if (!peer->in_prepared) {
-		icrc_flow_prepare(&peer->in, from.family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, from.bytes,
-				  socket->address.bytes, port, PACKET_PORT);
-		peer->in_prepared = true;
-	} else if (peer->in_port != port) {
-		icrc_flow_set_source_port(&peer->in, port);
-	}
-	peer->in_port = port;
-	pending.state = &peer->icrc_state;
-	pending.result = icrc_check(&transport->icrc, &peer->in, bytes, length, ip_id);
-	pending.ip_id = *ip_id;
-	/* A management datagram is passed on: the addresses that a request names tell whether a NAT has changed them.
-	 */
-	if (!packet_parse(bytes, length, &packet) || (pending.result == ICRC_BAD && packet.destination != MAD_QPN))
-		return;
-	transport->handlers->packet(socket, &from, &packet, &pending);
-}
-
 /* Returns the size of the packets that UDP_GRO merged into a message; 0 if it is one packet. */
 static size_t gro_segment_size(struct msghdr *header)
 {
@@ -470,19 +376,30 @@ static size_t gro_segment_size(struct msghdr *header)
 /* The message is one packet, or several of one size of which the last may be shorter. */
 static void receive_message(struct soft_socket *socket, struct mmsghdr *message)
 {
+	const struct soft_transport *transport = socket->transport;
 	const uint8_t *bytes = message->msg_hdr.msg_iov->iov_base;
 	size_t segment = gro_segment_size(&message->msg_hdr), left = message->msg_len;
-	struct icrc_ip_id ip_id = { 0 };
+	uint16_t identification = 0;
+	struct icrc_flow flow;
+	struct address from;
+	struct packet packet;
 
-	if (message->msg_hdr.msg_flags & MSG_TRUNC)
+	if ((message->msg_hdr.msg_flags & MSG_TRUNC) || !address_from_socket(message->msg_hdr.msg_name, &from))
 		return;
+	prepare_flow(&flow, &from, &socket->address, from.port);
+	from.port = 0;
 	if (!segment)
 		segment = left;
 	while (left) {
 		size_t length = left < segment ? left : segment;
 
-		receive_packet(socket, message->msg_hdr.msg_name, bytes, length, &ip_id);
-		ip_id.identification++;
+		bool damaged = !icrc_check(&transport->icrc, &flow, bytes, length, &identification);
+
+		/* Of a management datagram the addresses that it names tell whether a NAT has changed them. */
+		if (packet_parse(bytes, length, &packet) &&
+		    (!damaged || (packet.destination == MAD_QPN && !socket->group)))
+			transport->handlers->packet(socket, &from, &packet, damaged);
+		identification++;
 		bytes += length;
 		left -= length;
 	}
@@ -555,8 +472,6 @@ static int receive_batch(struct soft_socket *socket, unsigned max)
 	int count = recvmmsg(socket->fd, packet_io->in_headers, max, MSG_DONTWAIT, NULL);
 	bool failed = count < 0 && errno != EAGAIN && errno != EINTR;
 
-	if (count > 0)
-		packet_io->now = clock_now();
 	for (int index = 0; index < count; index++) {
 		receive_message(socket, &packet_io->in_headers[index]);
 		reset_lengths(&packet_io->in_headers[index].msg_hdr);

@@ -30,7 +30,4 @@ bool soft_may_resend(struct soft_socket *socket);
 /* Loop poller: receives from the sockets that have queue pairs. Returns whether anything was received. */
 bool soft_packet_io_poll(void *transport);
 
-/* Drops what is known of the socket's peers. Call it before the socket is freed: its address may be reused. */
-void soft_packet_io_forget(const struct soft_socket *socket);
-
 #endif

@@ -149,7 +149,6 @@ static void socket_close(struct soft_socket *socket)
 
 	socket_unlink(socket);
 	loop_io_stop(&socket->readable);
-	soft_packet_io_forget(socket);
 	if (soft_socket_dropped(socket))
 		log_debug(socket->transport->base.log,
 			  "%s: %" PRIu32 " packets were dropped: the socket's receive buffer was full",

@@ -341,7 +341,7 @@ enum outcome soft_qp_post(struct soft_qp *qp, const struct work *work, size_t co
 /* ---- receiving ---- */
 
 void soft_qp_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-		     const struct packet *packet, const struct icrc_pending *icrc)
+		     const struct packet *packet)
 {
 	struct soft_qp *qp = soft_table_find(&transport->qps->by_qpn, packet->destination);
 	unsigned form = opcode_form(packet->opcode);
@@ -349,13 +349,12 @@ void soft_qp_receive(struct soft_transport *transport, struct soft_socket *socke
 	if (!qp || qp->state == QP_INIT || qp->state == QP_ERROR || (packet->pkey | PKEY_FULL_MEMBER) != PACKET_PKEY)
 		return;
 	if (is_group_qp(qp)) {
-		if ((form & FORM_DATAGRAM) && icrc_confirm(icrc))
+		if (form & FORM_DATAGRAM)
 			datagram_receive(qp, from, &qp->path.local, packet);
 		return;
 	}
 	/* The source port differs for each queue pair of the peer, and may change: it identifies nothing. */
-	if ((form & FORM_DATAGRAM) || socket != qp->path.socket || !address_same_host(from, &qp->path.peer) ||
-	    !icrc_confirm(icrc))
+	if ((form & FORM_DATAGRAM) || socket != qp->path.socket || !address_same_host(from, &qp->path.peer))
 		return;
 	if (!(form & FORM_RESPONSE))
 		responder_receive(qp, packet);
@@ -373,12 +372,12 @@ static bool is_unwanted_loopback(const struct soft_qp_table *table, const struct
 }
 
 void soft_qp_receive_group(struct soft_transport *transport, const struct soft_socket *socket,
-			   const struct address *from, const struct packet *packet, const struct icrc_pending *icrc)
+			   const struct address *from, const struct packet *packet)
 {
 	const struct soft_qp_table *table = transport->qps;
 
 	if (!(opcode_form(packet->opcode) & FORM_DATAGRAM) || (packet->pkey | PKEY_FULL_MEMBER) != PACKET_PKEY ||
-	    is_unwanted_loopback(table, from, packet->datagram.source) || !icrc_confirm(icrc))
+	    is_unwanted_loopback(table, from, packet->datagram.source))
 		return;
 	for (struct soft_endpoint *member = transport->endpoints; member; member = member->next)
 		if (member->group_socket == socket && member->qp && member->qp->state == QP_RTR)

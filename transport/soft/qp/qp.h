@@ -3,7 +3,6 @@
 #ifndef TRANSPORT_SOFT_QP_QP_H
 #define TRANSPORT_SOFT_QP_QP_H
 
-#include "transport/soft/net/icrc_state.h"
 #include "transport/soft/net/socket.h"
 #include "transport/soft/wire/packet.h"
 
@@ -50,12 +49,12 @@ void soft_qp_set_destination(struct soft_qp *qp, const struct soft_path *path, u
 /* The contract of endpoint_post(). No completion is reported before the next turn of the loop. */
 enum outcome soft_qp_post(struct soft_qp *qp, const struct work *work, size_t count);
 
-/* One packet from that address. icrc is confirmed before the packet has any effect. */
+/* One packet from that address. */
 void soft_qp_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-		     const struct packet *packet, const struct icrc_pending *icrc);
+		     const struct packet *packet);
 /* A multicast datagram, for the queue pair of each member with that group socket. */
 void soft_qp_receive_group(struct soft_transport *transport, const struct soft_socket *socket,
-			   const struct address *from, const struct packet *packet, const struct icrc_pending *icrc);
+			   const struct address *from, const struct packet *packet);
 
 /* Sends a probe, a zero-length RDMA WRITE, unless work is outstanding. The connection fails without an answer. */
 void soft_qp_probe(struct soft_qp *qp);

@@ -88,13 +88,8 @@ void icrc_flow_prepare(struct icrc_flow *flow, enum icrc_family family, const ui
 	memset(udp + UDP_CHECKSUM, 0xff, 2);
 }
 
-void icrc_flow_set_source_port(struct icrc_flow *flow, uint16_t port)
-{
-	bytes_write(flow->header + ip_size(flow) + UDP_SOURCE, 2, port);
-}
-
 /* The CRC up to and including the BTH. length: of the UDP payload with ICRC, bytes. */
-static uint32_t icrc_headers(const struct icrc_table *table, const struct icrc_flow *flow, struct icrc_ip_id ip_id,
+static uint32_t icrc_headers(const struct icrc_table *table, const struct icrc_flow *flow, uint16_t identification,
 			     size_t length, const uint8_t *base)
 {
 	uint8_t headers[sizeof(flow->header) + BASE_SIZE];
@@ -103,8 +98,8 @@ static uint32_t icrc_headers(const struct icrc_table *table, const struct icrc_f
 	memcpy(headers, flow->header, sizeof(flow->header));
 	if (flow->family == ICRC_IP4) {
 		bytes_write(headers + IP4_LENGTH, 2, IP4_SIZE + UDP_SIZE + length);
-		bytes_write(headers + IP4_IDENTIFICATION, 2, ip_id.identification);
-		headers[IP4_FLAGS] = ip_id.may_fragment ? 0 : IP4_DO_NOT_FRAGMENT;
+		bytes_write(headers + IP4_IDENTIFICATION, 2, identification);
+		headers[IP4_FLAGS] = IP4_DO_NOT_FRAGMENT;
 	} else {
 		bytes_write(headers + IP6_LENGTH, 2, UDP_SIZE + length);
 	}
@@ -115,13 +110,13 @@ static uint32_t icrc_headers(const struct icrc_table *table, const struct icrc_f
 	return icrc_update(table, table->initial, headers, size + BASE_SIZE);
 }
 
-uint32_t icrc_compute(const struct icrc_table *table, const struct icrc_flow *flow, struct icrc_ip_id ip_id,
+uint32_t icrc_compute(const struct icrc_table *table, const struct icrc_flow *flow, uint16_t identification,
 		      const uint8_t *header, size_t header_length, const uint8_t *payload, size_t payload_length,
 		      size_t pad)
 {
 	static const uint8_t zeros[3];
 	size_t length = header_length + payload_length + pad + ICRC_SIZE;
-	uint32_t crc = icrc_headers(table, flow, ip_id, length, header);
+	uint32_t crc = icrc_headers(table, flow, identification, length, header);
 
 	crc = icrc_update(table, crc, header + BASE_SIZE, header_length - BASE_SIZE);
 	if (payload_length)
@@ -142,27 +137,20 @@ static uint32_t load_icrc(const uint8_t *bytes)
 
 _Static_assert(IP4_SIZE + UDP_SIZE + ICRC_DATAGRAM_MAX < ICRC_INVERSE_END, "the tables cover the longest packet");
 
-enum icrc_result icrc_check(const struct icrc_table *table, const struct icrc_flow *flow, const uint8_t *bytes,
-			    size_t length, struct icrc_ip_id *ip_id)
+bool icrc_check(const struct icrc_table *table, const struct icrc_flow *flow, const uint8_t *bytes, size_t length,
+		uint16_t *identification)
 {
 	uint32_t crc, difference, solution;
-	uint8_t flags;
 
 	if (length < BASE_SIZE + ICRC_SIZE || length > ICRC_DATAGRAM_MAX)
-		return ICRC_BAD;
-	crc = icrc_headers(table, flow, *ip_id, length, bytes);
+		return false;
+	crc = icrc_headers(table, flow, *identification, length, bytes);
 	crc = icrc_update(table, crc, bytes + BASE_SIZE, length - BASE_SIZE - ICRC_SIZE);
 	difference = ~crc ^ load_icrc(bytes + length - ICRC_SIZE);
-	if (!difference)
-		return ICRC_GOOD;
-	if (flow->family != ICRC_IP4)
-		return ICRC_BAD;
-
+	if (!difference || flow->family != ICRC_IP4)
+		return !difference;
+	/* Of the four bytes the first two are the identification, the third DF alone or nothing, the last 0. */
 	solution = icrc_solve(table, difference, IP4_SIZE - IP4_IDENTIFICATION + UDP_SIZE + length - ICRC_SIZE);
-	flags = solution >> 16 & 0xff;
-	if (solution >> 24 || (flags && flags != IP4_DO_NOT_FRAGMENT))
-		return ICRC_BAD;
-	ip_id->identification ^= (uint16_t)((solution & 0xff) << 8 | (solution >> 8 & 0xff));
-	ip_id->may_fragment ^= flags != 0;
-	return ICRC_SOLVED;
+	*identification ^= (uint16_t)((solution & 0xff) << 8 | (solution >> 8 & 0xff));
+	return !(solution >> 16 & ~(uint32_t)IP4_DO_NOT_FRAGMENT);
 }

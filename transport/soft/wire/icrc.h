@@ -4,7 +4,7 @@
  * fields that routers change set to ones, and the UDP payload before it.
  *
  * A UDP socket does not show the IP header of a received packet. All of it is known but the IPv4 identification, which
- * icrc_check() solves for. A solution alone is a check of only 15 bits, so net/icrc_state.h validates it.
+ * icrc_check() solves for: of 2^15 damaged packets, one has a solution.
  */
 #ifndef TRANSPORT_SOFT_ICRC_H
 #define TRANSPORT_SOFT_ICRC_H
@@ -65,32 +65,21 @@ struct icrc_flow {
 void icrc_flow_prepare(struct icrc_flow *flow, enum icrc_family family, const uint8_t *source,
 		       const uint8_t *destination, uint16_t source_port, uint16_t destination_port);
 
-void icrc_flow_set_source_port(struct icrc_flow *flow, uint16_t port);
-
-/* The IPv4 header fields that a UDP socket does not show to the receiver. Unused with IPv6. */
-struct icrc_ip_id {
-	uint16_t identification;
-	bool may_fragment; /* the DF flag is off */
-};
-
 /*
  * Returns the ICRC of a packet to send, for icrc_store(). header: from packet_write(). pad: 0 to 3 bytes of zeros after
- * the payload. With IP_MTU_DISCOVER=PROBE ip_id is { 0 }; UDP_SEGMENT numbers its segments from 0.
+ * the payload. identification: of IPv4; with IP_MTU_DISCOVER=PROBE 0; UDP_SEGMENT numbers its segments from 0.
  */
-uint32_t icrc_compute(const struct icrc_table *table, const struct icrc_flow *flow, struct icrc_ip_id ip_id,
+uint32_t icrc_compute(const struct icrc_table *table, const struct icrc_flow *flow, uint16_t identification,
 		      const uint8_t *header, size_t header_length, const uint8_t *payload, size_t payload_length,
 		      size_t pad);
 
 void icrc_store(uint8_t bytes[ICRC_SIZE], uint32_t icrc);
 
-enum icrc_result {
-	ICRC_BAD = 0,
-	ICRC_GOOD,   /* all 32 bits match: IPv6, or the expected ip_id */
-	ICRC_SOLVED, /* matches with another ip_id: icrc_state_accepts() validates it */
-};
-
-/* Checks a received UDP payload with its ICRC. *ip_id: the expected one; with ICRC_SOLVED the packet's. */
-enum icrc_result icrc_check(const struct icrc_table *table, const struct icrc_flow *flow, const uint8_t *bytes,
-			    size_t length, struct icrc_ip_id *ip_id);
+/*
+ * Checks a received UDP payload with its ICRC. *identification: the one that is expected of IPv4, for which all 32 bits
+ * are checked; then that of the packet.
+ */
+bool icrc_check(const struct icrc_table *table, const struct icrc_flow *flow, const uint8_t *bytes, size_t length,
+		uint16_t *identification);
 
 #endif

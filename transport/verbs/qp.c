@@ -65,43 +65,6 @@ static void destroy_qp(struct verbs_endpoint *endpoint)
 	endpoint->qp = NULL;
 }
 
-static bool takes_inline(struct verbs_endpoint *endpoint, struct ibv_qp_init_attr_ex *attributes, uint32_t size)
-{
-	attributes->cap.max_inline_data = size;
-	if (create_qp(endpoint, attributes))
-		return false;
-	destroy_qp(endpoint);
-	return true;
-}
-
-/*
- * Logs the error and the largest inline size that the device supports, found by trial as no attribute has it. Returns
- * false if the inline size is not the cause.
- */
-static bool explain_inline(struct verbs_endpoint *endpoint, struct ibv_qp_init_attr_ex *attributes, int error)
-{
-	const struct log *log = endpoint->base.log;
-	const char *device = endpoint->base.domain->device;
-	uint32_t wanted = inline_size(&endpoint->base), taken = 0, refused = wanted;
-
-	if (!wanted || !is_limit(error) || !takes_inline(endpoint, attributes, 0))
-		return false;
-	while (refused - taken > 1) {
-		uint32_t size = taken + (refused - taken) / 2;
-
-		if (takes_inline(endpoint, attributes, size))
-			taken = size;
-		else
-			refused = size;
-	}
-	log_errno(log, device, error, "creating a queue pair with %u bytes inline", wanted);
-	if (taken)
-		log_hint(log, "%s takes at most %u bytes inline", device, taken);
-	else
-		log_hint(log, "%s takes nothing inline", device);
-	return true;
-}
-
 /* ibv_modify_qp() reads the attributes in the mask only. */
 static enum outcome qp_modify(struct verbs_endpoint *endpoint, enum ibv_qp_state state)
 {
@@ -172,11 +135,7 @@ enum outcome verbs_create_qp(struct endpoint *base)
 	attributes.recv_cq = endpoint->completions->cq;
 	error = create_qp_within_limits(endpoint, &attributes);
 	if (error) {
-		bool explained = explain_inline(endpoint, &attributes, error);
-
 		verbs_completion_release(endpoint);
-		if (explained)
-			return OUTCOME_INTERNAL;
 		if (is_withdrawn(endpoint)) {
 			log_failure(log, &(struct failure){ .object = base->name, .phase = "accepting", .code = error },
 				    "the peer withdrew the request");
@@ -186,6 +145,13 @@ enum outcome verbs_create_qp(struct endpoint *base)
 			log_failure(log, &(struct failure){ .object = base->domain->device, .code = error },
 				    "the device cannot keep multicast from looping back: %s", strerror(error));
 			return OUTCOME_NO_DEVICE;
+		}
+		/* No attribute of a device says how many it takes. */
+		if (error == EINVAL && inline_size(base)) {
+			log_errno(log, base->domain->device, error, "creating a queue pair with %u bytes inline",
+				  inline_size(base));
+			log_hint(log, "the device may take fewer bytes inline");
+			return OUTCOME_INTERNAL;
 		}
 		return verbs_report_resources(log, base->domain->device, "creating a queue pair", error);
 	}

@@ -13,7 +13,6 @@
 #include "test/network/rules.h"
 #include "test/network/stack.h"
 #include "transport/soft/qp/qp_internal.h"
-#include "transport/soft/qp/region.h"
 
 enum {
 	HOSTS = 2,

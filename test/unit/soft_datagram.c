@@ -2,7 +2,7 @@
 /* link: -Wl,@test/network/network.wrap -Wl,@test/network/qp.wrap */
 /* Datagrams to multicast groups on a simulated network. */
 #include "test/network/qp.h"
-#include "transport/soft/qp/region.h"
+#include "transport/soft/qp/qp.h"
 
 enum {
 	KEY = 0x01234567

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "test/network/qp_run.h"
-#include "transport/soft/qp/region.h"
+#include "transport/soft/qp/qp.h"
 #include "transport/soft/wire/mad.h"
 
 /* ---- every kind and size ---- */

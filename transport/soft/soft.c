@@ -11,7 +11,6 @@
 #include "transport/soft/endpoint.h"
 #include "transport/soft/net/packet_io.h"
 #include "transport/soft/qp/qp.h"
-#include "transport/soft/qp/region.h"
 #include "transport/soft/wire/mad.h"
 
 /* Endpoints before regions: a queue pair may use a region. The flushes send queued data, then REJ and DREQ. */

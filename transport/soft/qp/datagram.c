@@ -3,15 +3,13 @@
  * Datagrams to and from multicast groups. Nothing is acknowledged: a send completes when the kernel has accepted it,
  * and a datagram without a posted receive is dropped.
  */
-#include "transport/soft/qp/datagram.h"
+#include "transport/soft/qp/qp_internal.h"
 
 #include <string.h>
 
 #include "core/clock.h"
 #include "transport/soft/base/queue.h"
 #include "transport/soft/net/packet_io.h"
-#include "transport/soft/qp/requester.h"
-#include "transport/soft/qp/responder.h"
 
 enum {
 	MULTICAST_QPN = 0xffffff,

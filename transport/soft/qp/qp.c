@@ -10,10 +10,7 @@
 #include "transport/soft/base/queue.h"
 #include "transport/soft/net/packet_io.h"
 #include "transport/soft/net/route.h"
-#include "transport/soft/qp/datagram.h"
-#include "transport/soft/qp/recovery.h"
-#include "transport/soft/qp/requester.h"
-#include "transport/soft/qp/responder.h"
+#include "transport/soft/qp/qp_internal.h"
 #include "transport/soft/wire/mad.h"
 
 enum {

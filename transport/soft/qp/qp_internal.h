@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The internal interface of queue pairs, for qp.c, requester.c, recovery.c, responder.c and datagram.c. The queue pair
- * of a connection has two halves, which share only the path:
+ * The internal interface of queue pairs. That of a connection has two halves, which share only the path:
  *
- *   requester    sends our SENDs, WRITEs and READs; receives acknowledgements and READ responses
- *   responder    receives the peer's SENDs, WRITEs and READs; sends acknowledgements and READ responses
+ *   requester.c   sends our SENDs, WRITEs and READs; receives acknowledgements and READ responses
+ *   recovery.c    when it sends them again, and how many may be outstanding
+ *   responder.c   receives the peer's SENDs, WRITEs and READs; sends acknowledgements and READ responses
  *
  * The queue pair of a group posts to the rings of both and completes from them; datagram.c sends and receives.
  *
@@ -208,6 +208,8 @@ static inline struct receive *qp_oldest_receive(const struct responder *responde
 	return &responder->receives[responder->ring.head];
 }
 
+/* ---- qp.c ---- */
+
 /* The clock, read once for each batch of packets. */
 int64_t qp_now(struct soft_qp *qp);
 /* A valid packet of the peer. */
@@ -222,5 +224,70 @@ void qp_fail_connection(struct soft_qp *qp, const char *cause, const char *code_
 uint32_t qp_packets(const struct soft_qp *qp, uint32_t length);
 /* Sends to the peer's queue pair. */
 void qp_send(struct soft_qp *qp, struct packet *packet);
+
+/* ---- responder.c ---- */
+
+void responder_connect(struct soft_qp *qp, const struct soft_agreement *agreement);
+void responder_receive(struct soft_qp *qp, const struct packet *packet);
+/* Sends the scheduled reply. False if READ responses are left for the next turn of the loop. */
+bool responder_reply(struct soft_qp *qp);
+/* Sends the last ACKs before the queue pair enters QP_DRAINING. */
+void responder_drain(struct soft_qp *qp);
+/* As soft_qp_last_ack(). */
+uint32_t responder_last_ack(const struct soft_qp *qp);
+
+/* The oldest receive has that many bytes, of which the packet has the last. */
+void responder_complete_receive(struct soft_qp *qp, const struct packet *packet, uint32_t length);
+
+/* ---- recovery.c ---- */
+
+void recovery_connect(struct soft_qp *qp);
+/* Packets that may be outstanding. Some request must be posted. */
+uint32_t recovery_window(const struct soft_qp *qp);
+/* A READ request or a packet with AckReq is about to be sent at next_psn. */
+void recovery_sent(struct soft_qp *qp);
+/* True if the last packet of an unsignalled request should set AckReq. */
+bool recovery_wants_ack(struct soft_qp *qp);
+/* Starts the retransmission time-out, unless ack_timeout is 0. */
+void recovery_arm(struct soft_qp *qp);
+/*
+ * ICMP reported the peer's port closed: work without an ACK time-out gets the one of a probe, until the peer sends a
+ * valid packet.
+ */
+void recovery_suspect(struct soft_qp *qp);
+void recovery_confirm(struct soft_qp *qp);
+/* unacked_psn has advanced. */
+void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn);
+/* The oldest outstanding packet is missing: the peer sent a sequence NAK, or a reply to a later packet. */
+void recovery_nak(struct soft_qp *qp);
+void recovery_implied_nak(struct soft_qp *qp);
+/* The peer sent an RNR NAK of the oldest outstanding packet. */
+void recovery_rnr(struct soft_qp *qp, int64_t nanoseconds);
+
+/* ---- requester.c ---- */
+
+void requester_connect(struct soft_qp *qp, const struct soft_agreement *agreement);
+void requester_post(struct soft_qp *qp, const struct work *work);
+/* Posts a zero-length WRITE without completion. No other request may be posted. */
+void requester_probe(struct soft_qp *qp);
+/* Sends what the window allows. */
+void requester_transmit(struct soft_qp *qp);
+/* An acknowledgement or a READ response. */
+void requester_receive(struct soft_qp *qp, const struct packet *packet);
+
+/* Fails the oldest work. */
+void requester_retries_exhausted(struct soft_qp *qp);
+
+/* The oldest request is done: reports its completion, unless it is unsignalled. */
+void requester_complete_oldest(struct soft_qp *qp);
+/* Sends an outstanding packet again with AckReq; of a READ: the rest of its slice that has no response. */
+void requester_resend(struct soft_qp *qp, uint32_t psn);
+
+/* ---- datagram.c ---- */
+
+/* Sends as many datagrams as one turn of the loop allows. They complete in the next turn. */
+void datagram_transmit(struct soft_qp *qp);
+void datagram_receive(struct soft_qp *qp, const struct address *from, const struct address *to,
+		      const struct packet *packet);
 
 #endif

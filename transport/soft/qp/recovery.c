@@ -11,12 +11,11 @@
  *
  * A loss reduces the congestion window, and acknowledgements increase it, as in TCP.
  */
-#include "transport/soft/qp/recovery.h"
+#include "transport/soft/qp/qp_internal.h"
 
 #include "core/clock.h"
 #include "transport/soft/base/queue.h"
 #include "transport/soft/net/packet_io.h"
-#include "transport/soft/qp/requester.h"
 
 enum {
 	/* Packets. */

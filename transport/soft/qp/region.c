@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory regions. All 32 bits of a key are random, and a new READ or WRITE with a wrong key ends the connection. */
-#include "transport/soft/qp/region.h"
+#include "transport/soft/qp/qp.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -11,10 +11,9 @@
  *
  * recovery.c decides when to send again, and the size of the window.
  */
-#include "transport/soft/qp/requester.h"
+#include "transport/soft/qp/qp_internal.h"
 
 #include "transport/soft/base/queue.h"
-#include "transport/soft/qp/recovery.h"
 #include "transport/soft/wire/bytes.h"
 
 enum {

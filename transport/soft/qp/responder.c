@@ -12,10 +12,9 @@
  *
  * An invalid request ends the connection with a fatal NAK, which is sent again for each later request.
  */
-#include "transport/soft/qp/responder.h"
+#include "transport/soft/qp/qp_internal.h"
 
 #include "transport/soft/base/queue.h"
-#include "transport/soft/qp/region.h"
 #include "transport/soft/wire/bytes.h"
 
 enum {

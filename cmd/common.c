@@ -28,8 +28,6 @@ const struct option common_option_table[] = {
 	     .exclusive = ONE_OUTPUT, .section = SECTION_OUTPUT, .brief = true),
 	FLAG(0, "json-stream", reporting.json_stream, OPTION_HELP("Print JSON objects, one per line, as events occur"),
 	     .exclusive = ONE_OUTPUT, .section = SECTION_OUTPUT),
-	FLAG(0, "csv", reporting.csv, OPTION_HELP("Print CSV: a header, a row per interval and a row for the whole run"),
-	     .exclusive = ONE_OUTPUT, .section = SECTION_OUTPUT),
 	ROW(OPTION_TEXT, "prometheus", reporting.prometheus, "FILE", "", "",
 	    OPTION_HELP("Write metrics to FILE for node_exporter, every 15 s or every reported interval"),
 	    .section = SECTION_OUTPUT),

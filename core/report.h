@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A report as text, JSON, CSV or Prometheus metrics. One call per value writes it in any format, so the formats cannot
+ * A report as text, JSON or Prometheus metrics. One call per value writes it in any format, so the formats cannot
  * differ. A report is a tree of objects and lists with values as leaves. core/figures.h makes these calls from tables.
  *
  *   call                                    JSON                         text
@@ -80,9 +80,6 @@ extern const struct report_format report_table;
 extern const struct report_format report_steps;
 /* One JSON object on one line. */
 extern const struct report_format report_json;
-/* The header and a row of CSV. Lists are omitted. */
-extern const struct report_format report_csv_names;
-extern const struct report_format report_csv_values;
 /* The text format of Prometheus, one sample per line. A text is a label of the following samples of its level. */
 extern const struct report_format report_prometheus;
 

@@ -11,8 +11,6 @@ const struct reporting_form *reporting_form_of_arguments(int argc, char *const *
 			return &reporting_json;
 		if (!strcmp(argv[i], "--json-stream"))
 			return &reporting_json_stream;
-		if (!strcmp(argv[i], "--csv"))
-			return &reporting_csv;
 	}
 	return &reporting_text;
 }
@@ -21,7 +19,5 @@ const struct reporting_form *reporting_form_of_options(const struct reporting_op
 {
 	if (options->json)
 		return &reporting_json;
-	if (options->json_stream)
-		return &reporting_json_stream;
-	return options->csv ? &reporting_csv : &reporting_text;
+	return options->json_stream ? &reporting_json_stream : &reporting_text;
 }

@@ -103,7 +103,7 @@ enum outcome reporting_choose(struct reporting *reporting, const struct reportin
 	if (options->interval && (options->json || options->quiet) && !options->prometheus) {
 		log_error(&reporting->environment->log, "--interval-report", "%s prints no intervals",
 			  options->quiet ? "--quiet" : "--json");
-		log_hint(&reporting->environment->log, "--json-stream, --csv and --prometheus report them");
+		log_hint(&reporting->environment->log, "--json-stream and --prometheus report them");
 		return OUTCOME_USAGE;
 	}
 	if (reporting->form == &reporting_text && !options->quiet) {

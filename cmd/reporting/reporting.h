@@ -7,7 +7,6 @@
  *                 each second
  *   json.c        --json: one object at the end, with the intervals of a run of steps
  *                 --json-stream: an object a line: start, what the command adds (a ping), interval, error, summary
- *   csv.c         --csv: the header, a row each --interval-report, and one at the end
  *   prometheus.c  --prometheus: a file that is replaced at the start, each interval and at the end
  *   errors.c      the errors of the run
  *   forms.c       the selected form
@@ -37,7 +36,6 @@ struct reporting;
 struct reporting_options {
 	bool json;
 	bool json_stream;
-	bool csv;
 	bool quiet;
 	bool histogram;
 	int64_t interval; /* nanoseconds, 0 for none */
@@ -63,7 +61,7 @@ struct reporting_form {
 	bool json; /* fatal_exit() prints a JSON summary in place of the last report */
 };
 
-extern const struct reporting_form reporting_text, reporting_json, reporting_json_stream, reporting_csv;
+extern const struct reporting_form reporting_text, reporting_json, reporting_json_stream;
 
 struct reporting {
 	struct environment *environment;
@@ -79,7 +77,6 @@ struct reporting {
 	int64_t started;
 	int64_t interval_due;	/* the scheduled end of the interval */
 	const char *prometheus; /* the file; NULL also after a write error */
-	bool header_printed;	/* of CSV */
 	bool summarised;
 	bool interval_open; /* not reported yet */
 	bool finished;

@@ -766,7 +766,6 @@ static void fatal_exit_prints_json_summary(void **state)
 	(void)state;
 	second_signal_ends_at_once(&row, "--json", "hang\n", again);
 	second_signal_ends_at_once(&row, "--json-stream", "hang\n", again);
-	second_signal_ends_at_once(&row, "--csv", "hang\n", "");
 	/* The summary of a successful run is printed after its clean-up. */
 	second_signal_ends_at_once(&never, "--json", "stopping\n", again);
 	expect(&row, "--json --deadline 1s --timeout 1ms", OUTCOME_FAILED,

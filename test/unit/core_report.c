@@ -137,23 +137,6 @@ static void as_a_block(void **state)
 				"  late: 0\n");
 }
 
-static void as_csv(void **state)
-{
-	struct output output;
-
-	(void)state;
-	fill(begin(&output, &report_csv_names));
-	assert_written(&output,
-		       "role,device,clients,pings_sent,pings_wait_ns,pings_rate_per_second,pings_speed_per_second,"
-		       "pings_payload_per_second,pings_good,pings_word,pings_inside_deep,round_trip_count,"
-		       "round_trip_min_ns,round_trip_avg_ns,round_trip_max_ns,round_trip_mdev_ns,round_trip_p50_ns,"
-		       "round_trip_p90_ns,round_trip_p99_ns,round_trip_p99_9_ns,reply_count,reply_min_ns,reply_avg_ns,"
-		       "reply_max_ns,reply_mdev_ns,reply_p50_ns,reply_p90_ns,reply_p99_ns,reply_p99_9_ns,late\n");
-	fill(begin(&output, &report_csv_values));
-	assert_written(&output, "client,,2,18446744073709551615,1500,1.500,,1500000.000,true,yes,1,"
-				"2,1000,2000,3000,1000,1000,2975,2975,2975,0,,,,,,,,,0\n");
-}
-
 static void as_prometheus(void **state)
 {
 	struct output output;
@@ -233,8 +216,6 @@ static void empty_report(void **state)
 	assert_written(&output, "\n");
 	begin(&output, &report_block);
 	assert_written(&output, "");
-	begin(&output, &report_csv_names);
-	assert_written(&output, "\n");
 	begin(&output, &report_prometheus);
 	assert_written(&output, "");
 }
@@ -314,26 +295,6 @@ static void texts_in_json(void **state)
 	}
 }
 
-static void texts_in_csv(void **state)
-{
-	static const char *const rows[][2] = {
-		{ "plain text", "plain text\n" },
-		{ "a, b", "\"a, b\"\n" },
-		{ "a \"b\"", "\"a \"\"b\"\"\"\n" },
-		{ "gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f\n" },
-		{ "\xff|\xc3,", "\"\xef\xbf\xbd|\xef\xbf\xbd,\"\n" },
-		{ "a\nb", "\"a\nb\"\n" },
-		{ "a\rb", "\"a\rb\"\n" },
-	};
-	struct output output;
-
-	(void)state;
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		report_text(begin(&output, &report_csv_values), "text", rows[i][0]);
-		assert_written(&output, rows[i][1]);
-	}
-}
-
 /* A label that does not fit is omitted. Special characters are escaped or replaced. */
 static void labels_in_prometheus(void **state)
 {
@@ -397,8 +358,7 @@ static void labels_at_size_limit(void **state)
 /* JSON lists the buckets, a block draws them, and the other formats omit them. */
 static void buckets(void **state)
 {
-	static const struct report_format *const others[] = { &report_table, &report_csv_names, &report_csv_values,
-							      &report_prometheus };
+	static const struct report_format *const others[] = { &report_table, &report_prometheus };
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
 	struct output output;
 
@@ -439,12 +399,10 @@ int main(void)
 		cmocka_unit_test(as_a_table),
 		cmocka_unit_test(as_a_row_of_a_step),
 		cmocka_unit_test(as_a_block),
-		cmocka_unit_test(as_csv),
 		cmocka_unit_test(as_prometheus),
 		cmocka_unit_test(empty_report),
 		cmocka_unit_test(unknown_values_in_text),
 		cmocka_unit_test(texts_in_json),
-		cmocka_unit_test(texts_in_csv),
 		cmocka_unit_test(labels_in_prometheus),
 		cmocka_unit_test(buckets),
 		cmocka_unit_test(percentiles_by_name),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Compares the block of figures that a person reads with the same figures in CSV or JSON.
+# Compares the block of figures that a person reads with the same figures in JSON.
 # usage: awk -f same-numbers.awk [-v later="NAME..."] OTHER TEXT
-# Each figure of the text must be in the other form, the same but for what it was rounded by to four digits; prints how
-# many are, or what differs. TEXT's last block counts. OTHER is CSV, which begins with "record,", or of JSON a line
-# "NAME VALUE" for each figure. Figures that change when a run ends are told by -v later.
+# Each figure of the text must be in JSON, the same but for what it was rounded by to four digits; prints how
+# many are, or what differs. TEXT's last block counts. OTHER has of JSON a line "NAME VALUE"
+# for each figure. Figures that change when a run ends are told by -v later.
 
 BEGIN {
 	split("ns 1 us 1e3 ms 1e6 s 1e9 B 1 kB 1e3 MB 1e6 GB 1e9 k 1e3 M 1e6 G 1e9", words, " ")
@@ -61,17 +61,7 @@ function take(name, value)
 	other[name] = value
 }
 
-function take_csv(names, values,    columns, fields, count, i)
-{
-	count = split(names, columns, ",")
-	split(values, fields, ",")
-	for (i = 1; i <= count; i++)
-		take(columns[i], fields[i])
-}
-
 FNR == 1 { file++ }
-file == 1 && /^record,/ { names = $0; next }
-file == 1 && names != "" { take_csv(names, $0); next }
 file == 1 { take($1, substr($0, length($1) + 2)) }
 file == 2 && / (summary of|so far, in) / { split("", text); inside = 1; next }
 file == 2 && inside && /^  [a-z]/ && !/:$/ { take_text($0) }

@@ -5,7 +5,6 @@
 
 #include "cmd/command.h"
 #include "cmd/output.h"
-#include "cmd/signals.h"
 #include "core/privileges.h"
 
 void environment_print(const struct environment *environment, const char *format, ...)
@@ -86,7 +85,6 @@ void environment_finish(struct environment *environment, enum outcome outcome, c
 		environment->finished(environment->context);
 		return;
 	}
-	fatal_exit_prints_verdict(FATAL_VERDICT_NONE);
 	loop_stop(environment->loop);
 }
 

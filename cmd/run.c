@@ -142,8 +142,6 @@ static void run_loop(struct run *run, const void *options)
 	signals_catch(environment->loop, &run->signal, signal_received, run);
 	if (WITH_REPORT)
 		outcome = reporting_open(&run->reporting);
-	if (environment->output == stdout)
-		fatal_exit_prints_verdict(run->command->prints_status ? FATAL_VERDICT_STATUS : FATAL_VERDICT);
 	if (outcome == OUTCOME_OK)
 		outcome = run->command->start(environment, options, &run->state);
 	environment_record_outcome(environment, outcome);

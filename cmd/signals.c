@@ -8,7 +8,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "cmd/reporting/reporting.h"
 #include "core/clock.h"
 #include "core/outcome.h"
 
@@ -22,11 +21,8 @@ enum {
 	 */
 	WATCHDOG_SIGNALS = 3,
 	NAME_SIZE = 256,
-	LINE_SIZE = 1024, /* of a fatal exit */
+	LINE_SIZE = NAME_SIZE + 80, /* of a fatal exit */
 };
-
-#define STRING_OF(number) #number
-#define STRING(number)	  STRING_OF(number)
 
 /* Watched by the loop. Not constant in glibc, which takes some real-time signals for itself. */
 #define SIGNAL_WAKE SIGRTMIN
@@ -36,8 +32,6 @@ static volatile struct {
 	sig_atomic_t running;	   /* the loop watches SIGNAL_WAKE */
 	sig_atomic_t first_signal; /* its time in ms, modulo 2^32 and never 0; 0: none yet */
 	sig_atomic_t expiries;	   /* of the watchdog */
-	sig_atomic_t prints_json;
-	sig_atomic_t verdict; /* enum fatal_verdict */
 	bool has_watchdog;
 	char name[NAME_SIZE]; /* of the run, as the user typed it */
 } shared = { .name = "rdmatest" };
@@ -46,81 +40,19 @@ static volatile struct {
 
 static const struct fatal {
 	int code;
-	const char *phase;
-	const char *cause;
+	const char *text;
 } fatal_rows[] = {
-	[FATAL_INTERRUPTED] = { OUTCOME_INTERRUPTED, "second signal", "terminated" },
-	[FATAL_STUCK] = { OUTCOME_FAILED, "watchdog", "a system or library call does not return: terminated" },
-	[FATAL_MEMORY] = { OUTCOME_INTERNAL, "event loop", "out of memory: terminated" },
-	[FATAL_LOOP] = { OUTCOME_INTERNAL, "event loop", "waiting for events failed: terminated" },
+	[FATAL_INTERRUPTED] = { OUTCOME_INTERRUPTED, "second signal: terminated" },
+	[FATAL_STUCK] = { OUTCOME_FAILED, "watchdog: a system or library call does not return: terminated" },
+	[FATAL_MEMORY] = { OUTCOME_INTERNAL, "event loop: out of memory: terminated" },
+	[FATAL_LOOP] = { OUTCOME_INTERNAL, "event loop: waiting for events failed: terminated" },
 };
 
-/*
- * A signal handler must not call printf(3). In these formats $ is the name of the program, # the exit code, @ the
- * phase and % the cause. Fields of the summary that only the run knows are
- * null.
- */
-static const char line_format[] = "$: @: %\n";
-static const char verdict_format[] = "$: FAILED: @: terminated\n";
-static const char status_format[] = "return status #\n";
-/* clang-format off */
-static const char summary_format[] =
-	"{\"type\":\"summary\",\"schema\":" STRING(REPORTING_SCHEMA) ",\"command\":null,"
-	"\"version\":\"" RDMATEST_VERSION "\",\"transport\":null,\"duration_ns\":null,"
-	"\"verdict\":\"fail\",\"exit_code\":#,\"error_count\":1,\"errors\":[{\"object\":null,"
-	"\"phase\":\"@\",\"cause\":\"%\",\"code\":null,\"text\":\"@: %\",\"hint\":null,\"part\":null}]}\n";
-/* clang-format on */
-
-struct line {
-	char text[LINE_SIZE];
-	size_t length;
-};
-
-static void append_byte(struct line *line, char byte)
+static char *append(char *end, const volatile char *text)
 {
-	if (line->length < sizeof(line->text))
-		line->text[line->length++] = byte;
-}
-
-static void append_number(struct line *line, int number)
-{
-	if (number >= 10)
-		append_number(line, number / 10);
-	append_byte(line, (char)('0' + number % 10));
-}
-
-static void fatal_append(struct line *line, const char *format, const struct fatal *fatal)
-{
-	for (; *format; format++)
-		switch (*format) {
-		case '$':
-			for (const volatile char *name = shared.name; *name; name++)
-				append_byte(line, *name);
-			break;
-		case '#':
-			append_number(line, fatal->code);
-			break;
-		case '@':
-			fatal_append(line, fatal->phase, fatal);
-			break;
-		case '%':
-			fatal_append(line, fatal->cause, fatal);
-			break;
-		default:
-			append_byte(line, *format);
-		}
-}
-
-/* Does not block: a blocked write(2) to this descriptor may be why the process ends. */
-static void print_fatal(int fd, const char *format, const struct fatal *fatal)
-{
-	struct pollfd room = { .fd = fd, .events = POLLOUT };
-	struct line line;
-
-	line.length = 0;
-	fatal_append(&line, format, fatal);
-	if (poll(&room, 1, 0) > 0 && write(fd, line.text, line.length) < 0)
-		return;
+	while (*text)
+		*end++ = *text++;
+	return end;
 }
 
 void fatal_exit_name(const char *name)
@@ -130,28 +62,17 @@ void fatal_exit_name(const char *name)
 		continue;
 }
 
-void fatal_exit_prints_json(bool on)
-{
-	shared.prints_json = on;
-}
-
-void fatal_exit_prints_verdict(enum fatal_verdict verdict)
-{
-	shared.verdict = (int)verdict;
-}
-
+/* A signal handler must not call printf(3), nor block: a blocked write(2) to stderr may be why the process ends. */
 void fatal_exit(enum fatal_reason reason)
 {
-	const struct fatal *fatal = &fatal_rows[reason];
+	struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
+	char line[LINE_SIZE], *end = append(line, shared.name);
+	bool printed;
 
-	print_fatal(STDERR_FILENO, line_format, fatal);
-	if (WITH_REPORT && shared.prints_json)
-		print_fatal(STDOUT_FILENO, summary_format, fatal);
-	if (shared.verdict)
-		print_fatal(STDOUT_FILENO, verdict_format, fatal);
-	if (shared.verdict == FATAL_VERDICT_STATUS)
-		print_fatal(STDOUT_FILENO, status_format, fatal);
-	_exit(fatal->code);
+	end = append(append(append(end, ": "), fatal_rows[reason].text), "\n");
+	printed = poll(&room, 1, 0) > 0 && write(STDERR_FILENO, line, (size_t)(end - line)) > 0;
+	(void)printed;
+	_exit(fatal_rows[reason].code);
 }
 
 void *fatal_allocate(void *memory, long size)

@@ -50,18 +50,6 @@ _Noreturn void fatal_exit(enum fatal_reason reason);
 /* Sets the name in what fatal_exit() prints. Copies it. */
 void fatal_exit_name(const char *name);
 
-/* What fatal_exit() prints in place of a verdict that the run has not printed. */
-enum fatal_verdict {
-	FATAL_VERDICT_NONE = 0, /* printed, or not wanted (--quiet) */
-	FATAL_VERDICT,
-	FATAL_VERDICT_STATUS, /* and "return status N" */
-};
-
-void fatal_exit_prints_verdict(enum fatal_verdict verdict);
-
-/* Makes fatal_exit() also print a JSON summary, so that standard output always has one. */
-void fatal_exit_prints_json(bool on);
-
 /* For loop_set_fatal_handlers(). */
 void *fatal_allocate(void *memory, long size);
 void fatal_loop_error(const char *what);

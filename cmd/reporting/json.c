@@ -109,7 +109,6 @@ const struct reporting_form reporting_json = {
 	.interval = keep_interval,
 	.finish = begin_summary_of_steps,
 	.close = end_summary,
-	.json = true,
 };
 
 const struct reporting_form reporting_json_stream = {
@@ -118,5 +117,4 @@ const struct reporting_form reporting_json_stream = {
 	.error = stream_error,
 	.finish = begin_summary,
 	.close = end_summary,
-	.json = true,
 };

@@ -76,12 +76,6 @@ static void reporting_print_hint(const struct log *log, const char *text)
 
 static const struct log_sink sink = { .error = reporting_print_error, .hint = reporting_print_hint };
 
-static void use_form(struct reporting *reporting, const struct reporting_form *form)
-{
-	reporting->form = form;
-	fatal_exit_prints_json(form->json);
-}
-
 void reporting_prepare(struct reporting *reporting, struct environment *environment, const struct command *command,
 		       int argc, char *const *argv)
 {
@@ -91,7 +85,7 @@ void reporting_prepare(struct reporting *reporting, struct environment *environm
 	environment->reporting = reporting;
 	environment->log.sink = &sink;
 	environment->log.context = reporting;
-	use_form(reporting, reporting_form_of_arguments(argc, argv));
+	reporting->form = reporting_form_of_arguments(argc, argv);
 }
 
 enum outcome reporting_choose(struct reporting *reporting, const struct reporting_options *options)
@@ -99,7 +93,7 @@ enum outcome reporting_choose(struct reporting *reporting, const struct reportin
 	reporting->options = options;
 	reporting->prometheus = options->prometheus;
 	reporting->report.buckets = options->histogram;
-	use_form(reporting, reporting_form_of_options(options));
+	reporting->form = reporting_form_of_options(options);
 	if (options->interval && (options->json || options->quiet) && !options->prometheus) {
 		log_error(&reporting->environment->log, "--interval-report", "%s prints no intervals",
 			  options->quiet ? "--quiet" : "--json");
@@ -283,7 +277,6 @@ static void print_last(struct reporting *reporting)
 {
 	reporting->report = reporting->last;
 	reporting->form->close(reporting);
-	fatal_exit_prints_json(false);
 	if (reporting->last.stream == stdout)
 		return;
 	fclose(reporting->last.stream);

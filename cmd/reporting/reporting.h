@@ -58,7 +58,6 @@ struct reporting_form {
 	void (*summary)(struct reporting *reporting);				    /* before the command's verdict */
 	void (*finish)(struct reporting *reporting); /* opens the last report and adds the figures */
 	void (*close)(struct reporting *reporting);  /* adds verdict and errors to the last report and closes it */
-	bool json; /* fatal_exit() prints a JSON summary in place of the last report */
 };
 
 extern const struct reporting_form reporting_text, reporting_json, reporting_json_stream;

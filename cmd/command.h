@@ -16,7 +16,6 @@
 enum interruption {
 	INTERRUPTION_SIGNAL = 1, /* SIGINT, SIGTERM or SIGHUP */
 	INTERRUPTION_DEADLINE,	 /* run.c has reported the error and recorded the failure */
-	INTERRUPTION_NO_READER,	 /* standard output has no reader; only with is_open_ended() */
 };
 
 struct command {
@@ -37,8 +36,8 @@ struct command {
 	enum outcome (*check)(struct environment *environment, const void *options);
 
 	/*
-	 * True if a run with these options is open-ended and exists for its output: it ends when standard output has no
-	 * reader. NULL: never.
+	 * True if a run with these options is open-ended and exists for its output: when that has no reader SIGPIPE
+	 * ends it. NULL: never.
 	 */
 	bool (*is_open_ended)(const void *options);
 
@@ -49,8 +48,8 @@ struct command {
 	enum outcome (*start)(struct environment *environment, const void *options, void **state);
 
 	/*
-	 * Starts an orderly shutdown: leave, disconnect, print results, environment_finish(). Called at most once, or
-	 * once more after INTERRUPTION_NO_READER. run.c limits the time of a shutdown.
+	 * Starts an orderly shutdown: leave, disconnect, print results, environment_finish(). Called at most once.
+	 * run.c limits the time of a shutdown.
 	 */
 	void (*interrupt)(void *state, enum interruption reason);
 

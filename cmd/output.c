@@ -3,46 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include "core/clock.h"
-
-static void check_stdout(void *context)
-{
-	struct output_watch *watch = context;
-
-	if (ferror(stdout))
-		watch->failed(watch->context);
-	else
-		loop_timer_start(watch->loop, &watch->check, CLOCK_NS_PER_S, check_stdout, watch);
-}
-
-/* The write end of a pipe is readable only when the reader has closed, and stays so: the watcher is stopped. */
-static void reader_gone(void *context)
-{
-	struct output_watch *watch = context;
-
-	loop_io_stop(&watch->reader);
-	check_stdout(watch);
-}
-
-void output_watch_start(struct output_watch *watch, struct loop *loop, loop_callback *failed, void *context)
-{
-	struct stat status;
-
-	watch->loop = loop;
-	watch->failed = failed;
-	watch->context = context;
-	if (!fstat(STDOUT_FILENO, &status) && S_ISFIFO(status.st_mode))
-		loop_io_start(loop, &watch->reader, STDOUT_FILENO, reader_gone, watch);
-}
-
-void output_watch_stop(struct output_watch *watch)
-{
-	loop_io_stop(&watch->reader);
-	loop_timer_stop(&watch->check);
-}
 
 enum outcome output_discard(FILE **stream, const struct log *log)
 {

@@ -6,24 +6,7 @@
 #include <stdio.h>
 
 #include "core/log.h"
-#include "core/loop.h"
 #include "core/outcome.h"
-
-/* Watches the reader of a pipe. Zeroed before its start. */
-struct output_watch {
-	struct loop *loop;
-	struct loop_io reader;
-	struct loop_timer check;
-	loop_callback *failed;
-	void *context;
-};
-
-/*
- * Calls failed once, after a write to stdout has failed because the pipe has no reader. A reader that closes the pipe
- * while nothing is written, for example after the ready line, has no effect.
- */
-void output_watch_start(struct output_watch *watch, struct loop *loop, loop_callback *failed, void *context);
-void output_watch_stop(struct output_watch *watch);
 
 /* Opens /dev/null as the stream, for lines that nobody reads. */
 enum outcome output_discard(FILE **stream, const struct log *log);

@@ -2,6 +2,7 @@
 #include "cmd/run.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +21,9 @@ struct run {
 	const struct command *command;
 	struct common_options *common;
 	void *state;
-	enum interruption interruption; /* 0: none; not INTERRUPTION_NO_READER */
+	enum interruption interruption; /* 0: none */
 	struct environment environment;
 	struct loop_signal signal;
-	struct output_watch output;
 	struct loop_timer shutdown; /* limits the time of an orderly shutdown */
 	struct daemon daemon;
 	struct reporting reporting;
@@ -97,16 +97,6 @@ static void signal_received(void *context)
 	interrupt(run, INTERRUPTION_SIGNAL, run->common->timeout + SHUTDOWN_MARGIN);
 }
 
-/* Only an open-ended run that exists for its output ends: a run with a count and a server go on. */
-static void output_failed(void *context)
-{
-	struct run *run = context;
-
-	if (!run->interruption && !run->environment.ended && run->command->is_open_ended &&
-	    run->command->is_open_ended(run->common))
-		run->command->interrupt(run->state, INTERRUPTION_NO_READER);
-}
-
 /* The phases have ended. This ends what was in none, such as a server that waits for a client. */
 static void deadline_expired(void *context)
 {
@@ -136,9 +126,8 @@ static void run_loop(struct run *run, const void *options)
 		loop_deadline_start(environment->loop, run->common->deadline, deadline_expired, run);
 		watchdog_start(run->common->deadline + watchdog_limit(run));
 	}
-	/* A daemon closes its standard output. */
-	if (!EXTRA(run->common->daemon.daemon))
-		output_watch_start(&run->output, environment->loop, output_failed, run);
+	if (run->command->is_open_ended && run->command->is_open_ended(options))
+		signal(SIGPIPE, SIG_DFL);
 	signals_catch(environment->loop, &run->signal, signal_received, run);
 	if (WITH_REPORT)
 		outcome = reporting_open(&run->reporting);
@@ -160,7 +149,6 @@ static void run_loop(struct run *run, const void *options)
 		run->command->stop(run->state);
 	loop_deadline_stop(environment->loop);
 	loop_timer_stop(&run->shutdown);
-	output_watch_stop(&run->output);
 	signals_release(&run->signal);
 }
 

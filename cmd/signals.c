@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -15,11 +14,6 @@ enum {
 	/* timeout(1) signals its child and then the whole process group: a second signal within this time is ignored.
 	 */
 	GRACE_MS = 300,
-	/*
-	 * The watchdog ends the process at this expiry. After SIGCONT, or seconds without processor time, the timer may
-	 * expire twice before the loop runs.
-	 */
-	WATCHDOG_SIGNALS = 3,
 	NAME_SIZE = 256,
 	LINE_SIZE = NAME_SIZE + 80, /* of a fatal exit */
 };
@@ -31,7 +25,6 @@ enum {
 static volatile struct {
 	sig_atomic_t running;	   /* the loop watches SIGNAL_WAKE */
 	sig_atomic_t first_signal; /* its time in ms, modulo 2^32 and never 0; 0: none yet */
-	sig_atomic_t expiries;	   /* of the watchdog */
 	bool has_watchdog;
 	char name[NAME_SIZE]; /* of the run, as the user typed it */
 } shared = { .name = "rdmatest" };
@@ -178,23 +171,16 @@ void signals_release(struct loop_signal *watcher)
 static void watchdog_handler(int number)
 {
 	(void)number;
-	if (++shared.expiries == WATCHDOG_SIGNALS)
-		fatal_exit(FATAL_STUCK);
+	fatal_exit(FATAL_STUCK);
 }
 
 void watchdog_start(int64_t nanoseconds)
 {
-	const struct itimerval limit = {
-		.it_value.tv_sec = (time_t)(nanoseconds / CLOCK_NS_PER_S + 1),
-		.it_interval.tv_sec = 1,
-	};
-	struct itimerval before = { 0 };
+	unsigned before = alarm((unsigned)(nanoseconds / CLOCK_NS_PER_S) + 3);
 
-	shared.expiries = 0;
-	setitimer(ITIMER_REAL, &limit, &before);
-	if (timerisset(&before.it_value) && !shared.has_watchdog) {
+	if (before && !shared.has_watchdog) {
 		/* An alarm(2) of the caller outlasts execve(2) and is a limit, too. */
-		setitimer(ITIMER_REAL, &before, NULL);
+		alarm(before);
 		return;
 	}
 	shared.has_watchdog = true;

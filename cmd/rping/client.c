@@ -290,8 +290,7 @@ void rping_client_interrupt(void *state, enum interruption reason)
 {
 	struct rping_client *client = state;
 
-	if (reason != INTERRUPTION_NO_READER)
-		client->ending = true;
+	client->ending = true;
 	for (size_t i = 0; i < client->count; i++)
 		target_interrupt(&client->targets[i], reason);
 }

@@ -499,8 +499,6 @@ void target_interrupt(struct target *target, enum interruption reason)
 {
 	target->deadline_passed = reason == INTERRUPTION_DEADLINE;
 	target->last = true;
-	if (reason == INTERRUPTION_NO_READER && target->state.current != TARGET_PACING)
-		return;
 	switch ((enum target_state)target->state.current) {
 	case TARGET_WAITING:
 	case TARGET_CONNECTING:

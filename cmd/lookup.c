@@ -29,7 +29,7 @@ static enum outcome filter(struct resolver *resolver, const struct family_option
 }
 
 /* Ends a look-up that has taken too long, or a signal interrupts. */
-static enum outcome give_up(struct resolver *resolver, bool at_deadline, int64_t limit)
+static enum outcome lookup_give_up(struct resolver *resolver, bool at_deadline, int64_t limit)
 {
 	resolver_stop(resolver);
 	if (signals_received()) {
@@ -50,7 +50,7 @@ enum outcome lookup_finish(struct resolver *resolver, const struct environment *
 	if (at_deadline)
 		limit = options->deadline;
 	if (WITH_NAMES && resolver->child > 0 && !signals_wait(resolver->pipe, environment->begun + limit))
-		resolver->outcome = give_up(resolver, at_deadline, limit);
+		resolver->outcome = lookup_give_up(resolver, at_deadline, limit);
 	else
 		resolver->outcome = resolver_read(resolver);
 	if (!resolver->outcome)

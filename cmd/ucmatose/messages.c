@@ -112,7 +112,7 @@ static size_t message_offset(const struct ucmatose_connection *connection, uint3
 
 /* ---- grants ---- */
 
-/* Messages that an end may send in the whole run, with a first window and so many grants. */
+/* Messages that an end may send in the whole run, after its first window and that number of grants. */
 static uint64_t granted(const struct ucmatose_connection *connection, bool by_client, uint32_t window, uint64_t grants)
 {
 	const bool first_is_message = by_client && is_iwarp(connection);
@@ -152,7 +152,7 @@ static enum outcome grant_more(struct ucmatose_connection *connection)
 
 /* ---- sends and receives ---- */
 
-/* Each call costs: at least so many together. The device may have given the queue pair fewer than we asked for. */
+/* Each call costs: nothing is posted below the least number. The device may have given the queue pair fewer than we asked for. */
 static enum outcome post_receives(struct ucmatose_connection *connection, uint32_t least)
 {
 	uint64_t total = connection->peer_window ? UINT64_MAX : connection->run->messages;

@@ -23,44 +23,39 @@ static bool is_group(const struct address *address)
 	return address_is_multicast(address) || address_is_any(address);
 }
 
-static enum outcome check_group(const struct mckey_options *options, const struct log *log, const struct address *group)
-{
-	if (is_group(group))
-		return OUTCOME_OK;
-	if (options->gid)
-		log_error(log, "-M, --mgid", "%s is not a multicast GID: those begin with ff", options->gid);
-	else if (group->family == ADDRESS_IP4)
-		log_error(log, "-m, --group", "%s is not a multicast address: those are 224.0.0.0 to 239.255.255.255",
-			  options->group);
-	else
-		log_error(log, "-m, --group", "%s is not a multicast address: those begin with ff", options->group);
-	return OUTCOME_USAGE;
-}
-
 static enum outcome wrong_family(const struct mckey_options *options, const struct log *log)
 {
 	log_error(log, "-b, --bind", "%s and -m %s are not of the same address family", options->bind, options->group);
 	return OUTCOME_USAGE;
 }
 
+static enum outcome check_group(const struct mckey_options *options, const struct log *log, struct address *group)
+{
+	const char *option = options->gid ? "-M, --mgid" : "-m, --group";
+
+	if (!parse_group(options, group)) {
+		if (!options->gid)
+			return host_check(log, option, options->group, group, NULL, true);
+		log_error(log, option, "'%s' is not a GID: those are written as IPv6 addresses, or 0", options->gid);
+		return OUTCOME_USAGE;
+	}
+	if (is_group(group))
+		return OUTCOME_OK;
+	log_error(log, option, "%s is not a multicast %s begin with ff", options->gid ? options->gid : options->group,
+		  options->gid ? "GID: those" : "address: those are 224.0.0.0 to 239.255.255.255, or");
+	return OUTCOME_USAGE;
+}
+
 enum outcome addresses_check(const struct mckey_options *options, const struct log *log)
 {
 	struct address group = { 0 }, source = { 0 };
-	bool numeric;
 
 	if (!options->gid && !options->group) {
 		log_error(log, NULL, "-m, --group or -M, --mgid is needed");
 		log_hint(log, "%s --help lists the options", log->name);
 		return OUTCOME_USAGE;
 	}
-	numeric = parse_group(options, &group);
-	if (options->gid && !numeric) {
-		log_error(log, "-M, --mgid", "'%s' is not a GID: those are written as IPv6 addresses, or 0",
-			  options->gid);
-		return OUTCOME_USAGE;
-	}
-	if (numeric ? check_group(options, log, &group)
-		    : host_check(log, "-m, --group", options->group, &group, NULL, true))
+	if (check_group(options, log, &group))
 		return OUTCOME_USAGE;
 	if (!options->bind)
 		return OUTCOME_OK;
@@ -71,7 +66,7 @@ enum outcome addresses_check(const struct mckey_options *options, const struct l
 		log_error(log, "-b, --bind", "%s is not the address of a local device", options->bind);
 		return OUTCOME_USAGE;
 	}
-	if (numeric && !options->gid && source.family && source.family != group.family)
+	if (!options->gid && group.family && source.family && source.family != group.family)
 		return wrong_family(options, log);
 	return OUTCOME_OK;
 }
@@ -96,7 +91,7 @@ static enum outcome choose_addresses(struct mckey_run *run, const struct resolve
 	}
 	if (any_group)
 		return wrong_family(run->options, run->log);
-	log_error(run->log, "-m, --group", "%s has no multicast address that may be used", run->group_text);
+	log_error(run->log, "-m, --group", "%s has no multicast address that may be used", run->figures.target);
 	return OUTCOME_USAGE;
 }
 
@@ -105,9 +100,9 @@ enum outcome addresses_look_up(struct mckey_run *run)
 	const struct mckey_options *options = run->options;
 	const char *any = options->gid ? "::" : "0.0.0.0";
 	struct resolver group, local = { 0 };
-	enum outcome outcome =
-		lookup(&group, run->environment, &options->common, strcmp(run->group_text, "0") ? run->group_text : any,
-		       options->gid ? ADDRESS_FORMAT_GID : ADDRESS_FORMAT_ANY);
+	enum outcome outcome = lookup(&group, run->environment, &options->common,
+				      strcmp(run->figures.target, "0") ? run->figures.target : any,
+				      options->gid ? ADDRESS_FORMAT_GID : ADDRESS_FORMAT_ANY);
 
 	if (!outcome && options->bind)
 		outcome = lookup(&local, run->environment, &options->common, options->bind, ADDRESS_FORMAT_ANY);

@@ -5,10 +5,10 @@
 #include <string.h>
 
 enum {
-	IP4_HEADER_OFFSET = 20,
-	IP4_SOURCE_OFFSET = IP4_HEADER_OFFSET + 12,
+	IP4_HEADER = 20,
+	IP4_SOURCE = IP4_HEADER + 12,
 	IP4_VERSION_AND_LENGTH = 0x45,
-	GRH_SOURCE_OFFSET = 8,
+	GRH_SOURCE = 8,
 };
 
 /* The words of the mark. */
@@ -70,33 +70,23 @@ enum datagram_content datagram_read(const uint8_t *memory, size_t size, const ui
 	return DATAGRAM_DAMAGED;
 }
 
-static bool ip4_checksum_fits(const uint8_t *header)
+/*
+ * The 20 bytes in front of an IPv4 header are undefined and may look like a GRH. The GRH of a datagram to an IPv4 group
+ * has, where an IPv4 header has the source, the end of the prefix of a mapped address: no host has the address
+ * 0.0.255.255.
+ */
+struct address datagram_source(const uint8_t header[DATAGRAM_HEADER_SIZE], bool may_be_ip4)
 {
-	uint32_t sum = 0;
+	static const uint8_t mapped[] = { 0, 0, 0xff, 0xff };
+	struct address source = { .family = ADDRESS_NONE };
 
-	for (size_t i = 0; i < 20; i += 2)
-		sum += (uint32_t)header[i] << 8 | header[i + 1];
-	sum = (sum & 0xffff) + (sum >> 16);
-	return ((sum & 0xffff) + (sum >> 16)) == 0xffff;
-}
-
-bool datagram_source(const uint8_t header[DATAGRAM_HEADER_SIZE], struct address *source)
-{
-	const uint8_t *ip4 = header + IP4_HEADER_OFFSET;
-	bool is_version_6 = header[0] >> 4 == 6;
-
-	memset(source, 0, sizeof(*source));
-	/*
-	 * The 20 bytes in front of an IPv4 header are undefined and may look like a GRH: then the IPv4 checksum
-	 * decides. If they cannot be one, it is not checked: soft-RoCE does not fill it in for packets that it loops
-	 * back.
-	 */
-	if (ip4[0] == IP4_VERSION_AND_LENGTH && (!is_version_6 || ip4_checksum_fits(ip4))) {
-		source->family = ADDRESS_IP4;
-		memcpy(source->bytes, header + IP4_SOURCE_OFFSET, 4);
-	} else if (is_version_6) {
-		source->family = ADDRESS_IP6;
-		memcpy(source->bytes, header + GRH_SOURCE_OFFSET, 16);
+	if (may_be_ip4 && header[IP4_HEADER] == IP4_VERSION_AND_LENGTH &&
+	    memcmp(header + IP4_SOURCE, mapped, sizeof(mapped)) != 0) {
+		source.family = ADDRESS_IP4;
+		memcpy(source.bytes, header + IP4_SOURCE, 4);
+	} else if (header[0] >> 4 == 6) {
+		source.family = ADDRESS_IP6;
+		memcpy(source.bytes, header + GRH_SOURCE, 16);
 	}
-	return source->family != ADDRESS_NONE;
+	return source;
 }

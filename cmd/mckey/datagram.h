@@ -12,10 +12,6 @@
 #ifndef CMD_MCKEY_DATAGRAM_H
 #define CMD_MCKEY_DATAGRAM_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/address.h"
 #include "core/payload.h"
 #include "transport/transport.h"
@@ -45,9 +41,9 @@ enum datagram_content datagram_read(const uint8_t *memory, size_t size, const ui
 				    struct datagram_mark *mark, struct payload_difference *difference);
 
 /*
- * Reads the sender's address from the bytes in front of the datagram: a GRH or IPv6 header, or an IPv4 header in the
- * last 20 of them. Without one sets *source to ADDRESS_NONE and returns false.
+ * The sender's address in the bytes in front of the datagram: a GRH or IPv6 header or, if may_be_ip4, an IPv4 header in
+ * the last 20 of them. ADDRESS_NONE without one.
  */
-bool datagram_source(const uint8_t header[DATAGRAM_HEADER_SIZE], struct address *source);
+struct address datagram_source(const uint8_t header[DATAGRAM_HEADER_SIZE], bool may_be_ip4);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The figures of a run. The time of a sender's rate starts with sending and ends with the last completion; a receiver's
- * is from the first datagram received to the last. The rate excludes the first datagram of every QP: ten datagrams, one
- * per second, take nine seconds. The join time is from the resolution of the group's address to the join event.
+ * is from the first datagram received to the last. The rate excludes the first datagram of every QP or flow: ten
+ * datagrams, one per second, take nine seconds.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -32,49 +32,44 @@ static void report_address(struct report *report, const void *member)
 	report_count_known(report, "service_level", address->service_level, known);
 }
 
-static void record_joined(const struct member *member, const struct group_address *address)
+void mckey_figures_joined(struct member *member, const struct group_address *group)
 {
-	const struct mckey_run *run = member->run;
+	struct mckey_run *run = member->run;
+	struct mckey_figures *figures = &run->figures;
 	struct report *report = environment_begin_record(run->environment, "joined");
 
-	if (!report)
-		return;
-	report_count(report, "index", (uint64_t)(member - run->members));
-	report_address(report, address);
-	environment_end_record(run->environment);
-}
-
-void mckey_figures_joined(struct member *member, const struct group_address *address)
-{
-	struct mckey_figures *figures = &member->run->figures;
-
+	if (report) {
+		report_count(report, "index", (uint64_t)(member - run->members));
+		report_address(report, group);
+		environment_end_record(run->environment);
+	}
 	if (!figures->joined++ && WITH_REPORT) {
-		figures->address = *address;
+		figures->group = *group;
 		endpoint_path(member->endpoint, &figures->path);
 	}
-	histogram_add(&figures->join, clock_now() - member->join_began);
-	record_joined(member, address);
+	if (WITH_REPORT)
+		histogram_add(&figures->join, member->join_time);
 }
 
-void mckey_figures_counted(struct mckey_run *run, uint32_t length, bool first)
+void mckey_figures_counted(struct mckey_run *run, bool first)
 {
-	run->traffic_ended = clock_now();
-	if (!run->traffic_began)
-		run->traffic_began = run->traffic_ended;
-	run->figures.sent += run->options->sender;
+	struct rate *traffic = &run->traffic;
+
+	run->progress = traffic->to = clock_now();
+	if (!traffic->from)
+		traffic->from = traffic->to;
 	if (WITH_REPORT && !first) {
-		run->figures.rate.count++;
-		run->figures.rate.bytes += length;
+		traffic->count++;
+		traffic->bytes += run->figures.size;
 	}
 }
 
-static const struct figure statistics_figures[] = {
-	FIGURE(COUNT, "received", struct statistics, arrived),
-	FIGURE(COUNT, "lost", struct statistics, missing),
-	FIGURE(COUNT, "duplicated", struct statistics, duplicated),
-	FIGURE(COUNT, "out_of_order", struct statistics, out_of_order),
-	FIGURE(COUNT, "damaged", struct statistics, damaged, .flags = FIGURE_NOT_TABLE),
-	FIGURE(COUNT, "wrong_length", struct statistics, wrong_length, .flags = FIGURE_NOT_TABLE),
+static const struct figure counts_figures[] = {
+	FIGURE(COUNT, "received", struct counts, received),
+	FIGURE(COUNT, "lost", struct counts, lost),
+	FIGURE(COUNT, "duplicated", struct counts, duplicated),
+	FIGURE(COUNT, "out_of_order", struct counts, out_of_order),
+	FIGURE(COUNT, "damaged", struct counts, damaged, .flags = FIGURE_NOT_TABLE),
 	FIGURES_END,
 };
 
@@ -83,17 +78,17 @@ static void report_senders(struct report *report, const void *member)
 	const struct mckey_run *run = *(const struct mckey_run *const *)member;
 	char host[ADDRESS_TEXT_SIZE], qpn[16];
 
-	for (size_t i = 0; i < run->sources.count; i++) {
-		const struct source *source = run->sources.entries[i];
-		const struct statistics statistics = statistics_of(run, source);
-		bool known = source->address.family != ADDRESS_NONE;
+	for (size_t i = 0; i < run->senders.count; i++) {
+		const struct sender *sender = run->senders.entries[i];
+		const struct counts counts = sender_counts(&run->senders, sender, run->expected);
+		bool known = sender->address.family != ADDRESS_NONE;
 
-		snprintf(qpn, sizeof(qpn), "%" PRIu32, source->qpn);
+		snprintf(qpn, sizeof(qpn), "%" PRIu32, sender->qpn);
 		report_object(report, NULL);
-		report_text(report, "address", known ? address_host(&source->address, host) : NULL);
+		report_text(report, "address", known ? address_host(&sender->address, host) : NULL);
 		report_text(report, "qpn", qpn);
-		figures_report(report, statistics_figures, &statistics, NULL);
-		report_flag(report, "numbered", statistics.total);
+		figures_report(report, counts_figures, &counts, NULL);
+		report_flag(report, "numbered", sender->numbered);
 		report_end(report);
 	}
 }
@@ -104,11 +99,11 @@ static const struct figure run_figures[] = {
 	ROW(TEXT, "role", role, .flags = FIGURE_LABEL),
 	ROW(TEXT, "target", target, .flags = FIGURE_LABEL),
 	FIGURES_OF_CODE(OBJECT, "path", struct mckey_figures, path, path_report, .flags = FIGURE_NOT_TABLE),
-	FIGURES_OF_CODE(OBJECT, "group", struct mckey_figures, address, report_address, .flags = FIGURE_NOT_TABLE),
+	FIGURES_OF_CODE(OBJECT, "group", struct mckey_figures, group, report_address, .flags = FIGURE_NOT_TABLE),
 	FIGURES_OPEN("connections"),
 	ROW(GAUGE, "asked", asked, .flags = FIGURE_NOT_TABLE),
 	ROW(COUNT, "joined", joined, .flags = FIGURE_NOT_TABLE),
-	ROW(COUNT, "failed", join_failures, .flags = FIGURE_NOT_0),
+	ROW(COUNT, "failed", failed, .flags = FIGURE_NOT_0),
 	FIGURES_CLOSE,
 	ROW(HISTOGRAM, "join", join, .flags = FIGURE_NOT_TABLE),
 	FIGURES_END,
@@ -129,9 +124,8 @@ static const struct figure receiver_figures[] = {
 	FIGURES_ROWS(run_figures),
 	FIGURES_OPEN("datagrams"),
 	ROW(GAUGE, "size", size, .flags = FIGURE_NOT_TABLE),
-	FIGURES_ROWS(statistics_figures, .offset = offsetof(struct mckey_figures, received)),
+	FIGURES_ROWS(counts_figures, .offset = offsetof(struct mckey_figures, received)),
 	ROW(COUNT, "foreign", foreign, .flags = FIGURE_NOT_TABLE),
-	ROW(COUNT, "unfollowed", unfollowed, .flags = FIGURE_NOT_TABLE),
 	ROW(RATE, "rate", rate),
 	ROW(BANDWIDTH, "bytes", rate),
 	FIGURES_CLOSE,
@@ -139,27 +133,16 @@ static const struct figure receiver_figures[] = {
 	FIGURES_END,
 };
 
-/* A sender has no rate before the second datagram of a QP. */
-static bool has_rate(const struct mckey_run *run)
-{
-	return run->figures.rate.count && (run->options->sender || run->traffic_ended - run->traffic_began >= BURST);
-}
-
 struct figures mckey_figures_update(void *state)
 {
 	struct mckey_run *run = state;
 	struct mckey_figures *figures = &run->figures;
+	bool sends = run->options->sender, is_burst = !sends && run->traffic.to - run->traffic.from < BURST;
 
-	figures->role = run->options->sender ? "sender" : "receiver";
-	figures->target = run->group_text;
-	figures->asked = run->member_count;
-	figures->size = run->size;
-	figures->unfollowed = run->sources.unfollowed;
-	figures->rate.from = has_rate(run) ? run->traffic_began : 0;
-	figures->rate.to = run->traffic_ended;
-	figures->rate.goes_on = run->phase == MCKEY_SENDING || run->phase == MCKEY_RECEIVING || run->ended_in_traffic;
-	figures->run = run;
-	figures->received = statistics_of_all(run);
-	return (struct figures){ run->options->sender ? sender_figures : receiver_figures, figures, &run->before,
-				 sizeof(*figures) };
+	figures->rate = run->traffic;
+	figures->rate.goes_on = true;
+	if (!run->traffic.count || is_burst)
+		figures->rate.from = 0;
+	figures->received = senders_counts(&run->senders, run->expected);
+	return (struct figures){ sends ? sender_figures : receiver_figures, figures, &run->before, sizeof(*figures) };
 }

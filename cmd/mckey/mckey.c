@@ -4,20 +4,20 @@
  * the stock tool: each QP sends -C datagrams of -S bytes, with its QP number as immediate data. Our datagrams also have
  * a sequence number (datagram.h).
  *
- *   look names up -> join with every QP -> pause and send, or receive -> print the result -> end
+ *   look names up -> join with every QP -> pause and send, or receive -> print the result
  */
 #include "cmd/mckey/mckey.h"
 
-#include <inttypes.h>
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmd/table.h"
 
-/* Until the subnet manager has set up the group in every switch. The stock tool waits as long. */
-#define PAUSE_INFINIBAND (3 * CLOCK_NS_PER_S)
-/* Until a receiver that starts at the same time has joined; IGMP snooping then forwards the group at once. */
-#define PAUSE_ROCE (100 * CLOCK_NS_PER_MS)
+enum {
+	VERDICT_SIZE = 384
+};
 
 static const uint16_t port_spaces[] = { PORT_SPACE_UDP, PORT_SPACE_IPOIB };
 
@@ -69,108 +69,173 @@ static const struct option options_table[] = {
 };
 /* clang-format on */
 
-/* ---- result lines ---- */
-
-void mckey_hint(struct mckey_run *run, const char *text)
-{
-	if (!run->hinted)
-		log_hint(run->log, "%s", text);
-	run->hinted = true;
-}
-
-/* ---- the phases ---- */
-
-static void print_joins(struct mckey_run *run)
-{
-	bool join_only = run->figures.joined && !run->joins_pending && !run->count;
-
-	if (run->figures.join_failures && run->member_count > 1)
-		log_error(run->log, run->group_text, "%" PRIu64 " of %zu connections did not join",
-			  run->figures.join_failures, run->member_count);
-	if (run->phase > MCKEY_JOINING)
-		return;
-	run->verdict.has_figures = join_only;
-	snprintf(run->verdict_text, sizeof(run->verdict_text), "%" PRIu64 " of %zu connection%s joined%s",
-		 run->figures.joined, run->member_count, units_plural(run->member_count),
-		 join_only ? ", no datagrams requested" : "");
-}
-
-static void finish(void *context)
-{
-	struct mckey_run *run = context;
-
-	environment_print(run->environment, "test complete");
-	environment_finish(run->environment, OUTCOME_OK, &run->verdict, "%s", run->verdict_text);
-}
+/* ---- the end ---- */
 
 static void stop_waiting(struct mckey_run *run)
 {
 	loop_timer_stop(&run->step);
-	loop_timer_stop(&run->pace);
-	loop_timer_stop(&run->idle);
-	loop_timer_stop(&run->grace);
+	loop_timer_stop(&run->silence);
 }
 
-void mckey_end(struct mckey_run *run, enum outcome outcome)
+/* Only the first call has an effect. */
+static void end(struct mckey_run *run, enum outcome outcome)
 {
-	if (run->phase == MCKEY_ENDING)
+	const struct mckey_figures *figures = &run->figures;
+	char verdict[VERDICT_SIZE];
+
+	if (run->ending)
 		return;
+	run->ending = true;
 	environment_record_outcome(run->environment, outcome);
 	stop_waiting(run);
-	run->ended = true;
-	print_joins(run);
-	if (run->phase == MCKEY_SENDING || run->phase == MCKEY_PAUSING)
-		sender_print(run);
-	else if (run->phase == MCKEY_RECEIVING)
-		statistics_print(run);
-	run->ended_in_traffic = run->phase == MCKEY_SENDING || run->phase == MCKEY_RECEIVING;
-	run->phase = MCKEY_ENDING;
-	for (size_t i = 0; i < run->member_count; i++)
+	for (size_t i = 0; i < figures->asked; i++)
 		if (run->members[i].endpoint)
 			run->members[i].endpoint->done = true;
-	loop_timer_start(run->environment->loop, &run->step, 0, finish, run);
+	run->verdict.has_figures = figures->joined == figures->asked;
+	if (run->verdict.has_figures && run->count)
+		run->role->result(run, verdict, sizeof(verdict));
+	else
+		snprintf(verdict, sizeof(verdict), "%d of %d connection%s joined%s", (int)figures->joined,
+			 (int)figures->asked, units_plural(figures->asked),
+			 run->verdict.has_figures ? ", no datagrams requested" : "");
+	environment_print(run->environment, "test complete");
+	environment_finish(run->environment, OUTCOME_OK, &run->verdict, "%s", verdict);
 }
 
-static void mckey_pause_over(void *context)
+static void check_silence(void *context)
 {
-	sender_start(context);
+	struct mckey_run *run = context;
+	int64_t left = run->role->time_left(run);
+
+	if (left)
+		loop_phase_start(run->environment->loop, &run->silence, left, check_silence, run);
+	else
+		end(run, OUTCOME_OK);
 }
 
-static int64_t pause_time(const struct mckey_run *run)
+/* After each callback. */
+static void mckey_advance(struct mckey_run *run, enum outcome outcome)
 {
-	if (options_given(options_table, run->environment->given, "pause"))
-		return run->options->pause;
-	for (size_t i = 0; i < run->member_count; i++)
-		if (run->members[i].state == MEMBER_JOINED)
-			return run->members[i].endpoint->domain->fabric == FABRIC_INFINIBAND ? PAUSE_INFINIBAND
-											     : PAUSE_ROCE;
-	return 0;
+	if (outcome || (run->began && run->role->is_complete && run->role->is_complete(run)))
+		end(run, outcome);
+	else if (run->began && run->recheck)
+		check_silence(run);
+	run->recheck = run->recheck && !run->began;
 }
 
-void mckey_member_changed(struct mckey_run *run)
+/* ---- datagrams ---- */
+
+static void send_due(void *context)
 {
-	if (run->phase == MCKEY_SENDING) {
-		sender_check_end(run);
-	} else if (run->phase == MCKEY_RECEIVING) {
-		receiver_check_end(run);
-	} else if (run->joins_pending) {
+	struct mckey_run *run = context;
+	enum outcome outcome = sender_send(run);
+	int64_t next = sender_next(run);
+
+	if (!outcome && next)
+		loop_timer_start(run->environment->loop, &run->step, next, send_due, run);
+	mckey_advance(run, outcome);
+}
+
+static void begin(void *context)
+{
+	struct mckey_run *run = context;
+	bool sends = run->options->sender;
+
+	run->began = environment_setup_done(run->environment, sends ? NULL : &run->group,
+					    sends ? NULL : "receiving data transfers");
+	run->ending = !run->began;
+	if (run->ending)
 		return;
-	} else if (!run->joined || !run->count) {
-		mckey_end(run, OUTCOME_OK);
-	} else if (!run->options->sender) {
-		receiver_start(run);
-	} else if (run->phase == MCKEY_JOINING) {
-		run->phase = MCKEY_PAUSING;
-		loop_timer_start(run->environment->loop, &run->step, pause_time(run), mckey_pause_over, run);
+	if (!sends) {
+		mckey_advance(run, OUTCOME_OK);
+		return;
 	}
+	environment_print(run->environment, "initiating data transfers");
+	run->traffic.from = run->due = clock_now();
+	run->recheck = true;
+	send_due(run);
 }
 
-void mckey_join(struct mckey_run *run)
+/* ---- members ---- */
+
+static void member_failed(const struct member *member, enum outcome outcome)
 {
-	run->phase = MCKEY_JOINING;
+	struct mckey_run *run = member->run;
+
+	if (!member->joined) {
+		run->figures.failed++;
+		member_hint(member);
+	}
+	end(run, outcome);
+}
+
+static void joined(struct member *member, const struct group_address *group)
+{
+	struct mckey_run *run = member->run;
+	char gid[INET6_ADDRSTRLEN];
+
+	member->joined = true;
+	inet_ntop(AF_INET6, group->gid, gid, sizeof(gid));
+	environment_print(run->environment, "mckey: joined dgid: %s mlid 0x%x sl %d", gid, group->lid,
+			  group->service_level);
+	mckey_figures_joined(member, group);
+	if (run->figures.joined < run->figures.asked)
+		return;
+	if (!run->count)
+		end(run, OUTCOME_OK);
+	else if (run->options->sender)
+		loop_timer_start(run->environment->loop, &run->step, sender_pause(run), begin, run);
+	else
+		begin(run);
+}
+
+static void member_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	struct member *member = context;
+	enum outcome outcome = event->kind == EVENT_FAILED ? event->outcome : OUTCOME_OK;
+
+	(void)endpoint;
+	if (member->run->ending)
+		return;
+	member->join_time += event->took;
+	if (event->kind == EVENT_ADDRESS_RESOLVED)
+		outcome = member_join(member);
+	if (outcome)
+		member_failed(member, outcome);
+	else if (event->kind == EVENT_JOINED)
+		joined(member, event->group);
+}
+
+static void member_completion(void *context, struct endpoint *endpoint, const struct completion *completion)
+{
+	struct member *member = context;
+	struct mckey_run *run = member->run;
+
+	(void)endpoint;
+	if (!run->ending)
+		mckey_advance(run, completion->status ? OUTCOME_FAILED : run->role->completed(member, completion));
+}
+
+static const struct endpoint_handlers handlers = {
+	.event = member_event,
+	.completion = member_completion,
+};
+
+static void start_members(void *context)
+{
+	struct mckey_run *run = context;
+	enum outcome outcome = addresses_look_up(run);
+
+	if (outcome) {
+		end(run, outcome);
+		return;
+	}
 	environment_print(run->environment, "mckey: joining");
-	for (size_t i = 0; i < run->member_count && run->phase == MCKEY_JOINING; i++)
-		member_start(&run->members[i]);
+	for (size_t i = 0; i < run->figures.asked && !run->ending; i++) {
+		outcome = member_start(&run->members[i], &handlers);
+		if (outcome)
+			member_failed(&run->members[i], outcome);
+	}
 }
 
 /* ---- the command ---- */
@@ -178,29 +243,6 @@ void mckey_join(struct mckey_run *run)
 static enum outcome mckey_check(struct environment *environment, const void *options)
 {
 	return addresses_check(options, &environment->log);
-}
-
-static void mckey_begin(void *context)
-{
-	struct mckey_run *run = context;
-	enum outcome outcome = addresses_look_up(run);
-
-	if (outcome)
-		mckey_end(run, outcome);
-	else
-		mckey_join(run);
-}
-
-static void mckey_stop(void *context)
-{
-	struct mckey_run *run = context;
-
-	stop_waiting(run);
-	for (size_t i = 0; i < run->member_count; i++)
-		member_release(&run->members[i]);
-	source_table_clear(&run->sources);
-	free(run->members);
-	free(run);
 }
 
 static enum outcome mckey_start(struct environment *environment, const void *context, void **state)
@@ -214,40 +256,59 @@ static enum outcome mckey_start(struct environment *environment, const void *con
 	run->environment = environment;
 	run->options = options;
 	run->log = &environment->log;
+	run->role = options->sender ? &sender_role : &receiver_role;
 	repeats_initialise(&run->repeats, run->log);
 	run->path_options = options->common.path;
 	/* Datagrams are not acknowledged: mckey has no options for retries. */
 	run->path_options.ack_timeout = run->path_options.retry = run->path_options.rnr_retry = PATH_UNSET;
-	run->group_text = options->gid ? options->gid : options->group;
-	run->size = (uint32_t)options->size;
-	run->count = run->size ? (uint64_t)options->count : 0;
+	run->count = options->size ? (uint64_t)options->count : 0;
 	payload_pattern_write(run->pattern, DATAGRAM_SIZE_MAX);
 	run->members = environment_allocate(environment, (size_t)options->connections, sizeof(*run->members));
 	if (!run->members)
 		return OUTCOME_INTERNAL;
-	run->member_count = run->joins_pending = run->sources.windows = (size_t)options->connections;
-	for (size_t i = 0; i < run->member_count; i++)
+	run->figures = (struct mckey_figures){
+		.role = options->sender ? "sender" : "receiver",
+		.target = options->gid ? options->gid : options->group,
+		.asked = (uint64_t)options->connections,
+		.size = (uint64_t)options->size,
+		.run = run,
+	};
+	run->senders.members = run->figures.asked;
+	for (size_t i = 0; i < run->figures.asked; i++)
 		run->members[i].run = run;
 	outcome = channel_create(environment->transport, &run->channel);
 	if (outcome)
 		return outcome;
-	environment_print(run->environment, "mckey: starting %s", options->sender ? "client" : "server");
-	loop_timer_start(environment->loop, &run->step, 0, mckey_begin, run);
+	environment_print(environment, "mckey: starting %s", options->sender ? "client" : "server");
+	loop_timer_start(environment->loop, &run->step, 0, start_members, run);
 	return OUTCOME_OK;
 }
 
 static void mckey_interrupt(void *context, enum interruption reason)
 {
 	struct mckey_run *run = context;
+	bool all_joined = run->figures.joined == run->figures.asked;
 
 	run->deadline_passed = reason == INTERRUPTION_DEADLINE;
-	run->interrupted = true;
-	if (run->phase == MCKEY_STARTING || run->phase == MCKEY_JOINING) {
-		if (!run->deadline_passed)
-			log_error(run->log, run->group_text, "interrupted before all connections had joined");
-		environment_record_outcome(run->environment, OUTCOME_FAILED);
+	strcpy(run->cause, run->deadline_passed ? ": deadline exceeded" : ": interrupted");
+	if (!all_joined && !run->deadline_passed)
+		log_error(run->log, run->figures.target, "interrupted before all connections had joined");
+	end(run, all_joined ? OUTCOME_OK : OUTCOME_FAILED);
+}
+
+static void mckey_stop(void *context)
+{
+	struct mckey_run *run = context;
+
+	stop_waiting(run);
+	for (size_t i = 0; run->members && i < run->figures.asked; i++) {
+		endpoint_destroy(run->members[i].endpoint);
+		region_destroy(run->members[i].region);
 	}
-	mckey_end(run, OUTCOME_OK);
+	while (run->senders.count)
+		free(run->senders.entries[--run->senders.count]);
+	free(run->members);
+	free(run);
 }
 
 const struct command mckey_command = {

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of mckey: a run and its members. A member is a datagram QP that joins the group.
+ * The inside of mckey. A run has members: datagram QPs, each of which joins the group. A file calls only files below
+ * it:
  *
- *   mckey.c       options, the phases of a run, its result lines, start and stop
- *   addresses.c   resolves -m, -M and -b
- *   member.c      the states of a member: resolve, create the QP, join
- *   sender.c      -s: sends datagrams, at the pace of --rate
- *   receiver.c    posts receives, counts and checks datagrams, detects the end
- *   statistics.c  receive statistics of each sender, and the receiver's result lines
- *   figures.c     counts and times, for the report
- *   source.c      the table of sending QPs
- *   window.c      the sequence window of a sending QP at a receiving QP
- *   datagram.c    the format of a datagram
+ *   mckey.c      options; the callbacks, and the end of a run
+ *   addresses.c  -m, -M and -b: checked, and looked up
+ *   member.c     a member resolves the group, creates its QP, and joins
+ *   sender.c     -s: numbers and sends datagrams, at the pace of --rate
+ *   receiver.c   receives, verifies and counts datagrams
+ *   figures.c    counts and times, for the report
+ *   flow.c       what has arrived of each sender
+ *   datagram.c   the format of a datagram
  */
 #ifndef CMD_MCKEY_MCKEY_H
 #define CMD_MCKEY_MCKEY_H
 
 #include "cmd/command.h"
-#include "cmd/mckey/source.h"
+#include "cmd/mckey/flow.h"
 #include "cmd/repeats.h"
 #include "core/units.h"
 
@@ -38,67 +37,45 @@ struct mckey_options {
 	int64_t rate;  /* datagrams per second of each QP; 0: no limit */
 };
 
-enum member_state {
-	MEMBER_IDLE = 0,
-	MEMBER_RESOLVING,
-	MEMBER_JOINING,
-	MEMBER_JOINED,
-	MEMBER_FAILED,
-};
+struct mckey_run;
 
 struct member {
 	struct mckey_run *run;
 	struct endpoint *endpoint;
-	enum member_state state;
-	bool ever_joined;      /* stays true after a failure */
+	bool joined;
+	int64_t join_time;     /* of resolving the group's address and of joining */
 	struct region *region; /* slots x slot_size bytes */
-	uint32_t slots;	       /* of a sender: outstanding sends, at most; of a receiver: receives */
+	uint32_t slots;	       /* outstanding sends, at most, or receives */
 	uint32_t slot_size;
-	uint64_t posted;    /* of -C */
-	uint64_t sent;	    /* completed */
-	int64_t due;	    /* earliest time of the next datagram, with --rate */
-	int64_t join_began; /* before the address of the group is resolved */
+	uint64_t posted, sent; /* datagrams of a sender */
 };
 
-enum mckey_phase {
-	MCKEY_STARTING = 0,
-	MCKEY_JOINING, /* until every member has joined or failed */
-	MCKEY_PAUSING, /* a sender waits until the fabric forwards the group */
-	MCKEY_SENDING,
-	MCKEY_RECEIVING,
-	MCKEY_ENDING, /* the result is printed; events and completions are ignored */
+/* What a sender and a receiver do differently. */
+struct role {
+	/* The QP and its memory exist, the group is not joined. */
+	enum outcome (*prepare)(struct member *member);
+	enum outcome (*completed)(struct member *member, const struct completion *completion);
+	bool (*is_complete)(const struct mckey_run *run);
+	/* How long the run may go on without progress. If not any more, it notes the cause and returns 0. */
+	int64_t (*time_left)(struct mckey_run *run);
+	/* The run has ended: prints what was done, records and logs what was not. Writes the verdict. */
+	void (*result)(struct mckey_run *run, char *verdict, size_t size);
 };
 
-/* Receive statistics of one sender, summed over all members that joined. */
-struct statistics {
-	uint64_t arrived;
-	uint64_t missing;    /* during the run only gaps in the sequence */
-	uint64_t expected;   /* at least -C for each member */
-	uint64_t duplicated; /* or too late to tell */
-	uint64_t out_of_order;
-	uint64_t wrong_length;
-	uint64_t damaged;
-	uint64_t total;	       /* -C of the sender; 0: its datagrams have no mark */
-	uint64_t other_counts; /* of all senders: those with another -C */
-	bool good;	       /* window_good() of every member */
-};
-
-/* The figures of the report, summed over all senders and members. */
 struct mckey_figures {
 	const char *role;
-	const char *target;
-	struct path path;	      /* of the member that joined first */
-	struct group_address address; /* of the group, once a member has joined */
-	uint64_t asked;		      /* members */
-	uint64_t joined;	      /* members that ever joined */
-	uint64_t join_failures;
+	const char *target;	    /* the group as typed: the object of messages about it */
+	struct path path;	    /* of the member that joined first */
+	struct group_address group; /* zeros before */
+	uint64_t asked;		    /* members */
+	uint64_t joined;
+	uint64_t failed;
 	struct histogram join; /* join times */
-	uint64_t size;
+	uint64_t size;	       /* bytes of a datagram */
 	uint64_t sent;
-	struct statistics received; /* of all senders */
-	uint64_t foreign;	    /* received datagrams that no mckey sent */
-	uint64_t unfollowed;
-	struct rate rate;	     /* of datagrams, without the first one of each QP, or QP pair */
+	struct counts received;
+	uint64_t foreign; /* received datagrams that no mckey sent */
+	struct rate rate;
 	const struct mckey_run *run; /* for the list of senders */
 };
 
@@ -106,39 +83,30 @@ struct mckey_run {
 	struct environment *environment;
 	const struct mckey_options *options;
 	const struct log *log;
+	const struct role *role;
 	struct repeats repeats; /* of the members */
-	enum mckey_phase phase;
-	int64_t progress;     /* time of the last progress, for the idle timer */
-	bool hinted;	      /* a hint was printed; members that fail alike print no more */
-	bool interrupted;     /* by a signal or --deadline */
-	bool deadline_passed; /* by --deadline, which is already reported */
-
-	struct member *members;
-	size_t member_count;
-	size_t joins_pending; /* members that have neither joined nor failed */
-	size_t joined;	      /* members in the group now */
-
-	uint64_t count; /* datagrams of each sending QP; 0: only join */
-	uint32_t size;	/* bytes of a datagram */
-
-	bool ended; /* expected datagrams that have not arrived are lost */
-
-	struct address group;
-	struct address source;		  /* local address of -b */
-	const char *group_text;		  /* as typed: the object of messages about the group */
-	struct path_options path_options; /* as given on the command line */
 	struct channel *channel;
-	struct loop_timer step;	 /* to the next phase: start, end of the pause, end of the run */
-	struct loop_timer pace;	 /* a sender's next datagrams are due */
-	struct loop_timer idle;	 /* time without progress */
-	struct loop_timer grace; /* waits for senders that start late */
-	struct source_table sources;
-	int64_t traffic_began; /* start of sending, or first datagram received; 0 before */
-	int64_t traffic_ended; /* last send completion, or last counted datagram */
+	struct member *members;
+	uint64_t count;	      /* datagrams of each sending QP; 0: only join */
+	int64_t progress;     /* time of the last datagram; also when a sender posts with none outstanding */
+	struct rate traffic;  /* without the first datagram of each QP, or of each flow */
+	uint64_t allowed;     /* that each member may have posted by now, with --rate */
+	int64_t due;	      /* when it may post one more */
+	uint64_t expected;    /* of each flow: 0 during the run, as only gaps are losses then */
+	size_t incomplete;    /* flows with less than count */
+	bool began;	      /* the set-up is done */
+	bool recheck;	      /* the time that is left may have become less */
+	bool ending;	      /* events and completions are ignored */
+	bool deadline_passed; /* run.c has said so */
+	bool differs;	      /* a sender has another -C or -S */
+	char cause[64];	      /* of what is missing: ": interrupted" */
+	struct senders senders;
+	struct address group, source;
+	struct path_options path_options;
+	struct verdict verdict;
+	struct loop_timer step;	   /* to what comes next: joining, sending, more datagrams */
+	struct loop_timer silence; /* no progress */
 	struct mckey_figures figures, before;
-	bool ended_in_traffic;	/* the last interval lasts until the end, as the others do */
-	struct verdict verdict; /* its device is known once a member is resolved */
-	char verdict_text[512]; /* printed in the next turn of the loop */
 	uint8_t pattern[DATAGRAM_SIZE_MAX + PAYLOAD_PATTERN];
 };
 
@@ -148,57 +116,29 @@ enum outcome addresses_check(const struct mckey_options *options, const struct l
 /* Looks run->group and run->source up. */
 enum outcome addresses_look_up(struct mckey_run *run);
 
-/* mckey.c */
-/* Prints a hint, unless the run has printed one. */
-void mckey_hint(struct mckey_run *run, const char *text);
-/* Prints the result and ends the run in the next turn of the loop. */
-void mckey_end(struct mckey_run *run, enum outcome outcome);
-/* Starts every member. */
-void mckey_join(struct mckey_run *run);
-/* A member has joined or failed: goes to the next phase, or ends the run, if it was the last. */
-void mckey_member_changed(struct mckey_run *run);
-
 /* member.c */
-void member_start(struct member *member);
-void member_fail(struct member *member, enum outcome outcome);
-void member_release(struct member *member);
+enum outcome member_start(struct member *member, const struct endpoint_handlers *handlers);
+/* The address of the group is resolved. */
+enum outcome member_join(struct member *member);
+/* After a failure before it has joined: the failures that have one likely cause. */
+void member_hint(const struct member *member);
 
 /* sender.c */
-enum {
-	SENDER_SLOTS = 64
-};
-
-void sender_start(struct mckey_run *run);
-void sender_completion(struct member *member, const struct completion *completion);
-/* How many datagrams the member may post now by --rate, at most the given number. */
-uint32_t sender_pace_allows(struct member *member, uint32_t max, int64_t now);
-/* Ends the run if every member has sent its datagrams or failed. */
-void sender_check_end(struct mckey_run *run);
-/* Prints the sender's result lines and logs unsent datagrams. */
-void sender_print(struct mckey_run *run);
+extern const struct role sender_role;
+/* Nanoseconds between joining and sending. */
+int64_t sender_pause(const struct mckey_run *run);
+/* Posts what send queues and pace allow. */
+enum outcome sender_send(struct mckey_run *run);
+/* Nanoseconds until the pace allows another datagram; 0 if none waits for it. */
+int64_t sender_next(const struct mckey_run *run);
 
 /* receiver.c */
-/* Number of receives of the member's QP. The device must be known. */
-uint32_t receiver_depth(const struct member *member);
-/* Registers memory and posts the receives. */
-enum outcome receiver_prepare(struct member *member);
-void receiver_start(struct mckey_run *run);
-void receiver_completion(struct member *member, const struct completion *completion);
-/* Ends the run if no member is joined, or soon if all datagrams have arrived. */
-void receiver_check_end(struct mckey_run *run);
-/* Whether every member has all datagrams of every known sender; false without a sender. */
-bool receiver_has_all(const struct mckey_run *run);
-
-/* statistics.c */
-/* Prints the receiver's result lines and logs loss and damage. */
-void statistics_print(struct mckey_run *run);
-struct statistics statistics_of(const struct mckey_run *run, const struct source *source);
-struct statistics statistics_of_all(const struct mckey_run *run);
+extern const struct role receiver_role;
 
 /* figures.c */
-void mckey_figures_joined(struct member *member, const struct group_address *address);
-/* Counts a datagram sent or received. first: the first of its QP, or pair of source and receiving QP. */
-void mckey_figures_counted(struct mckey_run *run, uint32_t length, bool first);
+void mckey_figures_joined(struct member *member, const struct group_address *group);
+/* Counts a datagram sent or received, which may be the first one of its QP or flow. */
+void mckey_figures_counted(struct mckey_run *run, bool first);
 struct figures mckey_figures_update(void *state);
 
 #endif

@@ -2,25 +2,16 @@
 /*
  * The receiver: every member gets a copy of every datagram, and expects -C of them from every sending QP. The run waits
  * for its first datagram without a limit of its own. It ends GRACE after all expected datagrams have arrived, or after
- * --idle-timeout without a new one.
+ * --idle-timeout without a new one; at once if a sender has another -C or -S.
  *
  * A datagram whose immediate data is not the QP number of its sender is foreign traffic: mckey, also the stock one,
- * sends its QP number. Foreign datagrams are counted and printed, and do not fail the run. A datagram of mckey with
- * damaged immediate data is foreign, too, and so missing.
+ * sends its QP number. Foreign datagrams are counted, and do not fail the run. A datagram of mckey with damaged
+ * immediate data is foreign, too, and so missing.
  */
-#include <sys/param.h>
-#include <sys/resource.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #include "cmd/mckey/mckey.h"
-
-enum {
-	BATCH = 64,
-	DEPTH_LEAST = 512,
-	DEPTH_MAX = 2048,
-	BURSTS = 4,	       /* senders whose -C datagrams may all wait in the receive queue */
-	SLOTS_LEAST = 16,      /* of a member, also above MEMORY_MAX */
-	MEMORY_MAX = 32 << 20, /* bytes for the slots of all members */
-};
 
 /*
  * The run waits this long for another sender: the QPs of a stock sender with -c send one after another, and the second
@@ -28,203 +19,197 @@ enum {
  */
 #define GRACE (200 * CLOCK_NS_PER_MS)
 
-/*
- * A slot takes the longest datagram of the MTU, not only -S bytes: any host may send one, and a datagram that does not
- * fit moves the QP to the error state.
- */
-static uint32_t slot_size(const struct member *member)
+static enum outcome receiver_post(struct member *member, uint32_t slot)
 {
-	return DATAGRAM_HEADER_SIZE + member->endpoint->max_datagram;
-}
-
-/* A member's share of MEMORY_MAX and of half of RLIMIT_MEMLOCK, as registered memory is locked. */
-static uint32_t affordable_slots(const struct member *member)
-{
-	rlim_t memory = MEMORY_MAX, slots;
-	struct rlimit locked;
-
-	if (!getrlimit(RLIMIT_MEMLOCK, &locked) && locked.rlim_cur / 2 < memory)
-		memory = locked.rlim_cur / 2;
-	slots = memory / member->run->member_count / slot_size(member);
-	return slots < SLOTS_LEAST ? SLOTS_LEAST : (uint32_t)slots;
-}
-
-uint32_t receiver_depth(const struct member *member)
-{
-	uint64_t burst = member->run->count * BURSTS;
-	uint32_t depth = burst < DEPTH_LEAST ? DEPTH_LEAST : burst > DEPTH_MAX ? DEPTH_MAX : (uint32_t)burst;
-	uint32_t slots = affordable_slots(member);
-
-	if (!member->run->count)
-		return 1;
-	return MIN(MIN(depth, slots), member->endpoint->domain->max_qp_wr);
-}
-
-static struct work receive_work(const struct member *member, uint32_t slot)
-{
-	return (struct work){
+	const struct work work = {
 		.kind = WORK_RECEIVE,
 		.tag = slot,
 		.region = member->region,
 		.offset = (size_t)slot * member->slot_size,
 		.length = member->slot_size,
 	};
+
+	return endpoint_post(member->endpoint, &work, 1);
 }
 
-enum outcome receiver_prepare(struct member *member)
+static enum outcome receiver_prepare(struct member *member)
 {
-	struct work works[BATCH];
-	enum outcome outcome;
-	uint32_t slot = 0;
+	enum outcome outcome = OUTCOME_OK;
 
-	if (!member->run->count)
-		return OUTCOME_OK;
-	member->slot_size = slot_size(member);
-	member->slots = member->endpoint->options.receive_depth;
-	outcome = region_create(member->endpoint->domain, (size_t)member->slots * member->slot_size, REGION_LOCAL,
-				&member->region);
-	while (!outcome && slot < member->slots) {
-		uint32_t batch = 0;
-
-		while (batch < BATCH && slot < member->slots)
-			works[batch++] = receive_work(member, slot++);
-		outcome = endpoint_post(member->endpoint, works, batch);
-	}
+	member->slots = member->endpoint->options.receive_depth; /* the device may support less */
+	for (uint32_t slot = 0; !outcome && slot < member->slots; slot++)
+		outcome = receiver_post(member, slot);
 	return outcome;
 }
 
-static bool source_complete(const struct mckey_run *run, const struct source *source)
+static int64_t receiver_time_left(struct mckey_run *run)
 {
-	for (size_t i = 0; i < run->member_count; i++)
-		if (run->members[i].state == MEMBER_JOINED && !window_complete(&source->windows[i], run->count))
-			return false;
+	int64_t limit = run->incomplete ? run->options->idle_timeout : GRACE, silence = clock_now() - run->progress;
+
+	if (silence < limit)
+		return limit - silence;
+	if (run->incomplete)
+		snprintf(run->cause, sizeof(run->cause), ": no datagram for %g s (--idle-timeout)",
+			 units_seconds(limit));
+	return 0;
+}
+
+/* Of a new sender every member expects -C datagrams. */
+static enum outcome add_sender(struct mckey_run *run, uint32_t qpn, const struct address *address)
+{
+	struct senders *senders = &run->senders;
+	size_t size = sizeof(struct sender) + senders->members * sizeof(struct flow);
+	struct sender *sender;
+
+	if (senders->count == SENDERS_MAX || (senders->count + 1) * senders->members > FLOWS_MAX) {
+		log_error(run->log, run->figures.target, "more than %zu senders", senders->count);
+		return OUTCOME_FAILED;
+	}
+	sender = environment_allocate(run->environment, 1, size);
+	if (!sender)
+		return OUTCOME_INTERNAL;
+	sender->qpn = qpn;
+	sender->address = *address;
+	senders->last = senders->count;
+	senders->entries[senders->count++] = sender;
+	run->incomplete += senders->members;
+	return OUTCOME_OK;
+}
+
+/* Logs it if a sender has another -C or -S. */
+static bool differs(const struct mckey_run *run, const struct sender *sender, uint32_t length,
+		    const struct datagram_mark *mark)
+{
+	char name[SENDER_NAME_SIZE];
+
+	sender_name(sender, name);
+	if (length != run->figures.size)
+		log_error(run->log, name, "sends datagrams of %u byte%s: expected %" PRIu64 " (-S)", length,
+			  units_plural(length), run->figures.size);
+	else if (mark && mark->total != run->count)
+		log_error(run->log, name, "sends %u datagram%s: expected %" PRIu64 " (-C)", mark->total,
+			  units_plural(mark->total), run->count);
+	else
+		return false;
 	return true;
 }
 
-bool receiver_has_all(const struct mckey_run *run)
-{
-	for (size_t i = 0; i < run->sources.count; i++)
-		if (!source_complete(run, run->sources.entries[i]))
-			return false;
-	return run->sources.count > 0;
-}
-
-static void end_receiving(void *context)
-{
-	mckey_end(context, OUTCOME_OK);
-}
-
-static void receiver_check_idle(void *context)
-{
-	struct mckey_run *run = context;
-	int64_t timeout = run->options->idle_timeout, silence = clock_now() - run->progress;
-
-	if (silence < timeout)
-		loop_timer_start(run->environment->loop, &run->idle, timeout - silence, receiver_check_idle, run);
-	else
-		mckey_end(run, OUTCOME_OK);
-}
-
-/* Starts the grace timer if every sender is complete, stops it otherwise. */
-static void check_complete(struct mckey_run *run)
-{
-	if (run->phase != MCKEY_RECEIVING)
-		return;
-	if (receiver_has_all(run))
-		loop_timer_start(run->environment->loop, &run->grace, GRACE, end_receiving, run);
-	else
-		loop_timer_stop(&run->grace);
-}
-
-void receiver_check_end(struct mckey_run *run)
-{
-	if (run->phase == MCKEY_RECEIVING && !run->joined)
-		mckey_end(run, OUTCOME_OK);
-	else
-		check_complete(run);
-}
-
-void receiver_start(struct mckey_run *run)
-{
-	run->phase = MCKEY_RECEIVING;
-	if (!environment_setup_done(run->environment, &run->group, "receiving data transfers") || !run->sources.count)
-		return;
-	/* Datagrams arrived before the last member had joined. */
-	run->progress = clock_now();
-	receiver_check_idle(run);
-	check_complete(run);
-}
-
-/* Counts wrong lengths and damage, and logs the first of each for a sender. */
-static void check_content(struct mckey_run *run, struct source *source, struct window *window, uint32_t length,
-			  bool damaged, const struct payload_difference *difference)
-{
-	char name[SOURCE_TEXT_SIZE];
-
-	if (length != run->size) {
-		window->wrong_length++;
-		if (!source->wrong_length_reported)
-			log_error(run->log, source_text(source, name), "sends datagrams of %u byte%s: expected %u (-S)",
-				  length, units_plural(length), run->size);
-		source->wrong_length_reported = true;
-	}
-	if (damaged) {
-		window->damaged++;
-		if (!source->damage_reported)
-			log_error(run->log, source_text(source, name),
-				  "a datagram is damaged: byte %zu is 0x%02x instead of 0x%02x", difference->position,
-				  difference->found, difference->expected);
-		source->damage_reported = true;
-	}
-}
-
-static void count_datagram(struct member *member, const struct completion *completion, const uint8_t *slot)
+static enum outcome count_datagram(struct member *member, const struct completion *completion, const uint8_t *slot)
 {
 	struct mckey_run *run = member->run;
+	uint32_t length = completion->length, qpn = completion->source_qpn;
+	const struct address address = datagram_source(
+		slot, run->group.family == ADDRESS_IP4 && member->endpoint->domain->fabric != FABRIC_INFINIBAND);
 	struct payload_difference difference;
+	enum outcome outcome = OUTCOME_OK;
 	enum datagram_content content;
 	struct datagram_mark mark;
-	struct address address;
-	struct source *source;
-	struct window *window;
-	bool was_complete;
-	size_t before = run->sources.count;
+	char name[SENDER_NAME_SIZE];
+	struct sender *sender;
+	struct flow *flow;
 
-	if (completion->length > member->slot_size - DATAGRAM_HEADER_SIZE || !completion->has_immediate ||
-	    completion->immediate != completion->source_qpn) {
+	if (length > member->slot_size - DATAGRAM_HEADER_SIZE || !completion->has_immediate ||
+	    completion->immediate != qpn) {
 		run->figures.foreign++;
-		return;
+		return OUTCOME_OK;
 	}
-	datagram_source(slot, &address);
-	source = source_find(&run->sources, completion->source_qpn, &address);
-	if (!source)
-		return;
-	window = &source->windows[member - run->members];
-	was_complete = window_complete(window, run->count);
-	content = datagram_read(slot + DATAGRAM_HEADER_SIZE, completion->length, run->pattern, completion->source_qpn,
-				&mark, &difference);
-	if (!window_count(window, content == DATAGRAM_UNMARKED ? NULL : &mark))
-		return;
-	mckey_figures_counted(run, completion->length, window_arrived(window) == 1);
-	check_content(run, source, window, completion->length, content == DATAGRAM_DAMAGED, &difference);
-	/* A sender that sends more than -C is no progress: a run that misses datagrams of another must end. */
-	if (!was_complete)
-		run->progress = run->traffic_ended;
-	if (run->phase != MCKEY_RECEIVING)
-		return;
-	if (!before)
-		receiver_check_idle(run);
-	if (run->sources.count > before || window_complete(window, run->count) != was_complete)
-		check_complete(run);
+	sender = sender_find(&run->senders, qpn, &address);
+	if (!sender) {
+		outcome = add_sender(run, qpn, &address);
+		if (outcome)
+			return outcome;
+		run->recheck = true;
+		sender = run->senders.entries[run->senders.last];
+	}
+	flow = &sender->flows[member - run->members];
+	content = datagram_read(slot + DATAGRAM_HEADER_SIZE, length, run->pattern, qpn, &mark, &difference);
+	run->differs = differs(run, sender, length, content == DATAGRAM_UNMARKED ? NULL : &mark);
+	if (!flow_count(flow, sender, content == DATAGRAM_UNMARKED ? NULL : &mark, content == DATAGRAM_DAMAGED))
+		return OUTCOME_OK;
+	if (content == DATAGRAM_DAMAGED && sender->counts.damaged == 1)
+		log_error(run->log, sender_name(sender, name),
+			  "a datagram is damaged: byte %zu is 0x%02x instead of 0x%02x", difference.position,
+			  difference.found, difference.expected);
+	if (run->differs)
+		return OUTCOME_FAILED;
+	/* A stock sender that sends more than -C is no progress: a run that misses datagrams of another must end. */
+	if (flow->arrived > run->count)
+		return OUTCOME_OK;
+	mckey_figures_counted(run, flow->arrived == 1);
+	if (flow->arrived == run->count && !--run->incomplete)
+		run->recheck = true;
+	return OUTCOME_OK;
 }
 
-void receiver_completion(struct member *member, const struct completion *completion)
+static enum outcome receiver_completed(struct member *member, const struct completion *completion)
 {
-	struct work work = receive_work(member, completion->tag);
-	enum outcome outcome;
+	const uint8_t *slot = member->region->memory + (size_t)completion->tag * member->slot_size;
+	enum outcome outcome = count_datagram(member, completion, slot);
 
-	count_datagram(member, completion, member->region->memory + work.offset);
-	outcome = endpoint_post(member->endpoint, &work, 1);
-	if (outcome)
-		member_fail(member, outcome);
+	return outcome ? outcome : receiver_post(member, completion->tag);
 }
+
+static void print_sender(struct mckey_run *run, const struct sender *sender)
+{
+	const struct counts counts = sender_counts(&run->senders, sender, run->expected);
+	uint64_t all = counts.received + counts.lost;
+	char name[SENDER_NAME_SIZE], order[64] = "order unknown: not numbered";
+
+	sender_name(sender, name);
+	if (sender->numbered)
+		snprintf(order, sizeof(order), "%" PRIu64 " out of order, %" PRIu64 " repeated", counts.out_of_order,
+			 counts.duplicated);
+	environment_print_result(run->environment, false, &run->verdict,
+				 "%" PRIu64 " datagram%s of %" PRIu64 " byte%s from %s received, %" PRIu64 " lost, %s",
+				 counts.received, units_plural(counts.received), run->figures.size,
+				 units_plural(run->figures.size), name, counts.lost, order);
+	if (counts.lost)
+		log_error(run->log, name, "%" PRIu64 " of %" PRIu64 " datagram%s did not arrive%s", counts.lost, all,
+			  units_plural(all), run->cause);
+	if (counts.damaged)
+		log_error(run->log, name, "%" PRIu64 " damaged datagram%s", counts.damaged,
+			  units_plural(counts.damaged));
+}
+
+static void receiver_result(struct mckey_run *run, char *verdict, size_t size)
+{
+	const struct senders *senders = &run->senders;
+	struct counts all;
+	bool numbered = true;
+	char note[48] = "";
+
+	/* Of a sender with another -C or -S only gaps are losses. */
+	run->expected = run->differs ? 0 : run->count;
+	all = senders_counts(senders, run->expected);
+	if (!senders->count || all.lost || all.damaged)
+		environment_record_outcome(run->environment, OUTCOME_FAILED);
+	if (!run->environment->outcome)
+		environment_print(run->environment, "data transfers complete");
+	for (size_t i = 0; i < senders->count; i++) {
+		print_sender(run, senders->entries[i]);
+		numbered = numbered && senders->entries[i]->numbered;
+	}
+	if (!senders->count && !run->deadline_passed)
+		log_error(run->log, run->figures.target, "no datagram received%s", run->cause);
+	/* It destroys its QP at once, and soft-RoCE drops what it has not sent by then. */
+	if (!senders->count || (all.lost && !numbered))
+		log_hint(run->log, "a stock mckey -s on soft-RoCE sends only a part: run there rdmatest mckey -s");
+	if (run->differs)
+		snprintf(note, sizeof(note), ", a sender has another -C or -S");
+	else if (all.damaged)
+		snprintf(note, sizeof(note), ", %" PRIu64 " damaged", all.damaged);
+	else if (!run->environment->outcome)
+		snprintf(note, sizeof(note), ", %s verified", numbered ? "every byte" : "number and length");
+	if (senders->count)
+		snprintf(verdict, size, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all.received,
+			 all.received + all.lost, units_plural(all.received + all.lost), note);
+	else
+		snprintf(verdict, size, "no datagram received");
+}
+
+const struct role receiver_role = {
+	.prepare = receiver_prepare,
+	.completed = receiver_completed,
+	.time_left = receiver_time_left,
+	.result = receiver_result,
+};

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sender: every member sends -C datagrams, a limited number of them outstanding. A send completion proves that the
+ * The sender: every member sends -C datagrams, a limited number of them outstanding. A completion proves that the
  * datagram left the device; only the receivers know whether it arrived.
  *
- * Multicast datagrams have no flow control: a receiver or switch drops what it cannot take. --rate spaces the
- * datagrams of each QP evenly.
+ * Multicast datagrams have no flow control: a receiver or switch drops what it cannot take. --rate spaces the datagrams
+ * of each QP evenly.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/param.h>
 
 #include "cmd/mckey/mckey.h"
 
@@ -15,219 +16,157 @@ enum {
 	BATCH = 16 /* work requests per post: one doorbell for all of them */
 };
 
+/* Until the subnet manager has set up the group in every switch. The stock tool waits as long. */
+#define PAUSE_INFINIBAND (3 * CLOCK_NS_PER_S)
+/* Until a receiver that starts at the same time has joined; IGMP snooping then forwards the group at once. */
+#define PAUSE_ROCE (100 * CLOCK_NS_PER_MS)
 /* A late sender catches up at most this much: more would be a burst. */
 #define CATCH_UP (10 * CLOCK_NS_PER_MS)
 /* Least time to the next datagram: the loop's timers have this resolution. */
 #define TICK CLOCK_NS_PER_MS
 
-/* Nanoseconds between two datagrams of a QP; 0: no pace. */
-static int64_t pace_spacing(const struct mckey_run *run)
+int64_t sender_pause(const struct mckey_run *run)
 {
-	return EXTRA(run->options->rate) ? CLOCK_NS_PER_S / run->options->rate : 0;
+	const struct environment *environment = run->environment;
+
+	if (options_given(environment->command->options, environment->given, "pause"))
+		return run->options->pause;
+	return run->members->endpoint->domain->fabric == FABRIC_INFINIBAND ? PAUSE_INFINIBAND : PAUSE_ROCE;
 }
 
-uint32_t sender_pace_allows(struct member *member, uint32_t max, int64_t now)
+/* How many datagrams each member may have posted by now. */
+static uint64_t allowed(struct mckey_run *run, int64_t now)
 {
-	int64_t space = pace_spacing(member->run);
-	uint32_t count = 0;
+	int64_t spacing, steps;
 
-	if (!space)
-		return max;
-	if (member->due < now - CATCH_UP)
-		member->due = now - CATCH_UP;
-	while (count < max && member->due <= now) {
-		member->due += space;
-		count++;
+	if (!EXTRA(run->options->rate))
+		return run->count;
+	if (run->due <= now) {
+		spacing = CLOCK_NS_PER_S / run->options->rate;
+		run->due = MAX(run->due, now - CATCH_UP);
+		steps = (now - run->due) / spacing + 1;
+		run->allowed += (uint64_t)steps;
+		run->due += steps * spacing;
 	}
-	return count;
+	return MIN(run->allowed, run->count);
+}
+
+int64_t sender_next(const struct mckey_run *run)
+{
+	if (!EXTRA(run->options->rate) || run->allowed >= run->count)
+		return 0;
+	return MAX(run->due - clock_now(), TICK);
 }
 
 static struct work next_datagram(struct member *member)
 {
 	const struct mckey_run *run = member->run;
-	uint32_t slot = (uint32_t)(member->posted % member->slots);
+	uint32_t slot = (uint32_t)(member->posted % member->slots), qpn = member->endpoint->qpn;
 	size_t offset = (size_t)slot * member->slot_size;
-	const struct datagram_mark mark = { (uint32_t)member->posted, (uint32_t)run->count };
+	const struct datagram_mark mark = { (uint32_t)member->posted++, (uint32_t)run->count };
 
-	datagram_write(member->region->memory + offset, run->size, run->pattern, member->endpoint->qpn, &mark);
-	member->posted++;
+	datagram_write(member->region->memory + offset, member->slot_size, run->pattern, qpn, &mark);
 	return (struct work){
 		.kind = WORK_SEND,
 		.tag = slot,
 		.region = member->region,
 		.offset = offset,
-		.length = run->size,
+		.length = member->slot_size,
 		.has_immediate = true,
-		.immediate = member->endpoint->qpn,
+		.immediate = qpn,
 	};
 }
 
-static uint32_t sender_least(uint64_t one, uint32_t other)
-{
-	return one < other ? (uint32_t)one : other;
-}
-
 /* Posts as many datagrams as the send queue and the pace allow. */
-static void fill_send_queue(struct member *member)
+static enum outcome fill_send_queue(struct member *member)
 {
 	struct mckey_run *run = member->run;
+	int64_t now = clock_now();
+	uint64_t until = MIN(allowed(run, now), member->sent + member->slots);
 	struct work works[BATCH];
-	enum outcome outcome;
+	enum outcome outcome = OUTCOME_OK;
 
-	for (;;) {
-		int64_t now = clock_now();
-		uint32_t room = sender_least(member->slots - (member->posted - member->sent), BATCH);
-		uint32_t count = sender_pace_allows(member, sender_least(run->count - member->posted, room), now);
+	if (member->posted == member->sent)
+		run->progress = now;
+	while (!outcome && member->posted < until) {
 		uint32_t batch = 0;
 
-		if (!count)
-			return;
-		if (member->posted == member->sent)
-			run->progress = now; /* nothing was outstanding: restarts the timeout */
-		while (batch < count)
+		while (batch < BATCH && member->posted < until)
 			works[batch++] = next_datagram(member);
 		outcome = endpoint_post(member->endpoint, works, batch);
-		if (outcome) {
-			member_fail(member, outcome);
-			return;
-		}
 	}
+	return outcome;
 }
 
-void sender_check_end(struct mckey_run *run)
+enum outcome sender_send(struct mckey_run *run)
 {
-	size_t sending = 0;
+	enum outcome outcome = OUTCOME_OK;
 
-	if (run->phase != MCKEY_SENDING)
-		return;
-	for (size_t i = 0; i < run->member_count; i++)
-		sending += run->members[i].state == MEMBER_JOINED && run->members[i].sent < run->count;
-	if (!sending)
-		mckey_end(run, OUTCOME_OK);
+	for (size_t i = 0; !outcome && i < run->figures.asked; i++)
+		outcome = fill_send_queue(&run->members[i]);
+	return outcome;
 }
 
-void sender_completion(struct member *member, const struct completion *completion)
+static enum outcome sender_completed(struct member *member, const struct completion *completion)
 {
 	struct mckey_run *run = member->run;
 
 	(void)completion;
-	member->sent++;
-	mckey_figures_counted(run, run->size, member->sent == 1);
-	run->progress = run->traffic_ended;
-	if (member->sent == run->count)
-		sender_check_end(run);
-	else if (member->posted - member->sent <= member->slots / 2)
-		fill_send_queue(member);
+	run->figures.sent++;
+	mckey_figures_counted(run, !member->sent++);
+	if (member->posted - member->sent > member->slots / 2)
+		return OUTCOME_OK;
+	return fill_send_queue(member);
 }
 
-/* Returns a member with outstanding sends, or NULL. */
-static const struct member *first_outstanding(const struct mckey_run *run)
+static uint64_t sender_total(const struct mckey_run *run)
 {
-	for (size_t i = 0; i < run->member_count; i++)
-		if (run->members[i].state == MEMBER_JOINED && run->members[i].posted != run->members[i].sent)
-			return &run->members[i];
-	return NULL;
+	return run->count * run->figures.asked;
 }
 
-static void sender_check_progress(void *context)
+static bool sender_is_complete(const struct mckey_run *run)
 {
-	struct mckey_run *run = context;
-	int64_t timeout = run->options->common.timeout;
-	const struct member *member = first_outstanding(run);
-	int64_t silence = member ? clock_now() - run->progress : 0;
-	struct loop *loop = run->environment->loop;
+	return run->figures.sent == sender_total(run);
+}
+
+/* A device that completes nothing for --timeout, or when the deadline comes. */
+static int64_t sender_time_left(struct mckey_run *run)
+{
+	const struct loop *loop = run->environment->loop;
+	int64_t timeout = run->options->common.timeout, silence = clock_now() - run->progress;
 	char reason[ENDPOINT_TIMEOUT_CAUSE_SIZE], text[LOOP_PHASE_TEXT_SIZE];
+	const struct member *member = run->members, *end = member + run->figures.asked;
 
-	if (!member || (silence < timeout && !loop_deadline_passed(loop))) {
-		loop_phase_start(loop, &run->idle, timeout - silence, sender_check_progress, run);
-		return;
-	}
-	log_cause(run->log, run->group_text, "sending", 0, "%s%s%s", loop_phase_text(loop, timeout, text),
+	while (member < end && member->posted == member->sent)
+		member++;
+	if (member == end) /* all wait for their pace */
+		return timeout;
+	if (silence < timeout && !loop_deadline_passed(loop))
+		return timeout - silence;
+	log_cause(run->log, run->figures.target, "sending", 0, "%s%s%s", loop_phase_text(loop, timeout, text),
 		  silence < timeout ? "" : ": the device completed nothing",
 		  endpoint_timeout_cause(member->endpoint, reason));
-	mckey_end(run, OUTCOME_FAILED);
+	return 0;
 }
 
-static void start_pace_timer(struct mckey_run *run);
-
-static void send_due(void *context)
+static void sender_result(struct mckey_run *run, char *verdict, size_t size)
 {
-	struct mckey_run *run = context;
+	uint64_t wanted = sender_total(run), sent = run->figures.sent;
 
-	for (size_t i = 0; i < run->member_count && run->phase == MCKEY_SENDING; i++)
-		if (run->members[i].state == MEMBER_JOINED)
-			fill_send_queue(&run->members[i]);
-	start_pace_timer(run);
-}
-
-static void start_pace_timer(struct mckey_run *run)
-{
-	int64_t now = clock_now(), soonest = INT64_MAX;
-
-	if (!pace_spacing(run))
-		return;
-	for (size_t i = 0; i < run->member_count; i++) {
-		const struct member *member = &run->members[i];
-
-		if (member->state == MEMBER_JOINED && member->posted < run->count && member->due < soonest)
-			soonest = member->due;
-	}
-	if (run->phase == MCKEY_SENDING && soonest != INT64_MAX)
-		loop_timer_start(run->environment->loop, &run->pace, soonest - now > TICK ? soonest - now : TICK,
-				 send_due, run);
-}
-
-void sender_start(struct mckey_run *run)
-{
-	run->phase = MCKEY_SENDING;
-	if (!environment_setup_done(run->environment, NULL, NULL))
-		return;
-	environment_print(run->environment, "initiating data transfers");
-	run->progress = run->traffic_began = clock_now();
-	loop_phase_start(run->environment->loop, &run->idle, run->options->common.timeout, sender_check_progress, run);
-	for (size_t i = 0; i < run->member_count && run->phase == MCKEY_SENDING; i++) {
-		struct member *member = &run->members[i];
-		enum outcome outcome;
-
-		if (member->state != MEMBER_JOINED)
-			continue;
-		member->slots = sender_least(run->count, member->endpoint->options.send_depth);
-		member->due = run->traffic_began;
-		member->slot_size = run->size;
-		outcome = region_create(member->endpoint->domain, (size_t)member->slots * member->slot_size,
-					REGION_LOCAL, &member->region);
-		if (outcome)
-			member_fail(member, outcome);
-		else
-			fill_send_queue(member);
-	}
-	start_pace_timer(run);
-}
-
-void sender_print(struct mckey_run *run)
-{
-	uint64_t wanted = run->count * run->member_count;
-	bool all = run->figures.sent == wanted;
-
-	if (all)
+	if (sent == wanted)
 		environment_print(run->environment, "data transfers complete");
-	for (size_t i = 0; i < run->member_count; i++) {
-		const struct member *member = &run->members[i];
-
-		if (member->region)
-			environment_print_result(run->environment, false, &run->verdict,
-						 "QP %u sent %" PRIu64 " of %" PRIu64 " datagram%s of %u byte%s",
-						 member->endpoint->qpn, member->sent, run->count,
-						 units_plural(run->count), run->size, units_plural(run->size));
-	}
-	if (!all)
+	else
 		environment_record_outcome(run->environment, OUTCOME_FAILED);
-	run->verdict.has_figures = true;
-	snprintf(run->verdict_text, sizeof(run->verdict_text), "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s",
-		 run->figures.sent, wanted, units_plural(wanted), run->group_text);
-	if (all || run->deadline_passed)
-		return;
-	log_error(run->log, run->group_text, "%" PRIu64 " of %" PRIu64 " datagram%s not sent%s",
-		  wanted - run->figures.sent, wanted, wanted == 1 ? " was" : "s were",
-		  run->interrupted ? ": interrupted" : "");
+	if (sent < wanted && !run->deadline_passed)
+		log_error(run->log, run->figures.target, "%" PRIu64 " of %" PRIu64 " datagram%s not sent%s",
+			  wanted - sent, wanted, wanted == 1 ? " was" : "s were", run->cause);
+	snprintf(verdict, size, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", sent, wanted, units_plural(wanted),
+		 run->figures.target);
 }
+
+const struct role sender_role = {
+	.completed = sender_completed,
+	.is_complete = sender_is_complete,
+	.time_left = sender_time_left,
+	.result = sender_result,
+};

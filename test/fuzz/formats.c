@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cmd/hello.h"
-#include "cmd/mckey/window.h"
+#include "cmd/mckey/flow.h"
 #include "cmd/rping/protocol.h"
 #include "cmd/rping/target_file.h"
 #include "core/address.h"
@@ -183,27 +183,18 @@ void parse_hello(const uint8_t *bytes, size_t length)
 
 /* ---- mckey ---- */
 
-static void count_datagram(struct window *window, const struct datagram_mark *mark, uint64_t *counted)
-{
-	uint64_t before = window_arrived(window);
-	bool is_new = window_count(window, mark);
-
-	++*counted;
-	if (window_arrived(window) != before + is_new)
-		violation("a datagram is counted as new, or not, and the number of the arrived does not follow");
-	if (window->unmarked + window->numbered + window->repeated + window->late != *counted)
-		violation("a datagram is counted twice, or not at all");
-	if (window->out_of_order > window->numbered)
-		violation("more datagrams are out of order than came");
-}
-
 /* Numbers as a hostile sender has them: the first byte says how, three follow. */
 static void count_stream(struct input *input)
 {
-	struct window window = { 0 };
+	struct senders senders = { .members = 1, .count = 1 };
+	struct sender *sender = calloc(1, sizeof(*sender) + sizeof(struct flow));
 	struct datagram_mark mark = { .sequence = 0, .total = UINT32_MAX };
-	uint64_t counted = 0;
+	struct counts counts;
+	uint64_t counted = 0, arrived = 0;
 
+	if (!sender)
+		return;
+	senders.entries[0] = sender;
 	while (input->length && counted < MARKS_MAX) {
 		uint8_t how = take8(input);
 
@@ -211,20 +202,19 @@ static void count_stream(struct input *input)
 			mark.sequence = (uint32_t)take(input, how & 2 ? 4 : 1);
 		else
 			mark.sequence += (uint32_t)(int32_t)(int8_t)(how & 0xfc) / 4 + 1;
-		if (how & 64)
-			mark.total = (uint32_t)take(input, 4);
-		if (mark.sequence >= mark.total)
-			mark = (struct datagram_mark){ .sequence = 0, .total = UINT32_MAX };
-		count_datagram(&window, how == 0x80 ? NULL : &mark, &counted);
+		if (mark.sequence == UINT32_MAX)
+			mark.sequence = 0; /* no mark has it: it is below the total */
+		arrived += flow_count(&sender->flows[0], sender, how == 0x80 ? NULL : &mark, false);
+		counted++;
 	}
-	for (uint64_t expected = 0; expected < 3; expected++) {
-		uint64_t all = expected ? expected * 20 : UINT32_MAX;
-
-		if (window_good(&window, all) &&
-		    (window_missing(&window, all) || window_damaged(&window) || window_gaps(&window)))
-			violation("a stream is good though something is missing");
-		window_complete(&window, all);
-	}
+	counts = senders_counts(&senders, 0);
+	if (sender->flows[0].arrived != arrived || counts.received != arrived)
+		violation("a datagram is counted as new, or not, and the number of the arrived does not follow");
+	if (counts.received + counts.duplicated != counted)
+		violation("a datagram is counted twice, or not at all");
+	if (counts.out_of_order > counts.received)
+		violation("more datagrams are out of order than came");
+	free(sender);
 }
 
 void parse_datagram(const uint8_t *bytes, size_t length)
@@ -233,12 +223,11 @@ void parse_datagram(const uint8_t *bytes, size_t length)
 	struct input input = { .bytes = bytes, .length = length };
 	struct payload_difference difference = { 0 };
 	struct datagram_mark mark = { .sequence = length > 4 ? bytes[4] : 0, .total = UINT32_MAX };
-	struct address source;
 
-	if (length >= DATAGRAM_HEADER_SIZE && datagram_source(copy, &source) && source.family != ADDRESS_IP4 &&
-	    source.family != ADDRESS_IP6)
-		violation("a datagram's source is no address");
+	if (length >= DATAGRAM_HEADER_SIZE)
+		datagram_source(copy, bytes[0] & 1);
 	datagram_read(copy, length, pattern(), 77, &mark, &difference);
+	mark = (struct datagram_mark){ .sequence = length > 4 ? bytes[4] : 0, .total = UINT32_MAX };
 	/* One of ours, and the same with a byte changed. */
 	datagram_write(copy, length, pattern(), 77, &mark);
 	if (length >= DATAGRAM_MARK_SIZE &&

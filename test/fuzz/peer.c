@@ -360,7 +360,7 @@ static void send_message(struct peer *peer)
 	if (peer->endpoint->kind == ENDPOINT_GROUP)
 		datagram_write(bytes, MESSAGE_LENGTH, pattern(), peer->endpoint->qpn, &mark);
 	else
-		pattern_write(bytes, MESSAGE_LENGTH, 2 * peer->connection + !(how & 16), (uint32_t)mark.sequence);
+		pattern_write(bytes, MESSAGE_LENGTH, 2 * peer->connection + !(how & 16), mark.sequence);
 	if (how & 2)
 		bytes[take8(input) % MESSAGE_LENGTH] ^= take8(input);
 	send_bytes(peer, offset, how & 4 ? take8(input) % 128 : MESSAGE_LENGTH, how & 32);

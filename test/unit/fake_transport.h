@@ -25,7 +25,7 @@ struct fake_endpoint {
 	struct work receives[RECEIVES_MAX];
 	size_t first_receive;
 	size_t receive_count;
-	struct work sends[4]; /* of the last post that was no receive */
+	struct work sends[16]; /* of the last post that was no receive */
 	size_t send_count;
 	bool disconnected;
 	bool rejected;
@@ -209,6 +209,13 @@ static inline enum outcome fake_post(struct endpoint *base, const struct work *w
 	return OUTCOME_OK;
 }
 
+static inline enum outcome fake_join(struct endpoint *endpoint, void *context)
+{
+	(void)endpoint;
+	(void)context;
+	return OUTCOME_OK;
+}
+
 static inline enum outcome fake_migrate(struct endpoint *endpoint, struct channel *channel)
 {
 	(void)channel;
@@ -239,6 +246,7 @@ static const struct backend fake_backend = {
 	.reject = fake_reject,
 	.disconnect = fake_disconnect,
 	.post = fake_post,
+	.join = fake_join,
 	.migrate = fake_migrate,
 	.timeout_cause = fake_timeout_cause,
 };

@@ -10,6 +10,7 @@
 #include "core/loop.h"
 
 #define STATE_BIT(state) (1u << (state))
+#define STATE_ANY	 (~0u)
 
 struct state_row {
 	const char *text; /* "connecting" */

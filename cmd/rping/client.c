@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The client: any number of targets (target.h) on one loop, of which only some connect at a time. Each target has its
- * own result; the first failure decides the exit code and stops no other target.
+ * The client: any number of targets on one loop, of which only some connect at a time. Each target has its own result;
+ * the first failure decides the exit code and stops no other target.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -10,9 +11,9 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "cmd/rping/rping.h"
+#include "cmd/hello.h"
+#include "cmd/host.h"
 #include "cmd/rping/target.h"
-#include "cmd/rping/target_file.h"
 
 enum {
 	LOOKUPS_MAX = 48,   /* at once: each has a process */
@@ -22,43 +23,18 @@ enum {
 struct rping_client {
 	const struct rping_options *options;
 	struct environment *environment;
-	const struct log *log;
-	struct target_file file;
-	struct target *targets;
-	struct histogram *round_trips; /* of each target, for JSON */
-	size_t count;
-	struct target *first, **last; /* queue of those that wait to connect */
-	size_t failed;
+	struct target *targets, **last;	    /* all of them */
+	struct target *queue, **queue_last; /* those that wait to connect */
+	size_t count, failed;
 	bool ending;		 /* start no more targets */
 	struct loop_timer begin; /* of the look-ups, from the loop */
 	struct targets all;
-	struct ping_figures before;
+	struct client_figures before;
 };
 
 _Static_assert(!offsetof(struct rping_client, options), "is_server() reads it in a state of unknown role");
 
-static void enqueue(struct rping_client *client, struct target *target)
-{
-	target->next = NULL;
-	*client->last = target;
-	client->last = &target->next;
-}
-
-static void start_some(struct rping_client *client)
-{
-	const size_t *in_state = client->all.in_state;
-
-	while (client->first && in_state[TARGET_CONNECTING] < CONNECTING_MAX && !client->ending &&
-	       !loop_deadline_passed(client->environment->loop)) {
-		struct target *target = client->first;
-
-		client->first = target->next;
-		if (!client->first)
-			client->last = &client->first;
-		if (target->state.current == TARGET_WAITING)
-			target_start(target);
-	}
-}
+/* ---- the end of a target, and of all ---- */
 
 static const struct ping_counts *sum_targets(struct rping_client *client)
 {
@@ -67,12 +43,11 @@ static const struct ping_counts *sum_targets(struct rping_client *client)
 
 	*all = (struct ping_counts){ 0 };
 	*longest = (struct connect_times){ 0 };
-	for (size_t i = 0; i < client->count; i++) {
-		const struct connect_times *times = &client->targets[i].times;
-		const struct ping_counts *counts = &client->targets[i].record.counts;
+	for (const struct target *target = client->targets; target; target = target->next) {
+		const struct connect_times *times = &target->times;
+		const struct ping_counts *counts = &target->counts;
 
-		if (client->targets[i].size > all->size)
-			all->size = client->targets[i].size;
+		all->size = MAX(all->size, target->size);
 		all->warmup += counts->warmup;
 		all->sent += counts->sent;
 		all->verified += counts->verified;
@@ -91,46 +66,6 @@ static const struct ping_counts *sum_targets(struct rping_client *client)
 	return all;
 }
 
-struct figures rping_client_figures(void *state)
-{
-	struct rping_client *client = state;
-	struct ping_figures *figures = &client->all.figures;
-
-	sum_targets(client);
-	figures->role = "client";
-	figures->client = client;
-	if (client->count == 1) {
-		figures->target = client->targets[0].address;
-		figures->path = client->targets[0].path;
-	}
-	return (struct figures){ ping_figures, figures, &client->before, sizeof(*figures) };
-}
-
-/* Writes the text of a target's verdict. */
-static struct verdict target_verdict_text(const struct rping_client *client, const struct target *target,
-					  char text[RPING_VERDICT_SIZE])
-{
-	const struct ping_counts *counts = &target->record.counts;
-	bool validate = client->options->validate;
-	char pings[PINGS_TEXT_SIZE], sizes[PINGS_TEXT_SIZE], warmup[48] = "";
-
-	if (EXTRA(counts->warmup))
-		snprintf(warmup, sizeof(warmup), " after %" PRIu64 " to warm up", counts->warmup);
-	if (target->outcome)
-		snprintf(text, RPING_VERDICT_SIZE, "%s to %s answered", target_pings_text(target, pings),
-			 target_name(target));
-	else
-		snprintf(text, RPING_VERDICT_SIZE, "%s of %s to %s answered%s%s",
-			 rping_pings_text(counts->answered.count, 0, pings),
-			 rping_sizes_text(target->shortest, target->size, sizes), target_name(target),
-			 validate ? " and verified" : "", warmup);
-	return (struct verdict){
-		.device = target->device,
-		.note = target->outcome || validate ? NULL : RPING_NOT_CHECKED,
-		.has_figures = counts->answered.count,
-	};
-}
-
 static void finish_several(struct rping_client *client)
 {
 	const struct ping_counts *counts = sum_targets(client);
@@ -139,7 +74,7 @@ static void finish_several(struct rping_client *client)
 
 	environment_finish(client->environment, OUTCOME_OK, &verdict_with_figures,
 			   "total: %s answered%s, %zu of %zu targets passed",
-			   rping_pings_text(counts->answered.count, 0, pings), verified ? " and verified" : "",
+			   peer_pings_text(counts->answered.count, 0, pings), verified ? " and verified" : "",
 			   client->count - client->failed, client->count);
 }
 
@@ -153,54 +88,290 @@ static void stream_target(struct rping_client *client, struct target *target)
 	environment_end_record(client->environment);
 }
 
-static void target_ended(struct rping_client *client, struct target *target)
+/* Ends a target, and after the last one the run. */
+static void end_target(struct target *target, enum outcome outcome)
 {
-	char text[RPING_VERDICT_SIZE];
-	struct verdict verdict = target_verdict_text(client, target, text);
+	struct rping_client *client = target->client;
+	struct result result = {
+		.name = target_name(target),
+		.device = target->device,
+		.answered = target->counts.answered.count,
+		.requested = target_requested(target),
+		.warmup = target->counts.warmup,
+		.shortest = target->shortest,
+		.longest = target->size,
+	};
 
+	if (target->peer.state.current == TARGET_DONE)
+		return;
+	target_end(target, outcome);
 	client->failed += target->outcome != OUTCOME_OK;
 	environment_record_outcome(client->environment, target->outcome);
 	stream_target(client, target);
-	if (client->count == 1) {
-		environment_finish(client->environment, OUTCOME_OK, &verdict, "%s", text);
-		return;
-	}
-	environment_print_result(client->environment, target->outcome, &verdict, "%s", text);
-	if (client->all.in_state[TARGET_DONE] == client->count)
+	peer_print_result(&target->peer, target->outcome, &result, !client->all.several);
+	if (client->all.several && client->all.in_state[TARGET_DONE] == client->count)
 		finish_several(client);
 }
 
-static void target_changed(void *context, struct target *target)
+static void target_end_if_failed(struct target *target, enum outcome outcome)
 {
-	struct rping_client *client = context;
-	const size_t *in_state = client->all.in_state;
+	if (outcome)
+		end_target(target, outcome);
+}
 
-	if (target->state.current == TARGET_DONE)
-		target_ended(client, target);
-	start_some(client);
+/* ---- which targets connect ---- */
+
+static void enqueue(struct rping_client *client, struct target *target)
+{
+	target->queued = NULL;
+	*client->queue_last = target;
+	client->queue_last = &target->queued;
+}
+
+/* After each change: connects targets that wait. */
+static void client_advance(struct rping_client *client)
+{
+	const size_t *in_state = client->all.in_state;
+	struct target *target;
+
+	while ((target = client->queue) && in_state[TARGET_CONNECTING] < CONNECTING_MAX && !client->ending &&
+	       !client->environment->ended && !loop_deadline_passed(client->environment->loop)) {
+		client->queue = target->queued;
+		if (!client->queue)
+			client->queue_last = &client->queue;
+		if (target->peer.state.current == TARGET_WAITING)
+			dial_begin(&target->dial);
+	}
 	/* Every target is connected or has ended. */
 	if (!client->environment->ended && !(in_state[TARGET_WAITING] + in_state[TARGET_CONNECTING]))
 		environment_setup_done(client->environment, NULL, NULL);
 }
 
-static void enqueue_target(void *context, struct target *target)
-{
-	struct rping_client *client = context;
+/* ---- callbacks of a target ---- */
 
-	enqueue(client, target);
-	start_some(client);
+static enum outcome target_dial_connect(void *context)
+{
+	return target_connect(context);
 }
 
-/* LOOKUPS_MAX names are looked up beside the one that is waited for. */
+static void target_dial_paused(void *context)
+{
+	target_wait(context);
+}
+
+static void target_dial_resumed(void *context)
+{
+	struct target *target = context;
+
+	if (loop_deadline_passed(target->client->environment->loop))
+		dial_begin(&target->dial); /* which gives up */
+	else
+		enqueue(target->client, target);
+	client_advance(target->client);
+}
+
+static void target_dial_failed(void *context, enum outcome outcome)
+{
+	end_target(context, outcome);
+}
+
+static const struct dial_handlers dial_handlers = {
+	.connect = target_dial_connect,
+	.paused = EXTRA(target_dial_paused),
+	.resumed = EXTRA(target_dial_resumed),
+	.failed = target_dial_failed,
+};
+
+/* The server has accepted. The run ends before the first ping if it cannot drop its privileges. */
+static enum outcome begin_pings(struct target *target, const struct endpoint_event *event)
+{
+	enum outcome outcome = target_established(target, event);
+
+	if (outcome || target->peer.state.current != TARGET_PACING)
+		return outcome;
+	client_advance(target->client);
+	return target->client->environment->ended ? OUTCOME_OK : target_next(target);
+}
+
+static void target_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	struct target *target = context;
+	enum outcome outcome;
+
+	(void)endpoint;
+	peer_print_event(&target->peer, event->kind);
+	switch (event->kind) {
+	case EVENT_ADDRESS_RESOLVED:
+		target_end_if_failed(target, target_open(target, event));
+		break;
+	case EVENT_ROUTE_RESOLVED:
+		outcome = target_request(target, event);
+		if (outcome)
+			dial_failed(&target->dial, outcome, false);
+		break;
+	case EVENT_ESTABLISHED:
+		target_end_if_failed(target, begin_pings(target, event));
+		break;
+	case EVENT_DISCONNECTED:
+		end_target(target, target_verdict(target));
+		break;
+	case EVENT_FAILED:
+		if (target->peer.state.current == TARGET_CONNECTING)
+			dial_failed(&target->dial, event->outcome,
+				    hello_says_busy(event->private_data, event->private_length));
+		else
+			end_target(target, event->outcome);
+		break;
+	default:
+		break;
+	}
+	client_advance(target->client);
+}
+
+static void target_completed(void *context, struct endpoint *endpoint, const struct completion *completion)
+{
+	(void)endpoint;
+	target_end_if_failed(context, target_complete(context, completion));
+}
+
+static const struct endpoint_handlers endpoint_handlers = {
+	.event = target_event,
+	.completion = target_completed,
+};
+
+static void target_expired(void *context)
+{
+	target_end_if_failed(context, target_expire(context));
+}
+
+/* ---- the targets ---- */
+
+enum outcome rping_client_check(const struct rping_options *options, const char *option, const char *text,
+				const struct log *log)
+{
+	struct address address = { 0 }, source = { 0 };
+
+	address_parse(text, ADDRESS_FORMAT_IP, &address);
+	if (options->source)
+		address_parse(options->source, ADDRESS_FORMAT_IP, &source);
+	/* In a --targets file the port follows the address. */
+	if (host_check(log, option, text, &address, option[1] == '-' ? "ADDRESS" : "-p",
+		       options->source || EXTRA(options->common.path.interface)))
+		return OUTCOME_USAGE;
+	if (source.family && address.family && source.family != address.family) {
+		log_error(log, "-I", "%s is not of the same family as %s %s", options->source, option, text);
+		return OUTCOME_USAGE;
+	}
+	return OUTCOME_OK;
+}
+
+static enum outcome add_target(struct rping_client *client, const char *address, uint16_t port)
+{
+	const struct reporting_options *reporting = &client->options->common.reporting;
+	bool json = WITH_REPORT && (reporting->json || reporting->json_stream);
+	struct target *target =
+		environment_allocate(client->environment, 1, sizeof(*target) + (json ? sizeof(struct histogram) : 0));
+	char *copy = strdup(address);
+
+	if (!target || !copy) {
+		free(target);
+		free(copy);
+		return OUTCOME_INTERNAL;
+	}
+	target_prepare(target, &client->all, copy, port);
+	target->client = client;
+	if (json)
+		target->histogram = (struct histogram *)(target + 1);
+	*client->last = target;
+	client->last = &target->next;
+	client->all.several = client->count++;
+	enqueue(client, target);
+	return OUTCOME_OK;
+}
+
+/* Adds the target of a line of --targets: "ADDRESS [PORT]". What follows a '#' is a comment. */
+static enum outcome add_line(struct rping_client *client, char *line, const char *name)
+{
+	const struct log *log = &client->environment->log;
+	unsigned long port = (unsigned long)client->options->port;
+	char *words, *end, *address, *number;
+	enum outcome outcome;
+
+	line[strcspn(line, "#")] = 0;
+	address = strtok_r(line, " \t\r\n", &words);
+	number = strtok_r(NULL, " \t\r\n", &words);
+	if (!address)
+		return OUTCOME_OK;
+	if (number) {
+		port = strtoul(number, &end, 10);
+		if (*end || !port || port > UINT16_MAX) {
+			log_error(log, "--targets", "%s: '%s' is not a port: 1 to 65535", name, number);
+			return OUTCOME_USAGE;
+		}
+		if (strtok_r(NULL, " \t\r\n", &words)) {
+			log_error(log, "--targets", "%s: more than an address and a port: %s", name, address);
+			return OUTCOME_USAGE;
+		}
+	}
+	outcome = rping_client_check(client->options, "--targets", address, log);
+	return outcome ? outcome : add_target(client, address, (uint16_t)port);
+}
+
+static enum outcome read_targets(struct rping_client *client)
+{
+	const char *name = client->options->targets;
+	const struct log *log = &client->environment->log;
+	bool is_input = !strcmp(name, "-");
+	FILE *stream = is_input ? stdin : fopen(name, "r");
+	enum outcome outcome = OUTCOME_OK;
+	char *line = NULL;
+	size_t size = 0;
+
+	if (!stream) {
+		log_errno(log, "--targets", errno, "%s", name);
+		return OUTCOME_USAGE;
+	}
+	name = is_input ? "standard input" : name;
+	while (!outcome && getline(&line, &size, stream) >= 0)
+		outcome = add_line(client, line, name);
+	/* getline() can also fail for lack of memory: then ferror() may be false. */
+	if (!outcome && !feof(stream)) {
+		log_errno(log, "--targets", errno, "%s: reading", name);
+		outcome = OUTCOME_INTERNAL;
+	}
+	free(line);
+	if (!is_input)
+		fclose(stream);
+	if (!outcome && !client->count) {
+		log_error(log, "--targets", "%s: no targets", name);
+		outcome = OUTCOME_USAGE;
+	}
+	return outcome;
+}
+
+static enum outcome make_targets(struct rping_client *client)
+{
+	const struct rping_options *options = client->options;
+	enum outcome outcome = OUTCOME_OK;
+
+	for (size_t i = 0; i < options->addresses.count && !outcome; i++)
+		outcome = add_target(client, options->addresses.texts[i], (uint16_t)options->port);
+	return !outcome && EXTRA(options->targets) ? read_targets(client) : outcome;
+}
+
+/* ---- start and stop ---- */
+
+/* LOOKUPS_MAX names are looked up at once. No target connects before all are looked up. */
 static void look_up_targets(struct rping_client *client)
 {
-	client->ending = true; /* no target connects before all are looked up */
-	for (size_t i = 0, begun = 0; i < client->count; i++) {
-		for (; begun < client->count && begun < i + LOOKUPS_MAX; begun++)
-			target_look_up(&client->targets[begun]);
-		target_looked_up(&client->targets[i]);
+	struct target *next = client->targets;
+	size_t begun = 0;
+
+	for (struct target *target = client->targets; target; target = target->next, begun--) {
+		for (; next && begun < LOOKUPS_MAX; next = next->next, begun++)
+			dial_look_up(&next->dial);
+		target_end_if_failed(target, dial_looked_up(&target->dial, client->all.source.family));
 	}
-	client->ending = false;
 }
 
 static void client_begin(void *context)
@@ -218,41 +389,7 @@ static void client_begin(void *context)
 	}
 	client->all.source = source.addresses[0];
 	look_up_targets(client);
-	start_some(client);
-}
-
-/* ---- start and stop ---- */
-
-static enum outcome make_targets(struct rping_client *client)
-{
-	const struct rping_options *options = client->options;
-	uint16_t port = (uint16_t)options->port;
-	enum outcome outcome = OUTCOME_OK;
-
-	if (EXTRA(options->targets))
-		outcome = target_file_read(&client->file, options->targets, port, client->log);
-	for (size_t i = 0; i < EXTRA(client->file.count) && !outcome; i++)
-		outcome = rping_check_address(options, "--targets", client->file.lines[i].address, client->log);
-	if (outcome)
-		return outcome;
-	client->targets = environment_allocate(client->environment, options->addresses.count + client->file.count,
-					       sizeof(*client->targets));
-	if (!client->targets)
-		return OUTCOME_INTERNAL;
-	for (size_t i = 0; i < options->addresses.count; i++)
-		target_prepare(&client->targets[client->count++], &client->all, options->addresses.texts[i], port);
-	for (size_t i = 0; i < EXTRA(client->file.count); i++)
-		target_prepare(&client->targets[client->count++], &client->all, client->file.lines[i].address,
-			       client->file.lines[i].port);
-	client->all.several = client->count > 1;
-	for (size_t i = 0; i < client->count; i++)
-		enqueue(client, &client->targets[i]);
-	if (!WITH_REPORT || !(options->common.reporting.json || options->common.reporting.json_stream))
-		return OUTCOME_OK;
-	client->round_trips = environment_allocate(client->environment, client->count, sizeof(*client->round_trips));
-	for (size_t i = 0; i < client->count && client->round_trips; i++)
-		client->targets[i].round_trips = &client->round_trips[i];
-	return client->round_trips ? OUTCOME_OK : OUTCOME_INTERNAL;
+	client_advance(client);
 }
 
 enum outcome rping_client_start(struct environment *environment, const struct rping_options *options, void **state)
@@ -264,14 +401,14 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 		return OUTCOME_INTERNAL;
 	client->environment = environment;
 	client->options = options;
-	client->log = &environment->log;
-	client->last = &client->first;
+	client->last = &client->targets;
+	client->queue_last = &client->queue;
 	client->all = (struct targets){
 		.environment = environment,
 		.options = options,
-		.changed = target_changed,
-		.enqueue = enqueue_target,
-		.context = client,
+		.dial_handlers = &dial_handlers,
+		.endpoint_handlers = &endpoint_handlers,
+		.expired = target_expired,
 	};
 	outcome = make_targets(client);
 	if (!outcome)
@@ -281,7 +418,7 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 	/* A look-up may take seconds, and so may a server that does not reply. */
 	if (environment_shows_progress(environment))
 		environment_print(environment, "%s: connecting to %s", environment->log.name,
-				  client->count == 1 ? client->targets[0].address : "the servers");
+				  client->all.several ? "the servers" : client->targets->address);
 	loop_timer_start(environment->loop, &client->begin, 0, client_begin, client);
 	return OUTCOME_OK;
 }
@@ -291,36 +428,63 @@ void rping_client_interrupt(void *state, enum interruption reason)
 	struct rping_client *client = state;
 
 	client->ending = true;
-	for (size_t i = 0; i < client->count; i++)
-		target_interrupt(&client->targets[i], reason);
+	for (struct target *target = client->targets; target; target = target->next)
+		target_end_if_failed(target, target_interrupt(target, reason));
 }
 
-void rping_client_report_targets(struct report *report, const void *member)
+static void report_targets(struct report *report, const void *member)
 {
 	const struct rping_client *client = *(const struct rping_client *const *)member;
-	char index[24];
+	char text[24];
+	size_t index = 0;
 
 	/* In text, a single target has no entry of its own. */
-	if (client->count == 1 && report->format->draws_buckets)
+	if (!client->all.several && report->format->draws_buckets)
 		return;
-	for (size_t i = 0; i < client->count; i++) {
+	for (struct target *target = client->targets; target; target = target->next) {
 		report_object(report, NULL);
-		snprintf(index, sizeof(index), "%zu", i);
-		target_report(&client->targets[i], client->count > 1 ? index : NULL, report);
+		snprintf(text, sizeof(text), "%zu", index++);
+		target_report(target, client->all.several ? text : NULL, report);
 		report_end(report);
 	}
+}
+
+static const struct figure ping_figures[] = {
+	FIGURE(TEXT, "role", struct client_figures, role, .flags = FIGURE_LABEL),
+	FIGURE(TEXT, "target", struct client_figures, target, .flags = FIGURE_LABEL),
+	FIGURES_OF_CODE(OBJECT, "path", struct client_figures, path, path_report, .flags = FIGURE_NOT_TABLE),
+	FIGURES_OF_ROWS("pings", struct client_figures, counts, ping_count_figures),
+	FIGURE(HISTOGRAM, "round_trip", struct client_figures, round_trip),
+	FIGURES_OF_ROWS("connect", struct client_figures, connect, connect_figures, .flags = FIGURE_NOT_TABLE),
+	FIGURES_OF_CODE(LIST, "targets", struct client_figures, client, report_targets),
+	FIGURES_END,
+};
+
+struct figures rping_client_figures(void *state)
+{
+	struct rping_client *client = state;
+	struct client_figures *figures = &client->all.figures;
+
+	sum_targets(client);
+	figures->role = "client";
+	figures->client = client;
+	if (client->count == 1) {
+		figures->target = client->targets->address;
+		figures->path = client->targets->path;
+	}
+	return (struct figures){ ping_figures, figures, &client->before, sizeof(*figures) };
 }
 
 void rping_client_stop(void *state)
 {
 	struct rping_client *client = state;
+	struct target *target;
 
 	loop_timer_stop(&client->begin);
-	for (size_t i = 0; i < client->count; i++)
-		target_release(&client->targets[i]);
-	free(client->targets);
-	free(client->round_trips);
-	if (WITH_EXTRAS)
-		target_file_free(&client->file);
+	while ((target = client->targets)) {
+		client->targets = target->next;
+		target_release(target);
+		free(target);
+	}
 	free(client);
 }

@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * rping: pings a server with RDMA. The server READs each ping from a source buffer of the client and WRITEs it to a
- * sink buffer there (see protocol.h); the client verifies it. This file has the options, the command row and helpers;
- * the roles are client.c and server.c.
- */
+/* The options of rping, and its command row. */
 #include "cmd/rping/rping.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "cmd/host.h"
-#include "cmd/rping/protocol.h"
 #include "cmd/table.h"
-#include "core/units.h"
 
 /* clang-format off */
 #define ROW(kind, letter, name, member, ...) OPTION_ROW(kind, letter, name, struct rping_options, member, __VA_ARGS__)
@@ -76,100 +66,23 @@ static const struct option rping_option_table[] = {
 };
 /* clang-format on */
 
-const char *rping_pings_text(uint64_t answered, uint64_t requested, char text[PINGS_TEXT_SIZE])
+/* Returns why the options do not go together, or NULL. */
+static const char *options_fault(const struct rping_options *options)
 {
-	if (requested)
-		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " of %" PRIu64 " pings", answered, requested);
-	else
-		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " ping%s", answered, units_plural(answered));
-	return text;
-}
+	size_t addresses = options->addresses.count;
+	bool client = !options->server, file = EXTRA(options->targets);
 
-const char *rping_sizes_text(uint32_t shortest, uint32_t longest, char text[PINGS_TEXT_SIZE])
-{
-	int length = shortest < longest ? snprintf(text, PINGS_TEXT_SIZE, "%" PRIu32 " to ", shortest) : 0;
-
-	snprintf(text + length, PINGS_TEXT_SIZE - (size_t)length, "%" PRIu32 " byte%s", longest, units_plural(longest));
-	return text;
-}
-
-/* -d has no argument, but many scripts write a device name after it, which a stock server ignores. */
-static bool is_device(const char *name)
-{
-	char file[128];
-
-	snprintf(file, sizeof(file), "/sys/class/infiniband/%.64s", name);
-	return !access(file, F_OK);
-}
-
-const char *rping_listen_address(const struct rping_options *options)
-{
-	if (options->addresses.count && !is_device(options->addresses.texts[0]))
-		return options->addresses.texts[0];
-	return EXTRA(options->common.family.ip6) ? "::" : "0.0.0.0";
-}
-
-struct endpoint_options rping_endpoint_options(const struct rping_options *options)
-{
-	return (struct endpoint_options){
-		.port_space = PORT_SPACE_TCP,
-		.timeout = options->common.timeout,
-		/*
-		 * A server has at most five outstanding: a go-ahead, a WRITE and its go-ahead, a WRITE of length 0, and
-		 * the READ of the next ping. With soft-RoCE, which adds one and rounds up, seven fit in a page. A
-		 * client has two for each ping, and at most two signalled ones outstanding.
-		 */
-		.send_depth = options->server ? 7 : 4 * RPING_SIGNAL_EVERY,
-		.receive_depth = CONTROL_RECEIVES,
-		.path = &options->common.path,
-		.own_qp = options->own_qp,
-	};
-}
-
-void rping_classic_event(const struct environment *environment, const struct rping_options *options,
-			 const struct endpoint *endpoint, enum event_kind kind)
-{
-	static const char *const names[] = {
-		[EVENT_ADDRESS_RESOLVED] = "ADDR_RESOLVED", [EVENT_ROUTE_RESOLVED] = "ROUTE_RESOLVED",
-		[EVENT_REQUEST] = "CONNECT_REQUEST",	    [EVENT_ESTABLISHED] = "ESTABLISHED",
-		[EVENT_DISCONNECTED] = "DISCONNECTED",
-	};
-	bool debug = environment->log.debug;
-
-	if (kind >= sizeof(names) / sizeof(names[0]) || !names[kind])
-		return;
-	if (debug)
-		environment_print(environment, "cma_event type RDMA_CM_EVENT_%s cma_id %p (%s)", names[kind],
-				  (const void *)endpoint, options->server ? "child" : "parent");
-	if (debug && kind == EVENT_ESTABLISHED && !options->server)
-		environment_print(environment, "rdma_connect successful");
-	if (kind == EVENT_DISCONNECTED && (options->verbose || debug))
-		environment_print(environment, "%s DISCONNECT EVENT...", options->server ? "server" : "client");
-}
-
-void rping_classic_completion(const struct environment *environment, const char *name)
-{
-	if (environment->log.debug)
-		environment_print(environment, "%s completion", name);
-}
-
-enum outcome rping_check_address(const struct rping_options *options, const char *option, const char *text,
-				 const struct log *log)
-{
-	struct address address = { 0 }, source = { 0 };
-
-	address_parse(text, ADDRESS_FORMAT_IP, &address);
-	if (options->source)
-		address_parse(options->source, ADDRESS_FORMAT_IP, &source);
-	/* In a --targets file the port follows the address. */
-	if (host_check(log, option, text, &address, option[1] == '-' ? "ADDRESS" : "-p",
-		       options->source || EXTRA(options->common.path.interface)))
-		return OUTCOME_USAGE;
-	if (source.family && address.family && source.family != address.family) {
-		log_error(log, "-I", "%s is not of the same family as %s %s", options->source, option, text);
-		return OUTCOME_USAGE;
-	}
-	return OUTCOME_OK;
+	if (client && !addresses && !file)
+		return !options->client ? "an ADDRESS to ping, or -s, --server is needed"
+		       : WITH_EXTRAS	? "-c, --client needs -a, --address or --targets"
+					: "-c, --client needs -a, --address";
+	if (client && !options->port)
+		return "a client needs the server's own -p, --port, not 0";
+	if (!client && addresses > 1)
+		return "-s, --server listens on one -a, --address only";
+	if (rping_sweep(options) && (!client || addresses != 1 || file || options->common.reporting.interval))
+		return "-S, --size: FROM-TO is for a client with one ADDRESS, without --interval-report";
+	return NULL;
 }
 
 /* Checks addresses that need no look-up before a device is opened. */
@@ -177,28 +90,13 @@ static enum outcome rping_check(struct environment *environment, const void *com
 {
 	const struct rping_options *options = command_options;
 	const struct log *log = &environment->log;
+	const char *fault = options_fault(options);
 	struct address source = { 0 };
 	enum outcome outcome = OUTCOME_OK;
 
-	if (!options->server && !options->addresses.count && !EXTRA(options->targets)) {
-		log_error(log, NULL,
-			  !options->client ? "an ADDRESS to ping, or -s, --server is needed"
-			  : WITH_EXTRAS	   ? "-c, --client needs -a, --address or --targets"
-					   : "-c, --client needs -a, --address");
+	if (fault) {
+		log_error(log, NULL, "%s", fault);
 		log_hint(log, "%s --help lists the options", log->name);
-		return OUTCOME_USAGE;
-	}
-	if (rping_sweep(options) && (options->server || options->addresses.count != 1 || EXTRA(options->targets) ||
-				     options->common.reporting.interval)) {
-		log_error(log, "-S, --size", "FROM-TO is for a client with one ADDRESS, without --interval-report");
-		return OUTCOME_USAGE;
-	}
-	if (!options->server && !options->port) {
-		log_error(log, NULL, "a client needs the server's own -p, --port, not 0");
-		return OUTCOME_USAGE;
-	}
-	if (options->server && options->addresses.count > 1) {
-		log_error(log, NULL, "-s, --server listens on one -a, --address only");
 		return OUTCOME_USAGE;
 	}
 	if (options->source) {
@@ -208,7 +106,7 @@ static enum outcome rping_check(struct environment *environment, const void *com
 	if (options->server && options->addresses.count && rping_listen_address(options) != options->addresses.texts[0])
 		log_hint(log, "'%s' is a device, not an address: ignored (use --device)", options->addresses.texts[0]);
 	for (size_t i = 0; i < options->addresses.count && !outcome; i++)
-		outcome = rping_check_address(options, "-a", options->addresses.texts[i], log);
+		outcome = rping_client_check(options, "-a", options->addresses.texts[i], log);
 	return outcome;
 }
 

@@ -1,5 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The options of rping, the interfaces of its client and server, and helpers for both. */
+/*
+ * rping pings a server with RDMA. The server READs each ping from a source buffer of the client and WRITEs it to a sink
+ * buffer there; the client verifies it.
+ *
+ * Each file calls only those below it:
+ *
+ *   rping.c     options and the command row; starts a role
+ *   client.c    the run of a client: its targets, whose callbacks it owns, their sum, its end
+ *   target.c    one server that the client pings: connects, pings, counts
+ *   server.c    the run of a server: listener and sessions, whose callbacks it owns, its end
+ *   session.c   one client of the server: accepts it, answers its pings
+ *   peer.c      what target and session have alike: control messages, states, errors, verdict
+ *   protocol.c  the bytes of the protocol
+ *
+ * What is in a lower file changes its own state and returns an outcome. The callback above ends what failed.
+ */
 #ifndef CMD_RPING_RPING_H
 #define CMD_RPING_RPING_H
 
@@ -32,10 +47,7 @@ struct rping_options {
 };
 
 enum {
-	PINGS_TEXT_SIZE = 64,
-	RPING_CLIENTS_MAX = 16384,		      /* connected at once to a server with -P */
-	SWEEP_COUNT = 1000,			      /* pings of each size without -C and --duration */
-	RPING_VERDICT_SIZE = ADDRESS_TEXT_SIZE + 512, /* with a name as the user typed it */
+	RPING_CLIENTS_MAX = 16384, /* connected at once to a server with -P */
 	/*
 	 * The client signals one advertisement in this many pings, which frees its send queue. More would cost a
 	 * wake-up each.
@@ -43,55 +55,30 @@ enum {
 	RPING_SIGNAL_EVERY = 16,
 };
 
-/* The note of a verdict without -V. */
-#define RPING_NOT_CHECKED "; payload not checked, use -V"
-
-/* Writes "1 ping", "3 pings", or if requested is not 0, "3 of 10 pings". Returns text. */
-const char *rping_pings_text(uint64_t answered, uint64_t requested, char text[PINGS_TEXT_SIZE]);
-
-/* Writes "1 byte", "100 bytes" or "64 to 1024 bytes". Returns text. */
-const char *rping_sizes_text(uint32_t shortest, uint32_t longest, char text[PINGS_TEXT_SIZE]);
-
 /* Returns the last size of a sweep, -S FROM-TO, or 0. Its steps are intervals of the report, so it needs that. */
 static inline uint32_t rping_sweep(const struct rping_options *options)
 {
 	return WITH_REPORT ? (uint32_t)options->last_size : 0;
 }
 
-/* Returns the address that the server listens on, as given; the wildcard address if none or a device name was given. */
-const char *rping_listen_address(const struct rping_options *options);
-
-/* Returns the options of each endpoint of the run. */
-struct endpoint_options rping_endpoint_options(const struct rping_options *options);
-
 /*
+ * The functions of struct command for each role. The state of either begins with the options.
+ *
  * Checks the address text, the argument of option, without a name look-up, also against the family of -I. Reports an
  * error and returns OUTCOME_USAGE if it cannot work.
  */
-enum outcome rping_check_address(const struct rping_options *options, const char *option, const char *text,
-				 const struct log *log);
-
-/*
- * Prints the -d lines of the stock tool that scripts look for, and with -v the line of a disconnect. A completion is
- * printed when delivery is confirmed: most sends are unsignalled, and the peer's next message confirms them.
- */
-void rping_classic_event(const struct environment *environment, const struct rping_options *options,
-			 const struct endpoint *endpoint, enum event_kind kind);
-void rping_classic_completion(const struct environment *environment, const char *name);
-
-/* The functions of struct command for each role. Its state, struct rping_client or rping_server, begins with options.
- */
+enum outcome rping_client_check(const struct rping_options *options, const char *option, const char *text,
+				const struct log *log);
 enum outcome rping_client_start(struct environment *environment, const struct rping_options *options, void **state);
 void rping_client_interrupt(void *state, enum interruption reason);
 struct figures rping_client_figures(void *state);
 void rping_client_stop(void *state);
 
+/* Returns the address that the server listens on, as given; the wildcard address if none or a device name was given. */
+const char *rping_listen_address(const struct rping_options *options);
 enum outcome rping_server_start(struct environment *environment, const struct rping_options *options, void **state);
 void rping_server_interrupt(void *state, enum interruption reason);
 struct figures rping_server_figures(void *state);
 void rping_server_stop(void *state);
-
-/* Adds the targets of the client to a list of a report. member points to a pointer to the client. */
-void rping_client_report_targets(struct report *report, const void *member);
 
 #endif

@@ -1,32 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The server: one listener, and a session (session.h) for each connection request. Without -P it serves one client at a
- * time. A one-shot server ends with its first client and has the outcome of that session.
+ * The server: one listener, and a session for each connection request. Without -P it serves one client at a time; a
+ * one-shot server ends with its first client and has the outcome of that session. An error ends one session only.
  */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cmd/hello.h"
 #include "cmd/lookup.h"
 #include "cmd/request.h"
-#include "cmd/rping/rping.h"
 #include "cmd/rping/session.h"
 #include "core/units.h"
-
-struct server_figures {
-	const char *role;
-	const char *target;
-	uint64_t served; /* without failure */
-	uint64_t failed;
-	uint64_t connected;
-	uint64_t answered; /* pings, also of established sessions */
-	uint64_t verified;
-};
-
-static const char limit_reached[] = "client limit reached";
-static const char out_of_memory[] = "out of memory";
 
 struct rping_server {
 	const struct rping_options *options;
@@ -35,16 +23,14 @@ struct rping_server {
 	struct channel *channel;
 	struct endpoint *listener; /* NULL before it listens and after stop_listening() */
 	struct session *sessions;
+	uint64_t session_count;
 	uint64_t limit;			/* clients to serve; 0: any number */
-	uint64_t connected;		/* established sessions */
 	bool one_shot;			/* ends with the first client */
 	bool listened;			/* else there is nothing to summarise */
 	bool idle_expired;		/* ends because of --idle-timeout */
+	bool ending;			/* accepts no more clients */
 	enum interruption interruption; /* the reason of an interruption; 0: none */
-	bool ending;
-
-	uint64_t pings;		/* of ended sessions that were established */
-	struct loop_timer idle; /* --idle-timeout, while there is no session */
+	struct loop_timer idle;		/* --idle-timeout, while there is no session */
 	struct server_figures figures, before;
 	struct loop_timer begin;	/* of the look-up, from the loop */
 	struct log_limit no_ping_limit; /* limits lines about clients without a ping */
@@ -52,30 +38,31 @@ struct rping_server {
 
 _Static_assert(!offsetof(struct rping_server, options), "is_server() reads it in a state of unknown role");
 
+/* ---- the end ---- */
+
 static uint64_t ended_sessions(const struct rping_server *server)
 {
 	return server->figures.served + server->figures.failed;
 }
 
+static bool is_limit_reached(const struct rping_server *server, uint64_t clients)
+{
+	return server->limit && clients >= server->limit;
+}
+
 /* Returns the outcome of a server without sessions, and reports an early end. */
 static enum outcome server_verdict(const struct rping_server *server)
 {
-	uint64_t limit = EXTRA(server->limit);
-	uint64_t required = limit ? limit : server->one_shot || server->idle_expired;
-	const char *interrupted = server->interruption ? ": interrupted" : "";
+	uint64_t ended = ended_sessions(server);
 
-	if (ended_sessions(server) >= required)
+	if (ended >= (server->limit ? server->limit : server->idle_expired))
 		return server->figures.failed ? OUTCOME_FAILED : OUTCOME_OK;
-	if (server->interruption == INTERRUPTION_DEADLINE)
-		return OUTCOME_FAILED; /* run.c has reported the deadline */
 	if (server->idle_expired)
-		log_error(server->log, NULL, "no %sclient came for %g s (--idle-timeout)",
-			  ended_sessions(server) ? "further " : "", units_seconds(server->options->idle_timeout));
-	else if (server->one_shot)
-		log_error(server->log, NULL, "ended early, before a client was served%s", interrupted);
-	else
-		log_error(server->log, NULL, "ended early, after %" PRIu64 " of %" PRIu64 " clients%s",
-			  ended_sessions(server), limit, interrupted);
+		log_error(server->log, NULL, "no %sclient came for %g s (--idle-timeout)", ended ? "further " : "",
+			  units_seconds(server->options->idle_timeout));
+	else if (server->interruption == INTERRUPTION_SIGNAL) /* run.c has reported a deadline */
+		log_error(server->log, NULL, "ended early, after %" PRIu64 " of %" PRIu64 " clients: interrupted",
+			  ended, server->limit);
 	return OUTCOME_FAILED;
 }
 
@@ -83,49 +70,67 @@ static void stop_listening(struct rping_server *server)
 {
 	server->ending = true;
 	loop_timer_stop(&server->begin);
-	loop_timer_stop(&server->idle);
 	endpoint_destroy(server->listener);
 	server->listener = NULL;
 }
 
 static void server_finish(struct rping_server *server, enum outcome outcome)
 {
+	const struct server_figures *figures = &server->figures;
 	char pings[PINGS_TEXT_SIZE], failures[48] = "";
 
-	if (server->figures.failed)
-		snprintf(failures, sizeof(failures), ", %" PRIu64 " client%s failed", server->figures.failed,
-			 units_plural(server->figures.failed));
-	stop_listening(server);
+	if (figures->failed)
+		snprintf(failures, sizeof(failures), ", %" PRIu64 " client%s failed", figures->failed,
+			 units_plural(figures->failed));
 	environment_finish(server->environment, outcome,
 			   server->one_shot || !server->listened ? &verdict_empty : &verdict_with_figures,
-			   "served %" PRIu64 " client%s, %s%s", server->figures.served,
-			   units_plural(server->figures.served), rping_pings_text(server->pings, 0, pings), failures);
+			   "served %" PRIu64 " client%s, %s%s", figures->served, units_plural(figures->served),
+			   peer_pings_text(figures->answered, 0, pings), failures);
 }
 
-/* Ends the run when the server listens no more and has no sessions. */
-static void server_shut_down(struct rping_server *server)
+static void idle_expired(void *context);
+
+/* After each change: a server with its number of clients listens no more, and one without sessions is idle or ends. */
+static void server_advance(struct rping_server *server)
 {
-	if (!server->environment->ended)
+	if (is_limit_reached(server, ended_sessions(server)))
+		stop_listening(server);
+	if (server->options->idle_timeout && !server->sessions && !server->ending)
+		loop_timer_start(server->environment->loop, &server->idle, server->options->idle_timeout, idle_expired,
+				 server);
+	else
+		loop_timer_stop(&server->idle);
+	if (server->ending && !server->sessions && !server->environment->ended)
 		server_finish(server, server_verdict(server));
 }
 
-/* No client connected for --idle-timeout. */
-static void server_idle_expired(void *context)
+static void idle_expired(void *context)
 {
 	struct rping_server *server = context;
 
 	server->idle_expired = true;
 	stop_listening(server);
-	server_shut_down(server);
+	server_advance(server);
 }
 
-static void server_update_idle_timer(struct rping_server *server)
+/* Resources for a client are missing. A one-shot server ends, because it would wait for ever. */
+static void note_resource_failure(struct rping_server *server, enum outcome outcome)
 {
-	if (server->options->idle_timeout && !server->sessions && !server->ending)
-		loop_timer_start(server->environment->loop, &server->idle, server->options->idle_timeout,
-				 server_idle_expired, server);
-	else
-		loop_timer_stop(&server->idle);
+	environment_record_outcome(server->environment, outcome);
+	if (server->one_shot)
+		stop_listening(server);
+}
+
+/* ---- callbacks of a session ---- */
+
+static void session_destroy(struct session *session)
+{
+	session->server->session_count--;
+	session_close(session);
+	*session->link = session->next;
+	if (session->next)
+		session->next->link = session->link;
+	free(session);
 }
 
 /* Adds an ended session that was established to the totals. */
@@ -133,129 +138,126 @@ static void count_session(struct rping_server *server, const struct session *ses
 {
 	struct report *report = environment_begin_record(server->environment, "client");
 
-	if (outcome)
-		server->figures.failed++;
-	else
-		server->figures.served++;
-	server->pings += session->answered;
+	server->figures.connected--;
+	++*(outcome ? &server->figures.failed : &server->figures.served);
 	environment_record_outcome(server->environment, outcome);
 	if (!report)
 		return;
-	report_text(report, "peer", session->endpoint->name);
-	report_count(report, "pings", session->answered);
+	report_text(report, "peer", session->peer.endpoint->name);
+	report_count(report, "pings", session->peer.pings);
 	report_text(report, "verdict", outcome ? "fail" : "pass");
 	environment_end_record(server->environment);
 }
 
-/* Records that resources for a client are missing. A one-shot server ends, because it would wait for ever. */
-static void note_resource_failure(struct rping_server *server, enum outcome outcome)
+/* Ends a session, and perhaps the server. A failure has been reported. */
+static void session_end(struct session *session, enum outcome outcome)
 {
-	if (server->one_shot)
-		server_finish(server, outcome);
-	else
-		environment_record_outcome(server->environment, outcome);
-}
+	const struct peer *peer = &session->peer;
+	struct rping_server *server = session->server;
+	struct result result = {
+		.name = peer->endpoint->name,
+		.device = peer->endpoint->domain->device,
+		.answered = peer->pings,
+		.requested = session->expected_pings,
+		.shortest = session->shortest,
+		.longest = session->longest,
+	};
 
-/* A request that was not established is a failure of the server only if resources were missing here. */
-static void session_ended(void *context, struct session *session, enum outcome outcome, bool connected)
-{
-	struct rping_server *server = context;
-	char text[RPING_VERDICT_SIZE];
-	struct verdict verdict;
-
-	if (connected) {
+	if (session_is_connected(session)) {
 		count_session(server, session, outcome);
-		session->counted = true;
-		verdict = session_verdict_text(session, outcome, text);
-		if (server->one_shot) {
-			environment_finish(server->environment, outcome, &verdict, "%s", text);
-			stop_listening(server);
-		} else if (session_may_log(session)) {
-			environment_print_result(server->environment, outcome, &verdict, "%s", text);
-		}
+		if (server->one_shot || session_may_log(session))
+			peer_print_result(peer, outcome, &result, server->one_shot);
+	} else if (outcome == OUTCOME_INTERNAL) {
+		note_resource_failure(server, outcome);
 	}
 	session_destroy(session);
-	if (server->environment->ended)
-		return;
-	if (!connected && outcome == OUTCOME_INTERNAL)
-		note_resource_failure(server, outcome);
-	if (EXTRA(server->limit) && ended_sessions(server) >= server->limit)
-		stop_listening(server);
-	if (server->ending && !server->sessions)
-		server_shut_down(server);
-	else
-		server_update_idle_timer(server);
+	server_advance(server);
 }
 
-/* Returns the reason to reject a new client, or NULL to accept it. */
-static const char *reject_reason(const struct rping_server *server)
+static void session_end_if_failed(struct session *session, enum outcome outcome)
 {
-	uint64_t ended = ended_sessions(server);
-	uint64_t with_pending = ended;
-
-	if (server->sessions && !server->options->persistent)
-		return HELLO_BUSY;
-	/* Pending requests do not count, because forged ones would block clients. The backlog limits them. */
-	if (server->connected >= RPING_CLIENTS_MAX)
-		return HELLO_BUSY;
-	if (!EXTRA(server->limit))
-		return NULL;
-	if (ended + server->connected >= server->limit)
-		return limit_reached;
-	for (const struct session *session = server->sessions; session; session = session->next)
-		with_pending++;
-	return with_pending >= server->limit ? HELLO_BUSY : NULL;
+	if (outcome)
+		session_end(session, outcome);
 }
 
-/* The transport rejected a client for lack of resources. Ignored if the server would have rejected the client, too. */
-static void server_request_failed(struct rping_server *server, enum outcome outcome)
+static void session_expired(void *context)
 {
-	if (!reject_reason(server))
-		note_resource_failure(server, outcome);
+	session_end_if_failed(context, session_expire(context));
+}
+
+static void session_completed(void *context, struct endpoint *endpoint, const struct completion *completion)
+{
+	(void)endpoint;
+	session_end_if_failed(context, session_complete(context, completion));
+}
+
+static void session_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	struct session *session = context;
+
+	(void)endpoint;
+	peer_print_event(&session->peer, event->kind);
+	if (event->kind == EVENT_ESTABLISHED)
+		session_established(session);
+	else if (event->kind == EVENT_DISCONNECTED)
+		session_end(session, session_verdict(session));
+	else if (event->kind == EVENT_FAILED)
+		session_end(session, event->outcome);
+}
+
+static const struct endpoint_handlers session_handlers = {
+	.event = session_event,
+	.completion = session_completed,
+};
+
+/* ---- callbacks of the listener ---- */
+
+/* With -P pending requests do not count as connected: forged ones would block clients. The backlog limits them. */
+static bool is_busy(const struct rping_server *server)
+{
+	if (!server->options->persistent)
+		return server->sessions;
+	return server->figures.connected >= RPING_CLIENTS_MAX ||
+	       is_limit_reached(server, ended_sessions(server) + server->session_count);
 }
 
 static void connection_requested(struct rping_server *server, const struct endpoint_event *event)
 {
-	struct endpoint *request = event->request;
-	const char *reason = reject_reason(server);
-	struct session *session;
+	bool busy = is_busy(server);
+	const char *reason = busy ? HELLO_BUSY : "out of memory";
+	struct session *session = busy ? NULL : environment_allocate(server->environment, 1, sizeof(*session));
 	enum outcome outcome;
 
-	rping_classic_event(server->environment, server->options, request, event->kind);
-	if (reason) {
-		log_debug(server->log, "%s: rejected: %s", request->name, reason);
-		endpoint_reject(request, reason, strlen(reason) + 1);
-		return;
-	}
-	session = session_create(&server->sessions, server->environment, server->options, request, event->private_data,
-				 event->private_length);
 	if (!session) {
-		log_error(server->log, request->name, out_of_memory);
-		endpoint_reject(request, out_of_memory, sizeof(out_of_memory));
-		note_resource_failure(server, OUTCOME_INTERNAL);
+		log_debug(server->log, "%s: rejected: %s", event->request->name, reason);
+		endpoint_reject(event->request, reason, strlen(reason) + 1);
+		if (!busy)
+			note_resource_failure(server, OUTCOME_INTERNAL);
+		server_advance(server);
 		return;
 	}
+	session_prepare(session, server->environment, server->options, event, session_expired);
+	session->server = server;
+	session->figures = &server->figures;
 	session->no_ping_limit = &server->no_ping_limit;
-	session->connected = &server->connected;
-	session->ended = session_ended;
-	session->context = server;
-	outcome = request_accept(server->environment, request, session_accept, session);
+	session->link = &server->sessions;
+	session->next = server->sessions;
+	if (session->next)
+		session->next->link = &session->next;
+	server->sessions = session;
+	server->session_count++;
+	event->request->handlers = &session_handlers;
+	event->request->context = session;
+	peer_print_event(&session->peer, event->kind);
+	outcome = request_accept(server->environment, event->request, session_accept, session);
 	if (outcome) {
-		session->endpoint = NULL;
+		session->peer.endpoint = NULL;
 		session_destroy(session);
+		/* Else the client has withdrawn its request. */
+		if (outcome != OUTCOME_NO_CONNECTION)
+			note_resource_failure(server, outcome);
 	}
-	server_update_idle_timer(server);
-	if (outcome && outcome != OUTCOME_NO_CONNECTION)
-		note_resource_failure(server, outcome);
-}
-
-/* For example its device was removed: sessions of that device get their own events, sessions of others may finish. */
-static void listener_failed(struct rping_server *server, enum outcome outcome)
-{
-	environment_record_outcome(server->environment, outcome);
-	stop_listening(server);
-	if (!server->sessions)
-		server_finish(server, outcome);
+	server_advance(server);
 }
 
 static void listener_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
@@ -263,12 +265,20 @@ static void listener_event(void *context, struct endpoint *endpoint, const struc
 	struct rping_server *server = context;
 
 	(void)endpoint;
-	if (event->kind == EVENT_REQUEST)
+	if (event->kind == EVENT_REQUEST) {
 		connection_requested(server, event);
-	else if (event->kind == EVENT_REQUEST_FAILED)
-		server_request_failed(server, event->outcome);
-	else if (event->kind == EVENT_FAILED)
-		listener_failed(server, event->outcome);
+		return;
+	}
+	/* The transport lacked resources for a client. It would have been rejected anyway by a server that is busy. */
+	if (event->kind == EVENT_REQUEST_FAILED && !is_busy(server))
+		note_resource_failure(server, event->outcome);
+	/* The listener's device may be removed: its sessions get their own events, those of other devices may finish.
+	 */
+	if (event->kind == EVENT_FAILED) {
+		environment_record_outcome(server->environment, event->outcome);
+		stop_listening(server);
+	}
+	server_advance(server);
 }
 
 static const struct endpoint_handlers listener_handlers = {
@@ -277,18 +287,17 @@ static const struct endpoint_handlers listener_handlers = {
 
 static enum outcome listen_at(struct rping_server *server, struct address address)
 {
-	struct endpoint_options options = rping_endpoint_options(server->options);
+	struct endpoint_options options = peer_endpoint_options(server->options);
 	enum outcome outcome = endpoint_create(ENDPOINT_LISTENER, server->channel, &options, &listener_handlers, server,
 					       &server->listener);
 
-	if (outcome)
-		return outcome;
 	address.port = (uint16_t)server->options->port;
-	outcome = endpoint_listen(server->listener, &address);
+	if (!outcome)
+		outcome = endpoint_listen(server->listener, &address);
 	if (outcome)
 		return outcome;
 	server->listened = true;
-	server_update_idle_timer(server);
+	server_advance(server);
 	environment_listens(server->environment, server->listener, rping_listen_address(server->options),
 			    server->log->name, "ready");
 	return OUTCOME_OK;
@@ -310,6 +319,22 @@ static void server_begin(void *context)
 
 /* ---- start and stop ---- */
 
+/* -d has no argument, but many scripts write a device name after it, which a stock server ignores. */
+static bool is_device(const char *name)
+{
+	char file[128];
+
+	snprintf(file, sizeof(file), "/sys/class/infiniband/%.64s", name);
+	return !access(file, F_OK);
+}
+
+const char *rping_listen_address(const struct rping_options *options)
+{
+	if (options->addresses.count && !is_device(options->addresses.texts[0]))
+		return options->addresses.texts[0];
+	return EXTRA(options->common.family.ip6) ? "::" : "0.0.0.0";
+}
+
 enum outcome rping_server_start(struct environment *environment, const struct rping_options *options, void **state)
 {
 	struct rping_server *server = *state = environment_allocate(environment, 1, sizeof(*server));
@@ -323,8 +348,10 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 		return outcome;
 	server->environment = environment;
 	server->log = &environment->log;
-	server->limit = EXTRA((uint64_t)options->max_clients);
-	server->one_shot = !options->persistent && server->limit <= 1;
+	server->limit = (uint64_t)EXTRA(options->max_clients);
+	if (!server->limit && !options->persistent)
+		server->limit = 1;
+	server->one_shot = !options->persistent && server->limit == 1;
 	loop_timer_start(environment->loop, &server->begin, 0, server_begin, server);
 	return OUTCOME_OK;
 }
@@ -338,10 +365,9 @@ void rping_server_interrupt(void *state, enum interruption reason)
 	stop_listening(server);
 	for (struct session *session = server->sessions; session; session = next) {
 		next = session->next;
-		session_interrupt(session, reason);
+		session_end_if_failed(session, session_interrupt(session, reason));
 	}
-	if (!server->sessions)
-		server_shut_down(server);
+	server_advance(server);
 }
 
 static const struct figure server_figures[] = {
@@ -366,14 +392,6 @@ struct figures rping_server_figures(void *state)
 
 	figures->role = "server";
 	figures->target = rping_listen_address(server->options);
-	figures->connected = 0;
-	figures->answered = server->pings;
-	for (const struct session *session = server->sessions; session; session = session->next) {
-		if (session->counted)
-			continue;
-		figures->answered += session->answered;
-		figures->connected += session_is_connected(session);
-	}
 	figures->verified = server->options->validate ? figures->answered : 0;
 	return (struct figures){ server_figures, figures, &server->before, sizeof(*figures) };
 }

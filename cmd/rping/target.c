@@ -1,38 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/rping/target.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "cmd/hello.h"
-#include "cmd/rping/target.h"
+#include "core/payload.h"
+#include "core/units.h"
 
 /* The transport limits the time of connecting and disconnecting. */
-static const struct state_row target_states[] = {
-	[TARGET_WAITING] = { "waiting to connect", STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_DONE) },
-	[TARGET_CONNECTING] = { "connecting", STATE_BIT(TARGET_CONNECTING) | STATE_BIT(TARGET_WAITING) |
-						      STATE_BIT(TARGET_CONNECTED) | STATE_BIT(TARGET_DONE) },
-	[TARGET_CONNECTED] = { "connected", STATE_BIT(TARGET_SOURCE_ADVERTISED) | STATE_BIT(TARGET_DISCONNECTING) |
-						    STATE_BIT(TARGET_DONE) },
-	[TARGET_SOURCE_ADVERTISED] = { "waiting for the server to read the ping",
-				       STATE_BIT(TARGET_SINK_ADVERTISED) | STATE_BIT(TARGET_DISCONNECTING) |
-					       STATE_BIT(TARGET_DONE),
-				       .waits = true },
-	[TARGET_SINK_ADVERTISED] = { "waiting for the server to write the ping back",
-				     STATE_BIT(TARGET_SOURCE_ADVERTISED) | STATE_BIT(TARGET_DRAINING) |
-					     STATE_BIT(TARGET_PACING) | STATE_BIT(TARGET_DISCONNECTING) |
-					     STATE_BIT(TARGET_DONE),
-				     .waits = true },
-	[TARGET_DRAINING] = { "waiting for send completions",
-			      STATE_BIT(TARGET_SOURCE_ADVERTISED) | STATE_BIT(TARGET_PACING) |
-				      STATE_BIT(TARGET_DISCONNECTING) | STATE_BIT(TARGET_DONE),
-			      .waits = true },
-	[TARGET_PACING] = { "waiting for the next slot", STATE_BIT(TARGET_SOURCE_ADVERTISED) |
-								 STATE_BIT(TARGET_DRAINING) | STATE_BIT(TARGET_PACING) |
-								 STATE_BIT(TARGET_DISCONNECTING) |
-								 STATE_BIT(TARGET_DONE) },
-	[TARGET_DISCONNECTING] = { "disconnecting", STATE_BIT(TARGET_DONE) },
+static const struct state_row states[TARGET_STATES] = {
+	[TARGET_WAITING] = { "waiting to connect", STATE_ANY },
+	[TARGET_CONNECTING] = { "connecting", STATE_ANY },
+	[TARGET_READ] = { "waiting for the server to read the ping", STATE_ANY, .waits = true },
+	[TARGET_WRITTEN] = { "waiting for the server to write the ping back", STATE_ANY, .waits = true },
+	[TARGET_PACING] = { "waiting for the next slot", STATE_ANY },
+	[TARGET_DISCONNECTING] = { "disconnecting", STATE_ANY },
 	[TARGET_DONE] = { "done", 0 },
+};
+
+/* The client's messages. The server's answer proves the delivery of what was in one before. */
+enum {
+	SOURCE,
+	SINK,
+};
+
+enum {
+	SWEEP_COUNT = 1000, /* pings of each size without -C and --duration */
+	SINK_FILL = 0xff,   /* fills the sink before a ping, so that -V detects a server that writes nothing */
 };
 
 const char *target_name(const struct target *target)
@@ -40,21 +38,82 @@ const char *target_name(const struct target *target)
 	return target->dial.name[0] ? target->dial.name : target->address;
 }
 
-void target_enter(struct target *target, enum target_state state)
+static void target_enter(struct target *target, enum target_state state)
 {
-	target->all->in_state[target->state.current]--;
+	target->all->in_state[target->peer.state.current]--;
 	target->all->in_state[state]++;
-	state_enter(&target->state, state, target->endpoint ? target->endpoint->name : target->address);
+	state_enter(&target->peer.state, state, target->peer.endpoint ? target->peer.endpoint->name : target->address);
 }
 
-static bool target_is_done(const struct target *target)
+/* ---- how many pings, and of which size ---- */
+
+/* Returns the requested number of pings, of a sweep that of each size, or 0. */
+static uint64_t requested_count(const struct target *target)
 {
-	return target->state.current == TARGET_DONE;
+	const struct rping_options *options = target->peer.options;
+
+	if (rping_sweep(options) && !options->count && !EXTRA(options->duration))
+		return SWEEP_COUNT;
+	return (uint64_t)options->count;
 }
 
-static void target_notify(struct target *target)
+uint64_t target_requested(const struct target *target)
 {
-	target->all->changed(target->all->context, target);
+	return rping_sweep(target->peer.options) ? 0 : (uint64_t)target->peer.options->count;
+}
+
+static const char *pings_text(const struct target *target, char text[PINGS_TEXT_SIZE])
+{
+	return peer_pings_text(target->counts.answered.count, target_requested(target), text);
+}
+
+/* True if -C or --duration, of a sweep that of this size, is not reached, or there is none. */
+static bool has_more(const struct target *target)
+{
+	uint64_t requested = requested_count(target);
+
+	if (EXTRA(target->until) && clock_now() >= target->until)
+		return false;
+	return !requested || target->peer.pings < target->first + requested;
+}
+
+static void write_advertisement(struct target *target, uint32_t index, const struct region *region, size_t offset)
+{
+	peer_write(&target->peer, index,
+		   &(struct advertisement){
+			   .address = (uintptr_t)region->memory + offset,
+			   .key = region->remote_key,
+			   .size = target->size,
+		   });
+}
+
+/* What is the same for all pings of a size. */
+static void begin_size(struct target *target)
+{
+	payload_ramp_write(target->source->memory, target->size);
+	target->source_offset = 0;
+	write_advertisement(target, SINK, target->sink, 0);
+}
+
+/*
+ * The pings of a size are answered. Begins the next size of a sweep, the next power of two or the last one; false if
+ * there is none.
+ */
+static bool next_size(struct target *target)
+{
+	uint32_t last = rping_sweep(target->peer.options);
+	uint32_t next = MIN(UINT32_C(2) << (31 - __builtin_clz(target->size)), last);
+
+	if (last)
+		environment_end_interval(target->peer.environment);
+	if (next <= target->size || next > target->longest)
+		return false;
+	target->until = 0;
+	target->first = target->peer.pings;
+	target->passed = target->size;
+	target->size = next;
+	begin_size(target);
+	return true;
 }
 
 /* ---- errors ---- */
@@ -70,7 +129,7 @@ static void error_reported(const struct log *log, const struct error *error)
 	struct target *target = log->context;
 	char text[ERROR_TEXT_SIZE];
 
-	if (!target_is_done(target))
+	if (target->peer.state.current != TARGET_DONE)
 		record_error(target, error_text(error, text));
 	log_report(&target->all->environment->log, error);
 }
@@ -82,243 +141,93 @@ static void hint_reported(const struct log *log, const char *text)
 	log_hint(&target->all->environment->log, "%s", text);
 }
 
-static const struct log_sink target_log_sink = { .error = error_reported, .hint = hint_reported };
-
-/* ---- end ---- */
-
-/* Destroys the endpoint and its memory, and counts an unanswered ping as lost. Does nothing without a connection. */
-static void drop_connection(struct target *target)
-{
-	state_stop(&target->state);
-	loop_timer_stop(&target->pace_timer);
-	loop_timer_stop(&target->duration);
-	if (target->sent_at)
-		target->record.counts.lost++;
-	target->sent_at = 0;
-	endpoint_destroy(target->endpoint);
-	target->endpoint = NULL;
-	control_destroy(&target->control);
-	region_destroy(target->source_region);
-	target->source_region = NULL;
-	region_destroy(target->sink_region);
-	target->sink_region = NULL;
-}
+static const struct log_sink log_sink = { .error = error_reported, .hint = hint_reported };
 
 /* Of a size no ping has been answered, which may be the reason. */
 static void hint_at_size(const struct target *target)
 {
-	const struct log *log = target->state.log;
-	bool in_ping = target->state.current >= TARGET_SOURCE_ADVERTISED && target->state.current <= TARGET_DRAINING;
+	const struct peer *peer = &target->peer;
+	bool in_ping = peer->state.current == TARGET_READ || peer->state.current == TARGET_WRITTEN;
 
-	if (!in_ping || (target->done && target->done != target->first))
+	if (!in_ping || loop_deadline_passed(peer->state.loop) || (peer->pings && peer->pings != target->first))
 		return;
-	if (target->stock && target->size > PING_SIZE_STOCK && target->endpoint->state == ENDPOINT_DISCONNECTED)
-		log_hint(log, "a stock server ends when a ping is longer than its own -S (64 by default): "
-			      "give both ends the same -S");
+	if (target->stock && target->size > PING_SIZE_STOCK && peer->endpoint->state == ENDPOINT_DISCONNECTED)
+		log_hint(peer->log, "a stock server ends when a ping is longer than its own -S (64 by default): "
+				    "give both ends the same -S");
 	else if (target->passed)
-		log_hint(log,
+		log_hint(peer->log,
 			 "pings of up to %" PRIu32 " bytes passed, of %" PRIu32
 			 " none: a hop with a smaller MTU may drop long packets",
 			 target->passed, target->size);
 	else if (target->size > PING_SIZE)
-		log_hint(log, "if pings with -S %d pass, a hop with a smaller MTU may drop long packets", PING_SIZE);
+		log_hint(peer->log, "if pings with -S %d pass, a hop with a smaller MTU may drop long packets",
+			 PING_SIZE);
 }
 
-void target_finish(struct target *target, enum outcome outcome)
+/* Reports how far the target came. run.c has reported a passed deadline, once for all targets. */
+static enum outcome ended_early(struct target *target)
 {
-	const struct error *error = dial_error(&target->dial);
-	char text[ERROR_TEXT_SIZE];
+	char pings[PINGS_TEXT_SIZE], text[PINGS_TEXT_SIZE + 96];
 
-	if (target_is_done(target))
-		return;
-	if (outcome == OUTCOME_FAILED)
-		hint_at_size(target);
-	if (WITH_REPORT && outcome && error)
-		record_error(target, error_text(error, text));
-	if (outcome)
-		dial_give_up(&target->dial);
+	if (target->peer.state.current <= TARGET_CONNECTING)
+		snprintf(text, sizeof(text), "ended early, before the first ping, while %s",
+			 state_text(&target->peer.state));
 	else
-		dial_stop(&target->dial);
-	target_enter(target, TARGET_DONE);
-	drop_connection(target);
-	target->outcome = outcome;
-	target->failed = outcome;
-	target->verdict = outcome ? "fail" : "pass";
-	target_notify(target);
-}
-
-/* Returns the requested number of pings, of a sweep that of each size, or 0. */
-static uint64_t requested_count(const struct target *target)
-{
-	const struct rping_options *options = target->all->options;
-
-	if (rping_sweep(options) && !options->count && !EXTRA(options->duration))
-		return SWEEP_COUNT;
-	return (uint64_t)options->count;
-}
-
-static uint64_t answered(const struct target *target)
-{
-	return target->record.counts.answered.count;
-}
-
-bool target_has_more(const struct target *target)
-{
-	if (EXTRA(target->duration_passed))
-		return false;
-	return !requested_count(target) || target->done < target->first + requested_count(target);
-}
-
-uint32_t target_next_size(const struct target *target)
-{
-	uint32_t last = rping_sweep(target->all->options);
-	uint32_t next = target->size < last ? UINT32_C(2) << (31 - __builtin_clz(target->size)) : 0;
-
-	if (next > last)
-		next = last;
-	return next <= target->longest ? next : 0;
-}
-
-const char *target_pings_text(const struct target *target, char text[PINGS_TEXT_SIZE])
-{
-	uint64_t requested = rping_sweep(target->all->options) ? 0 : requested_count(target);
-
-	return rping_pings_text(answered(target), requested, text);
-}
-
-/* Reports an interruption at that progress. run.c has reported a passed deadline, once for all targets. */
-static void report_interrupted(struct target *target, const char *text)
-{
+		snprintf(text, sizeof(text), "ended early, after %s", pings_text(target, pings));
 	if (target->deadline_passed)
 		record_error(target, text);
 	else
-		log_error(target->state.log, target_name(target), "%s: interrupted", text);
-}
-
-/* True if all requested pings are done. An open-ended run is always complete. */
-static bool is_complete(const struct target *target)
-{
-	bool open_ended = !requested_count(target) && !EXTRA(target->all->options->duration);
-
-	return open_ended || (!target_has_more(target) && !target_next_size(target));
-}
-
-/* Returns the outcome of a target after a disconnect, and reports an early end. */
-static enum outcome target_verdict(struct target *target)
-{
-	char pings[PINGS_TEXT_SIZE];
-	char text[PINGS_TEXT_SIZE + 32];
-
-	if (target->outcome)
-		return target->outcome;
-	if (!target->deadline_passed && answered(target) && is_complete(target))
-		return OUTCOME_OK;
-	snprintf(text, sizeof(text), "ended early, after %s", target_pings_text(target, pings));
-	report_interrupted(target, text);
+		log_error(target->peer.log, target_name(target), "%s: interrupted", text);
 	return OUTCOME_FAILED;
 }
 
-void target_disconnect(struct target *target, enum outcome outcome)
+/* ---- the connection ---- */
+
+/* Destroys the endpoint and its memory, and counts an unanswered ping as lost. Does nothing without a connection. */
+static void drop_connection(struct target *target)
 {
-	target->outcome = outcome;
-	loop_timer_stop(&target->pace_timer);
-	target_enter(target, TARGET_DISCONNECTING);
-	outcome = endpoint_disconnect(target->endpoint);
-	if (outcome)
-		target_finish(target, target->outcome ? target->outcome : outcome);
+	target->counts.lost += target->sent_at != 0;
+	target->sent_at = 0;
+	peer_close(&target->peer);
+	region_destroy(target->source);
+	region_destroy(target->sink);
+	target->source = target->sink = NULL;
 }
 
-static void target_timed_out(void *context)
+void target_wait(struct target *target)
 {
-	struct target *target = context;
-
-	ping_timed_out(&target->state, target->endpoint, target->done);
-	target_finish(target, OUTCOME_FAILED);
+	target_enter(target, TARGET_WAITING);
+	drop_connection(target);
 }
 
-/* ---- connection ---- */
-
-static void step_finished(struct target *target, int64_t *time)
+enum outcome target_connect(struct target *target)
 {
-	int64_t now = clock_now();
-
-	if (!WITH_REPORT)
-		return;
-	*time = now - target->times.begun;
-	target->times.begun = now;
-}
-
-/* The ping size depends on the server's hello, which arrives with the REP. */
-static void established(struct target *target, const struct endpoint_event *event)
-{
-	int64_t requested = target->all->options->size;
-	uint32_t last = rping_sweep(target->all->options), maximum = PING_SIZE_STOCK_MAX;
-	struct hello hello;
-
-	step_finished(target, &target->times.connect);
-	target_enter(target, TARGET_CONNECTED);
-	if (WITH_REPORT)
-		endpoint_path(target->endpoint, &target->path);
-	dial_stop(&target->dial);
-	target->stock = !hello_read(event->private_data, event->private_length, HELLO_RPING, &hello);
-	if (target->stock && hello_read(event->private_data, event->private_length, HELLO_UCMATOSE, &hello)) {
-		log_error(target->state.log, target->endpoint->name, "the server is ucmatose, not rping");
-		target_disconnect(target, OUTCOME_FAILED);
-		return;
-	}
-	if (!target->stock)
-		maximum = hello.capacity;
-	maximum = ping_limit(target->endpoint->domain, maximum);
-	target->size = ping_size((uint32_t)requested, maximum, target->stock);
-	target->shortest = target->size;
-	/* 0-TO: a longer ping than the default may end a stock server. */
-	target->longest = !last || (target->stock && !requested) ? target->size : last < maximum ? last : maximum;
-	if (!target->size) {
-		log_error(target->state.log, target->endpoint->name,
-			  "the server accepts pings of at most %" PRIu32 " bytes, not %" PRId64, maximum,
-			  requested ? requested : PING_SIZE);
-		target_disconnect(target, OUTCOME_FAILED);
-		return;
-	}
-	if (last > maximum)
-		log_hint(target->state.log, "sizes above %" PRIu32 " are left out: the server accepts no longer pings",
-			 maximum);
-	log_debug(target->state.log, "%s: %s server, pings of %" PRIu32 " bytes", target->endpoint->name,
-		  target->stock ? "stock" : "our", target->size);
-	target_notify(target);
-	/* The run ends if it cannot drop its privileges. */
-	if (!target->all->environment->ended)
-		target_cycle_begin(target);
-}
-
-static void server_disconnected(struct target *target)
-{
-	char pings[PINGS_TEXT_SIZE], cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
-
-	log_cause(target->state.log, target->endpoint->name, state_text(&target->state), 0,
-		  "the server disconnected after %s%s", target_pings_text(target, pings),
-		  endpoint_timeout_cause(target->endpoint, cause));
-	target_finish(target, OUTCOME_FAILED);
-}
-
-/* The address is resolved. Allocates what does not depend on the server while the route is being resolved. */
-static enum outcome prepare(struct target *target)
-{
+	const struct targets *all = target->all;
+	struct endpoint_options options = peer_endpoint_options(all->options);
 	enum outcome outcome;
 
-	step_finished(target, &target->times.resolve_address);
-	target->device = target->endpoint->domain->device;
-	outcome = control_create(&target->control, target->endpoint->domain);
+	options.log = &target->dial.log;
+	drop_connection(target);
+	target_enter(target, TARGET_CONNECTING);
+	target->times = (struct connect_times){ 0 };
+	outcome = endpoint_create(ENDPOINT_CONNECTION, all->channel, &options, all->endpoint_handlers, target,
+				  &target->peer.endpoint);
 	if (!outcome)
-		outcome = endpoint_create_qp(target->endpoint);
-	if (!outcome)
-		outcome = control_post_receives(&target->control, target->endpoint);
+		outcome = endpoint_resolve(target->peer.endpoint, all->source.family ? &all->source : NULL,
+					   &target->dial.address);
 	return outcome;
 }
 
-static enum outcome send_request(struct target *target)
+enum outcome target_open(struct target *target, const struct endpoint_event *event)
 {
-	const struct rping_options *options = target->all->options;
+	target->times.resolve_address = event->took;
+	target->device = target->peer.endpoint->domain->device;
+	return peer_open(&target->peer);
+}
+
+enum outcome target_request(struct target *target, const struct endpoint_event *event)
+{
+	const struct rping_options *options = target->peer.options;
 	struct hello hello = {
 		.tool = HELLO_RPING,
 		.capacity = PING_SIZE_MAX,
@@ -329,200 +238,364 @@ static enum outcome send_request(struct target *target)
 	};
 	uint8_t bytes[HELLO_SIZE];
 
-	step_finished(target, &target->times.resolve_route);
+	target->times.resolve_route = event->took;
 	hello_write(&hello, bytes);
-	return endpoint_connect(target->endpoint, bytes, sizeof(bytes));
+	return endpoint_connect(target->peer.endpoint, bytes, sizeof(bytes));
 }
 
-static void target_endpoint_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
+/* With OUTCOME_OK, the pings that were answered decide the outcome. */
+static enum outcome target_disconnect(struct target *target, enum outcome outcome)
 {
-	struct target *target = context;
-	enum outcome outcome = OUTCOME_OK;
-
-	rping_classic_event(target->all->environment, target->all->options, endpoint, event->kind);
-	switch (event->kind) {
-	case EVENT_ADDRESS_RESOLVED:
-		outcome = prepare(target);
-		break;
-	case EVENT_ROUTE_RESOLVED:
-		outcome = send_request(target);
-		if (outcome)
-			dial_failed(&target->dial, outcome, false);
-		return;
-	case EVENT_ESTABLISHED:
-		established(target, event);
-		break;
-	case EVENT_DISCONNECTED:
-		if (target->state.current == TARGET_DISCONNECTING)
-			target_finish(target, target_verdict(target));
-		else
-			server_disconnected(target);
-		break;
-	case EVENT_FAILED:
-		if (target->state.current == TARGET_CONNECTING)
-			dial_failed(&target->dial, event->outcome,
-				    hello_says_busy(event->private_data, event->private_length));
-		else
-			outcome = target->outcome ? target->outcome : event->outcome;
-		break;
-	default:
-		break;
-	}
-	if (outcome)
-		target_finish(target, outcome);
+	target->outcome = outcome;
+	target_enter(target, TARGET_DISCONNECTING);
+	return endpoint_disconnect(target->peer.endpoint);
 }
 
-static const struct endpoint_handlers target_handlers = {
-	.event = target_endpoint_event,
-	.completion = target_cycle_completed,
-};
-
-/* ---- callbacks of the dial ---- */
-
-static enum outcome target_dial_connect(void *context)
+/* The size of a ping depends on the server's hello, which arrives with the REP. */
+static enum outcome choose_size(struct target *target, const struct endpoint_event *event)
 {
-	struct target *target = context;
-	struct endpoint_options options = rping_endpoint_options(target->all->options);
-	const struct address *source = target->all->source.family ? &target->all->source : NULL;
+	const struct peer *peer = &target->peer;
+	uint32_t requested = (uint32_t)peer->options->size, last = rping_sweep(peer->options), maximum;
+	struct hello hello;
+
+	target->stock = !hello_read(event->private_data, event->private_length, HELLO_RPING, &hello);
+	maximum = ping_limit(peer->endpoint->domain, target->stock ? PING_SIZE_STOCK_MAX : hello.capacity);
+	if (target->stock && hello_read(event->private_data, event->private_length, HELLO_UCMATOSE, &hello))
+		return peer_error(peer, "the server is ucmatose, not rping");
+	target->size = ping_size(requested, maximum, target->stock);
+	target->shortest = target->size;
+	/* 0-TO: a longer ping than the default may end a stock server. */
+	target->longest = target->stock && !requested ? target->size : MIN(MAX(target->size, last), maximum);
+	if (!target->size)
+		return peer_error(peer, "the server accepts pings of at most %" PRIu32 " bytes, not %" PRIu32, maximum,
+				  requested ? requested : PING_SIZE);
+	if (last > maximum)
+		log_hint(peer->log, "sizes above %" PRIu32 " are left out: the server accepts no longer pings",
+			 maximum);
+	log_debug(peer->log, "%s: %s server, pings of %" PRIu32 " bytes", peer->endpoint->name,
+		  target->stock ? "stock" : "our", target->size);
+	return OUTCOME_OK;
+}
+
+enum outcome target_established(struct target *target, const struct endpoint_event *event)
+{
+	struct domain *domain = target->peer.endpoint->domain;
 	enum outcome outcome;
 
-	options.log = &target->dial.log;
-	drop_connection(target);
-	target_enter(target, TARGET_CONNECTING);
-	target->times = (struct connect_times){ .begun = clock_now() };
-	outcome = endpoint_create(ENDPOINT_CONNECTION, target->all->channel, &options, &target_handlers, target,
-				  &target->endpoint);
+	target->times.connect = event->took;
+	if (WITH_REPORT)
+		endpoint_path(target->peer.endpoint, &target->path);
+	dial_stop(&target->dial);
+	target_enter(target, TARGET_PACING);
+	outcome = choose_size(target, event);
+	if (outcome)
+		return target_disconnect(target, outcome);
+	outcome = region_create(domain, target->longest + PAYLOAD_RAMP, REGION_REMOTE_READ, &target->source);
 	if (!outcome)
-		outcome = endpoint_resolve(target->endpoint, source, &target->dial.address);
+		outcome = region_create(domain, target->longest, REGION_REMOTE_WRITE, &target->sink);
+	if (!outcome)
+		begin_size(target);
 	return outcome;
 }
 
-static void target_dial_paused(void *context)
-{
-	struct target *target = context;
+/* ---- the pings ---- */
 
-	target_enter(target, TARGET_WAITING);
-	drop_connection(target);
-	target_notify(target);
+/* Posts one advertisement. The server's answer proves delivery; one signalled send in many frees the send queue. */
+static enum outcome advertise(struct target *target, uint32_t index, enum target_state state)
+{
+	struct work send = peer_send(&target->peer, index);
+
+	send.unsignalled = index == SOURCE || target->peer.pings % RPING_SIGNAL_EVERY != RPING_SIGNAL_EVERY - 1;
+	target_enter(target, state);
+	return endpoint_post(target->peer.endpoint, &send, 1);
 }
 
-static void target_dial_resumed(void *context)
+/* Slots begin at fixed times: a slow ping does not shift later ones, and missed ones are skipped. */
+static void take_slot(struct target *target, int64_t now)
 {
-	struct target *target = context;
+	int64_t period = EXTRA(target->peer.options->interval);
 
-	if (loop_deadline_passed(target->state.loop))
-		dial_begin(&target->dial); /* which gives up */
+	if (!period)
+		return;
+	if (!target->slot)
+		target->slot = now;
+	target->slot += ((now - target->slot) / period + 1) * period;
+}
+
+static enum outcome start_ping(struct target *target)
+{
+	const struct rping_options *options = target->peer.options;
+	struct ping_counts *counts = &target->counts;
+	bool first = target->peer.pings == target->first;
+	int64_t now;
+
+	if (first && rping_sweep(options)) {
+		environment_begin_interval(target->peer.environment);
+		target->slot = 0; /* the slots of a size begin with its first ping */
+	}
+	target->source_offset = payload_ping_write(target->source->memory, target->size,
+						   ping_number(target->peer.pings), target->source_offset);
+	write_advertisement(target, SOURCE, target->source, target->source_offset);
+	if (options->validate || options->verbose)
+		memset(target->sink->memory, SINK_FILL, target->size);
+	now = clock_now();
+	take_slot(target, now);
+	if (!WITH_EXTRAS || target->peer.pings >= (uint64_t)options->warmup) {
+		if (EXTRA(options->duration) && first)
+			target->until = now + options->duration;
+		if (WITH_REPORT && !counts->answered.from)
+			counts->answered.from = now;
+		target->sent_at = now;
+		counts->sent++;
+	}
+	return advertise(target, SOURCE, TARGET_READ);
+}
+
+enum outcome target_next(struct target *target)
+{
+	int64_t now, wait;
+
+	if (!has_more(target) && !next_size(target))
+		target->complete = target->last = true;
+	if (target->last)
+		return target_disconnect(target, OUTCOME_OK);
+	now = EXTRA(target->slot) ? clock_now() : 0;
+	if (now >= EXTRA(target->slot))
+		return start_ping(target);
+	wait = (target->until ? MIN(target->slot, target->until) : target->slot) - now;
+	target_enter(target, TARGET_PACING);
+	loop_timer_start(target->peer.state.loop, &target->peer.state.timer, wait, target->all->expired, target);
+	loop_wake(target->peer.state.loop, wait);
+	return OUTCOME_OK;
+}
+
+enum outcome target_expire(struct target *target)
+{
+	return target->peer.state.current == TARGET_PACING ? target_next(target) : peer_timed_out(&target->peer);
+}
+
+/* In the JSON stream, and as a line on the terminal, as ping's. */
+static void show_ping(const struct target *target, int64_t round_trip, bool verified)
+{
+	struct environment *environment = target->peer.environment;
+	struct report *record = environment_begin_record(environment, "ping");
+	char host[ADDRESS_TEXT_SIZE], time[UNITS_TEXT_SIZE];
+
+	if (record) {
+		report_text(record, "target", target_name(target));
+		report_count(record, "sequence", target->peer.pings);
+		report_time(record, "round_trip", round_trip);
+		report_flag(record, "verified", verified);
+		environment_end_record(environment);
+	}
+	if (WITH_EXTRAS && environment_shows_events(environment))
+		environment_print(environment, "%" PRIu32 " bytes from %s: seq=%" PRIu64 " time=%s", target->size,
+				  target->all->several ? target_name(target)
+						       : address_host(&target->dial.address, host),
+				  target->peer.pings, units_time(round_trip, time));
+}
+
+/*
+ * A round trip is the time from posting the source advertisement to receiving the last go-ahead: three messages in each
+ * direction, without verifying and printing.
+ */
+static void count_ping(struct target *target, int64_t now, bool verified)
+{
+	struct ping_counts *counts = &target->counts;
+	int64_t round_trip = now - target->sent_at;
+
+	if (!target->sent_at) {
+		counts->warmup++;
+		return;
+	}
+	target->sent_at = 0;
+	counts->answered.count++;
+	counts->verified += verified;
+	if (!WITH_REPORT)
+		return;
+	counts->answered.to = MAX(now, target->slot);
+	counts->answered.bytes += target->size;
+	samples_add(&target->round_trip, round_trip);
+	histogram_add(&target->all->figures.round_trip, round_trip);
+	if (target->histogram && !rping_sweep(target->peer.options))
+		histogram_add(target->histogram, round_trip);
+	show_ping(target, round_trip, verified);
+}
+
+/* With several targets the label names the target; else the line has the form of the stock tool. */
+static void print_ping(const struct target *target)
+{
+	char label[ADDRESS_TEXT_SIZE + 16] = "ping data";
+
+	if (target->all->several)
+		snprintf(label, sizeof(label), "ping data: %s", target_name(target));
+	ping_print(target->peer.environment->output, label, target->sink->memory, target->size);
+}
+
+static enum outcome ping_finished(struct target *target)
+{
+	const struct rping_options *options = target->peer.options;
+	int64_t now = clock_now();
+	bool same = options->validate && peer_verify(&target->peer, target->sink->memory, target->size);
+
+	count_ping(target, now, same);
+	if (options->validate && !same)
+		return target_disconnect(target, OUTCOME_FAILED);
+	if (options->verbose)
+		print_ping(target);
+	target->peer.pings++;
+	return target_next(target);
+}
+
+enum outcome target_complete(struct target *target, const struct completion *completion)
+{
+	struct advertisement ignored;
+	enum outcome outcome;
+
+	if (completion->status != COMPLETION_OK)
+		return OUTCOME_FAILED;
+	if (completion->kind == WORK_SEND)
+		return OUTCOME_OK;
+	outcome = peer_receive(&target->peer, completion, &ignored);
+	if (outcome)
+		return outcome;
+	peer_print_completion(&target->peer, "send");
+	peer_print_completion(&target->peer, "recv");
+	if (target->peer.state.current == TARGET_READ)
+		return advertise(target, SINK, TARGET_WRITTEN);
+	return target->peer.state.current == TARGET_WRITTEN ? ping_finished(target) : peer_out_of_order(&target->peer);
+}
+
+/* ---- the end ---- */
+
+enum outcome target_interrupt(struct target *target, enum interruption reason)
+{
+	enum target_state state = target->peer.state.current;
+
+	target->deadline_passed = reason == INTERRUPTION_DEADLINE;
+	target->last = true;
+	if (state == TARGET_PACING)
+		return target_next(target);
+	if (state >= TARGET_DISCONNECTING)
+		return OUTCOME_OK;
+	if (state <= TARGET_CONNECTING) {
+		dial_interrupt(&target->dial);
+		ended_early(target);
+		if (!target->all->several)
+			dial_hint(&target->dial);
+		dial_stop(&target->dial);
+		return OUTCOME_FAILED;
+	}
+	/*
+	 * A signal: the ping is completed first. A deadline: over soft, a server that waits for the rest of a ping
+	 * would not answer a DREQ in the remaining time.
+	 */
+	return target->deadline_passed ? ended_early(target) : OUTCOME_OK;
+}
+
+enum outcome target_verdict(struct target *target)
+{
+	const struct peer *peer = &target->peer;
+	char pings[PINGS_TEXT_SIZE], cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+
+	if (peer->state.current != TARGET_DISCONNECTING) {
+		log_cause(peer->log, peer->endpoint->name, state_text(&peer->state), 0,
+			  "the server disconnected after %s%s", pings_text(target, pings),
+			  endpoint_timeout_cause(peer->endpoint, cause));
+		return OUTCOME_FAILED;
+	}
+	if (target->outcome)
+		return target->outcome;
+	if (target->complete && target->counts.answered.count && !target->deadline_passed)
+		return OUTCOME_OK;
+	return ended_early(target);
+}
+
+void target_end(struct target *target, enum outcome outcome)
+{
+	const struct error *error = dial_error(&target->dial);
+	char text[ERROR_TEXT_SIZE];
+
+	if (outcome && target->outcome)
+		outcome = target->outcome;
+	if (outcome == OUTCOME_FAILED)
+		hint_at_size(target);
+	if (outcome && error)
+		record_error(target, error_text(error, text));
+	if (outcome)
+		dial_give_up(&target->dial);
 	else
-		target->all->enqueue(target->all->context, target);
+		dial_stop(&target->dial);
+	target_enter(target, TARGET_DONE);
+	drop_connection(target);
+	target->outcome = outcome;
+	target->failed = outcome;
+	target->verdict = outcome ? "fail" : "pass";
 }
 
-static void target_dial_failed(void *context, enum outcome outcome)
+void target_prepare(struct target *target, struct targets *all, char *address, uint16_t port)
 {
-	target_finish(context, outcome);
-}
+	const struct rping_options *options = all->options;
 
-static const struct dial_handlers target_dial_handlers = {
-	.connect = target_dial_connect,
-	.paused = EXTRA(target_dial_paused),
-	.resumed = EXTRA(target_dial_resumed),
-	.failed = target_dial_failed,
-};
-
-/* ---- interface ---- */
-
-void target_prepare(struct target *target, struct targets *all, const char *address, uint16_t port)
-{
 	all->in_state[TARGET_WAITING]++;
 	target->all = all;
 	target->address = address;
 	target->log = all->environment->log;
 	if (WITH_REPORT) {
-		target->log.sink = &target_log_sink;
+		target->log.sink = &log_sink;
 		target->log.context = target;
 	}
+	peer_prepare(&target->peer, all->environment, options, &target->log, states, all->expired);
 	dial_initialise(&target->dial, &(struct dial_options){
-					       .handlers = &target_dial_handlers,
+					       .handlers = all->dial_handlers,
 					       .context = target,
 					       .environment = all->environment,
 					       .log = &target->log,
-					       .common = &all->options->common,
+					       .common = &options->common,
 					       .format = ADDRESS_FORMAT_ANY,
 					       .host = address,
 					       .port = port,
-					       .server = all->options->addresses.count == 1 ? "rping -s" : NULL,
+					       .server = options->addresses.count == 1 ? "rping -s" : NULL,
 					       .transport = all->environment->transport,
-					       .wait_server = all->options->wait_server,
+					       .wait_server = options->wait_server,
 				       });
-	target->first = (uint64_t)EXTRA(all->options->warmup);
-	target->pace.period = EXTRA(all->options->interval);
-	target->state = (struct state){
-		.rows = target_states,
-		.loop = all->environment->loop,
-		.log = &target->log,
-		.timeout = all->options->common.timeout,
-		.expired = target_timed_out,
-		.context = target,
-	};
+	target->first = (uint64_t)EXTRA(options->warmup);
+	target->complete = !requested_count(target) && !EXTRA(options->duration);
 }
 
-void target_look_up(struct target *target)
+/* Endpoints still use the channel while they are destroyed: transport_close() frees it. */
+void target_release(struct target *target)
 {
-	dial_look_up(&target->dial);
-}
-
-void target_looked_up(struct target *target)
-{
-	enum outcome outcome = dial_looked_up(&target->dial, target->all->source.family);
-
-	if (outcome)
-		target_finish(target, outcome);
-}
-
-void target_start(struct target *target)
-{
-	dial_begin(&target->dial);
-}
-
-static void interrupt_before_ping(struct target *target)
-{
-	char text[96];
-
-	dial_interrupt(&target->dial);
-	snprintf(text, sizeof(text), "ended early, before the first ping, while %s", state_text(&target->state));
-	report_interrupted(target, text);
-	if (!target->all->several)
-		dial_hint(&target->dial);
 	dial_stop(&target->dial);
+	drop_connection(target);
+	free(target->error);
+	free(target->address);
 }
 
-void target_interrupt(struct target *target, enum interruption reason)
-{
-	target->deadline_passed = reason == INTERRUPTION_DEADLINE;
-	target->last = true;
-	switch ((enum target_state)target->state.current) {
-	case TARGET_WAITING:
-	case TARGET_CONNECTING:
-	case TARGET_CONNECTED:
-		interrupt_before_ping(target);
-		target_finish(target, OUTCOME_FAILED);
-		break;
-	case TARGET_SOURCE_ADVERTISED:
-	case TARGET_SINK_ADVERTISED:
-	case TARGET_DRAINING:
-		/*
-		 * A signal: the ping is completed first. A deadline: over soft, a server that waits for the rest of a
-		 * ping would not answer a DREQ in the remaining time.
-		 */
-		if (target->deadline_passed)
-			target_finish(target, target_verdict(target));
-		break;
-	case TARGET_PACING:
-		target_cycle_continue(target);
-		break;
-	default:
-		break;
-	}
-}
+/* ---- figures ---- */
+
+const struct figure ping_count_figures[] = {
+	FIGURE(GAUGE, "size", struct ping_counts, size, .flags = FIGURE_NOT_TABLE),
+	FIGURE(GAUGE, "ping_size", struct ping_counts, size,
+	       .flags = FIGURE_ONLY_TEXT | FIGURE_NOT_BLOCK | FIGURE_NOT_ROW),
+	FIGURE(COUNT, "warmup", struct ping_counts, warmup, .flags = FIGURE_NOT_TABLE),
+	FIGURE(COUNT, "sent", struct ping_counts, sent, .flags = FIGURE_NOT_TABLE),
+	FIGURE(COUNT, "answered", struct ping_counts, answered.count),
+	FIGURE(COUNT, "verified", struct ping_counts, verified, .flags = FIGURE_NOT_TABLE),
+	FIGURE(COUNT, "lost", struct ping_counts, lost, .flags = FIGURE_NOT_STEP),
+	FIGURE(RATE, "rate", struct ping_counts, answered, .flags = FIGURE_WHOLE),
+	FIGURE(BANDWIDTH, "bytes", struct ping_counts, answered, .flags = FIGURE_NOT_TEXT | FIGURE_WHOLE),
+	FIGURE(BANDWIDTH, "bandwidth", struct ping_counts, answered,
+	       .flags = FIGURE_ONLY_TEXT | FIGURE_NOT_BLOCK | FIGURE_NOT_ROW | FIGURE_WHOLE),
+	FIGURES_END,
+};
+
+const struct figure connect_figures[] = {
+	FIGURE(TIME, "resolve_address", struct connect_times, resolve_address),
+	FIGURE(TIME, "resolve_route", struct connect_times, resolve_route),
+	FIGURE(TIME, "connect", struct connect_times, connect),
+	FIGURES_END,
+};
 
 /*
  * Text has one short line for each target. For Prometheus the index is a label, too: an address may be given twice, and
@@ -531,10 +604,10 @@ void target_interrupt(struct target *target, enum interruption reason)
 static const struct figure target_figures[] = {
 	FIGURE(TEXT, "index", struct target, index, .flags = FIGURE_NOT_TEXT | FIGURE_NOT_JSON | FIGURE_LABEL),
 	FIGURE(TEXT, "target", struct target, name, .flags = FIGURE_LABEL),
-	FIGURE(COUNT, "answered", struct target, record.counts.answered.count, .flags = FIGURE_ONLY_TEXT),
-	FIGURE(COUNT, "lost", struct target, record.counts.lost, .flags = FIGURE_ONLY_TEXT),
-	FIGURES_OF_ROWS("pings", struct target, record.counts, ping_count_figures, .flags = FIGURE_NOT_TEXT),
-	FIGURE(SAMPLES, "round_trip", struct target, record.round_trip, .flags = FIGURE_NOT_JSON),
+	FIGURE(COUNT, "answered", struct target, counts.answered.count, .flags = FIGURE_ONLY_TEXT),
+	FIGURE(COUNT, "lost", struct target, counts.lost, .flags = FIGURE_ONLY_TEXT),
+	FIGURES_OF_ROWS("pings", struct target, counts, ping_count_figures, .flags = FIGURE_NOT_TEXT),
+	FIGURE(SAMPLES, "round_trip", struct target, round_trip, .flags = FIGURE_NOT_JSON),
 	FIGURES_OF_ROWS("connect", struct target, times, connect_figures, .flags = FIGURE_NOT_TEXT),
 	FIGURE(FLAG, "failed", struct target, failed, .flags = FIGURE_NOT_TEXT),
 	FIGURES_OF_CODE(OBJECT, "path", struct target, path, path_report, .flags = FIGURE_NOT_TEXT),
@@ -558,17 +631,8 @@ void target_report(struct target *target, const char *index, struct report *repo
 		target->name = numeric ? address_text(&address, label)
 				       : log_text(label, sizeof(label), "%s:%u", target->address, address.port);
 	}
-	target->record.counts.size = target->size;
+	target->counts.size = target->size;
 	figures_report(report, target_figures, target, NULL);
-	if (target->round_trips && report->format == &report_json)
-		report_histogram(report, "round_trip", target->round_trips);
-}
-
-/* Endpoints still use the channel while they are destroyed: transport_close() frees it. */
-void target_release(struct target *target)
-{
-	dial_stop(&target->dial);
-	drop_connection(target);
-	free(target->error);
-	target->error = NULL;
+	if (target->histogram && report->format == &report_json)
+		report_histogram(report, "round_trip", target->histogram);
 }

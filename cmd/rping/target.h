@@ -1,41 +1,58 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A target: one server that the client pings. It looks the name up, connects to the first address that answers, reads
- * the maximum ping size from the server's hello and repeats the cycle of protocol.h until it is done or interrupted. An
- * error ends this target only.
+ * A target: one server that the client pings. It connects to the first address that answers, reads the maximum ping
+ * size from the server's hello and repeats the cycle of protocol.h until it is done or interrupted. Each function
+ * changes the target and returns an outcome; client.c ends a target that failed.
  */
 #ifndef CMD_RPING_TARGET_H
 #define CMD_RPING_TARGET_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "cmd/dial.h"
-#include "cmd/rping/figures.h"
-#include "cmd/rping/pace.h"
-#include "cmd/rping/protocol.h"
-#include "cmd/rping/rping.h"
-#include "core/state.h"
-#include "transport/transport.h"
+#include "cmd/rping/peer.h"
 
-struct target;
-
-/* target.c has the table of transitions. */
 enum target_state {
 	TARGET_WAITING,
 	TARGET_CONNECTING,
-	TARGET_CONNECTED,
-	TARGET_SOURCE_ADVERTISED,
-	TARGET_SINK_ADVERTISED,
-	TARGET_DRAINING,
+	TARGET_READ,
+	TARGET_WRITTEN,
 	TARGET_PACING,
 	TARGET_DISCONNECTING,
 	TARGET_DONE,
 	TARGET_STATES,
 };
 
-/* Shared by the targets of a run. */
+/* Of one target, or of all. Initially all zeros. Of warm-up pings only the number is recorded. */
+struct ping_counts {
+	uint64_t size; /* bytes of a ping, of a sweep the current one; set for a report */
+	uint64_t warmup;
+	uint64_t sent;
+	uint64_t verified; /* answered pings whose payload was verified */
+	uint64_t lost;	   /* sent, and not answered when the connection ended */
+	/* From the first ping to the last answer; with --interval to the end of its slot, so n pings take n slots. */
+	struct rate answered;
+};
+
+/* Durations of the connection steps, nanoseconds; 0: not reached. */
+struct connect_times {
+	int64_t resolve_address;
+	int64_t resolve_route;
+	int64_t connect;
+};
+
+extern const struct figure ping_count_figures[], connect_figures[];
+
+/* Of all targets, summed for a report. */
+struct client_figures {
+	const char *role;
+	const char *target; /* NULL with several targets; so is path zeroed */
+	struct path path;
+	struct ping_counts counts;
+	struct histogram round_trip;
+	struct connect_times connect;	   /* the maximum of all targets; so is the size */
+	const struct rping_client *client; /* for the list of its targets */
+};
+
+/* What the targets of a run share. */
 struct targets {
 	struct environment *environment;
 	const struct rping_options *options;
@@ -43,107 +60,87 @@ struct targets {
 	struct address source; /* ADDRESS_NONE without -I */
 	bool several;
 	size_t in_state[TARGET_STATES];
-	struct ping_figures figures;
-	/*
-	 * Called from the loop, or by target_interrupt(): a target waits to connect again, is connected, or is done,
-	 * with its outcome.
-	 */
-	void (*changed)(void *context, struct target *target);
-	/* A target can connect: call target_start() after those that wait already. */
-	void (*enqueue)(void *context, struct target *target);
-	void *context;
+	struct client_figures figures;
+	const struct dial_handlers *dial_handlers;
+	const struct endpoint_handlers *endpoint_handlers;
+	loop_callback *expired; /* the timer of a target: target_expire() */
 };
 
 struct target {
-	struct target *next; /* the owner's queue */
+	struct peer peer; /* first, so that one can be had from the other */
 	struct targets *all;
-	const char *address; /* as given on the command line */
-
-	struct endpoint *endpoint;
-	struct control control;
-	struct region *source_region;
-	struct region *sink_region;
+	struct rping_client *client;  /* the owner */
+	struct target *next, *queued; /* the owner's list, and its queue */
+	char *address;		      /* as the user typed it */
 	const char *device;
-
-	bool stock; /* the server sent no hello */
-	uint32_t size;
-	size_t source_offset; /* of the ping in source_region */
-	uint32_t shortest;    /* the first size of a sweep, or size */
-	uint32_t passed;      /* the last size of a sweep that was answered; 0: none */
-	uint32_t longest;     /* the last size of a sweep that the server accepts, or size */
-	uint64_t done;	      /* pings answered, including warm-up */
-	uint64_t first;	      /* done at the first measured ping, of a sweep of this size */
-	int64_t sent_at;      /* clock time of the current ping; 0: none, or a warm-up ping */
-	unsigned uncompleted; /* signalled advertisements without a completion, see RPING_SIGNAL_EVERY */
+	struct region *source, *sink;
+	size_t source_offset; /* of the ping in source */
+	bool stock;	      /* the server sent no hello */
 	bool last;	      /* end after this ping */
-	bool duration_passed; /* --duration */
+	bool complete;	      /* all requested pings are answered, or any number will do */
 	bool deadline_passed; /* --deadline */
 	enum outcome outcome;
+	uint32_t size;
+	uint32_t shortest; /* the first size of a sweep, or size */
+	uint32_t passed;   /* the last size of a sweep that was answered; 0: none */
+	uint32_t longest;  /* the last size of a sweep that the server accepts, or size */
+	uint64_t first;	   /* number of the first measured ping, of a sweep of this size */
+	int64_t sent_at;   /* clock time of the current ping; 0: none, or a warm-up ping */
+	int64_t slot;	   /* with --interval, when the next ping may start; 0 before the first one */
+	int64_t until;	   /* the end of --duration; 0 before the first measured ping */
 
 	/* For the report: */
 	const char *index, *name;
 	const char *verdict; /* NULL until it has ended */
 	bool failed;
 	char *error; /* the first one; NULL: none */
-
-	struct log log; /* records the first error */
-	struct state state;
-	struct dial dial;
+	struct ping_counts counts;
+	struct samples round_trip;
+	struct histogram *histogram; /* only for JSON, 10 KB; empty in a sweep; the owner's */
 	struct connect_times times;
 	struct path path; /* of the last connection */
-	struct ping_record record;
-	struct histogram *round_trips; /* NULL: not for JSON; the owner's. Empty in a sweep */
-	struct pace pace;
-	struct ping_slot slot; /* of the current ping */
-	struct loop_timer pace_timer;
-	struct loop_timer duration;
+
+	struct log log; /* records the first error */
+	struct dial dial;
 };
 
-/* Initialises a target. It is idle until target_start(). address must outlive it. */
-void target_prepare(struct target *target, struct targets *all, const char *address, uint16_t port);
+/* Initialises a zeroed target, which waits. It owns the address. */
+void target_prepare(struct target *target, struct targets *all, char *address, uint16_t port);
 
-/* Starts to look its name up. */
-void target_look_up(struct target *target);
+/* Waits to connect, without a connection. */
+void target_wait(struct target *target);
+/* Connects to the address of the dial. */
+enum outcome target_connect(struct target *target);
+/* The address is resolved: allocates what does not depend on the server while the route is being resolved. */
+enum outcome target_open(struct target *target, const struct endpoint_event *event);
+/* The route is resolved: sends the request. */
+enum outcome target_request(struct target *target, const struct endpoint_event *event);
+/* Chooses the size of the pings, and allocates them. Then it is TARGET_PACING: target_next() may follow. */
+enum outcome target_established(struct target *target, const struct endpoint_event *event);
 
-/* Waits for that. A failure ends the target. */
-void target_looked_up(struct target *target);
-
-/* Connects, or tries again. */
-void target_start(struct target *target);
-
-/* Ends the target by a disconnect, after the current ping unless --deadline has passed. */
-void target_interrupt(struct target *target, enum interruption reason);
+/* Starts the next ping, or waits for its slot, or disconnects after the last one. */
+enum outcome target_next(struct target *target);
+enum outcome target_complete(struct target *target, const struct completion *completion);
+/* The timer of the state has expired. */
+enum outcome target_expire(struct target *target);
+/* Disconnects, after the current ping unless --deadline has passed. OUTCOME_FAILED: the target has nothing to wait for.
+ */
+enum outcome target_interrupt(struct target *target, enum interruption reason);
+/* Returns the outcome of a target that is disconnected, and reports an early end. */
+enum outcome target_verdict(struct target *target);
+/* Ends the target, without a connection. */
+void target_end(struct target *target, enum outcome outcome);
 
 /* Returns the address and port; before the name is resolved, the address as given. */
 const char *target_name(const struct target *target);
 
-/* Writes "3 pings", or "3 of 10 pings" if their number was requested. Returns text. */
-const char *target_pings_text(const struct target *target, char text[PINGS_TEXT_SIZE]);
+/* Returns the number of pings that was requested; 0: none, or a sweep. */
+uint64_t target_requested(const struct target *target);
 
 /* Adds the figures of the target to a report. index may be NULL. */
 void target_report(struct target *target, const char *index, struct report *report);
 
-/* Frees all resources, in any state, without an event. */
+/* Frees what it owns, in any state. */
 void target_release(struct target *target);
-
-/* ---- for target_cycle.c ---- */
-
-void target_enter(struct target *target, enum target_state state);
-/* Disconnects. With OUTCOME_OK, the pings that were answered decide the outcome. */
-void target_disconnect(struct target *target, enum outcome outcome);
-/* Ends the target immediately. The owner may have ended the run when this returns. */
-void target_finish(struct target *target, enum outcome outcome);
-/* True if -C or --duration, of a sweep that of this size, is not reached, or there is none. */
-bool target_has_more(const struct target *target);
-/* Returns the next size of a sweep, or 0. */
-uint32_t target_next_size(const struct target *target);
-
-/* ---- target_cycle.c: the pings ---- */
-
-/* Allocates the source and the sink, and starts the first ping. */
-void target_cycle_begin(struct target *target);
-/* Starts the next ping in its slot, or disconnects after the last one. */
-void target_cycle_continue(struct target *target);
-void target_cycle_completed(void *context, struct endpoint *endpoint, const struct completion *completion);
 
 #endif

@@ -3,20 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "cmd/hello.h"
 #include "cmd/mckey/flow.h"
 #include "cmd/rping/protocol.h"
-#include "cmd/rping/target_file.h"
 #include "core/address.h"
 #include "core/spelling.h"
 #include "core/units.h"
 #include "test/fuzz/input.h"
 #include "test/fuzz/target.h"
-#include "test/network/log.h"
 #include "test/network/network.h"
 #include "test/unit/pattern.h"
 #include "transport/backend.h"
@@ -27,8 +23,6 @@ enum {
 	TEXT_MAX = 300,
 	MARKS_MAX = 2000,
 };
-
-static const struct log quiet = { .name = "fuzz" };
 
 /* A copy of exactly that size, so that a look beyond it is noticed. */
 static uint8_t *exact_copy(const uint8_t *bytes, size_t length)
@@ -304,31 +298,4 @@ void parse_addresses(const uint8_t *bytes, size_t length)
 		read_address(text, (enum address_format)format);
 	if (spelling_distance(text, "validate") != spelling_distance("validate", text))
 		violation("two words are nearer to each other one way than the other");
-}
-
-void parse_targets(const uint8_t *bytes, size_t length)
-{
-	struct target_file file = { 0 };
-	char name[64];
-	int fd = memfd_create("targets", MFD_CLOEXEC);
-	unsigned before = network_errors();
-	enum outcome outcome;
-
-	if (fd < 0 || write(fd, bytes, length) != (ssize_t)length)
-		abort();
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	outcome = target_file_read(&file, name, 7174, &quiet);
-	if (network_errors() - before != (outcome != OUTCOME_OK) || (outcome && outcome != OUTCOME_USAGE))
-		violation("a file of targets ends with %d and %u messages", (int)outcome, network_errors() - before);
-	if (!outcome && !file.count)
-		violation("a file without a target is taken");
-	for (size_t index = 0; index < file.count; index++) {
-		if (!file.lines[index].port || !file.lines[index].address[0])
-			violation("a target without address or port");
-		for (const char *at = file.lines[index].address; *at; at++)
-			if (*at <= ' ' || *at > '~')
-				violation("a target's address has a character that is none of an address");
-	}
-	target_file_free(&file);
-	close(fd);
 }

@@ -26,7 +26,6 @@ target_function parse_messages;	 /* packet headers and messages of the connectio
 target_function parse_hello;	 /* private data of our own tools, and what a refusing peer says */
 target_function parse_datagram;	 /* what mckey finds in a datagram, and what it counts */
 target_function parse_addresses; /* addresses as people write them; quantities */
-target_function parse_targets;	 /* a file of rping's --targets */
 target_function parse_options;	 /* the command line of every command: command_line.c */
 target_function peer_of_rping;	 /* a hostile peer of the real commands: peer.c */
 target_function peer_of_ucmatose;

@@ -9,7 +9,6 @@ const struct target targets[] = {
 	{ "hello", parse_hello },
 	{ "datagram", parse_datagram },
 	{ "addresses", parse_addresses },
-	{ "targets", parse_targets },
 	{ "options", parse_options },
 	{ "rping", peer_of_rping },
 	{ "ucmatose", peer_of_ucmatose },

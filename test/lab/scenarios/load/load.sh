@@ -173,8 +173,8 @@ waves() {
 	tail -n 1 server.out
 	expect_status 1
 	expect_line server.out "^rping: FAILED: served $served clients, [0-9]+ pings, $lost clients? failed \\(verbs\\)\$"
-	expect_count server.out ' pings? of [0-9]+ bytes? from .* verified and answered' "$served"
-	expect_text_equal "$pings" "$(awk '/ verified and answered / { sum += $2 } END { print sum }' server.out)" 'pings of the served'
+	expect_count server.out ' pings? of [0-9]+ bytes? from .* answered and verified' "$served"
+	expect_text_equal "$pings" "$(awk '/ answered and verified / { sum += $2 } END { print sum }' server.out)" 'pings of the served'
 	expect_text_equal "$lost" "$(grep -vc 'hint: ' server.err)" 'errors of the server'
 	held_alike server
 	rdma_leftovers

@@ -60,7 +60,7 @@ static inline size_t payload_pattern_size(size_t size)
 	return size + (size <= PAYLOAD_SHORT ? PAYLOAD_SHORT_PATTERN : PAYLOAD_PATTERN);
 }
 
-/* Writes so many bytes. */
+/* Writes payload_pattern_size() bytes. */
 void payload_pattern_write(uint8_t *pattern, size_t size);
 /* Returns where in the pattern a message of size bytes begins. */
 size_t payload_pattern_offset(size_t size, uint32_t seed, uint32_t number);

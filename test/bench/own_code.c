@@ -136,8 +136,8 @@ static int64_t payload(size_t row, unsigned size, unsigned count)
 		bool same = true;
 
 		if (row == UCMATOSE)
-			same = payload_equal(memory.message + payload_pattern_offset(size, 1, i % memory.slot_count), slot,
-					     size, &difference);
+			same = payload_equal(memory.message + payload_pattern_offset(size, 1, i % memory.slot_count),
+					     slot, size, &difference);
 		else
 			offset = payload_ping_write(memory.message, size, i, offset);
 		if (row == RPING_V)

@@ -129,12 +129,14 @@ unsigned common_privileges(const struct common_options *common)
 	return (WITH_REPORT && common->reporting.prometheus) || EXTRA(common->daemon.pidfile) ? PRIVILEGE_FILES : 0;
 }
 
-enum outcome common_open(const struct common_options *common, const char *name, struct environment *environment)
+enum outcome common_open(const struct common_options *common, const char *name, struct environment *environment,
+			 struct error *error)
 {
-	enum outcome outcome = transport_open(name, environment->loop, &environment->log, &environment->transport);
+	enum outcome outcome =
+		transport_open(name, environment->loop, &environment->log, error, &environment->transport);
 
 	if (outcome == OUTCOME_USAGE && !common->transport)
-		log_hint(&environment->log, "RDMATEST_TRANSPORT selects this transport");
+		error_hint(error, "RDMATEST_TRANSPORT selects this transport");
 	if (!outcome && EXTRA(common->poll || common->spin))
 		transport_spin(environment->transport,
 			       common->poll ? LOOP_SPIN_ALWAYS : common->spin * CLOCK_NS_PER_US);

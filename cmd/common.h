@@ -120,6 +120,7 @@ unsigned common_privileges(const struct common_options *common);
 void *common_options_create(size_t size);
 
 /* Opens the transport as environment->transport and applies --poll and --spin. */
-enum outcome common_open(const struct common_options *common, const char *name, struct environment *environment);
+enum outcome common_open(const struct common_options *common, const char *name, struct environment *environment,
+			 struct error *error);
 
 #endif

@@ -8,90 +8,42 @@
 
 #define PAUSE (100 * CLOCK_NS_PER_MS)
 
-struct held_message {
-	struct error error; /* a hint is its cause */
-	bool is_hint;
-};
+/* ---- attempts ---- */
 
-/* ---- held messages ---- */
-
-static void held_forget(struct dial *dial)
+static void forget_error(struct dial *dial)
 {
-	free(dial->held);
-	dial->held = NULL;
-	dial->held_count = 0;
+	free(dial->error);
+	dial->error = NULL;
 }
 
-static bool held_add(struct dial *dial, const struct held_message *message)
+/* Takes the transport's error. Without memory it is reported at once. */
+static void keep_error(struct dial *dial)
 {
-	struct held_message *held;
+	struct error *error = &dial->options.environment->transport->error;
 
-	if (!dial->attempting)
-		return false;
-	dial->absent = dial->absent || message->error.kind != ERROR_OTHER;
-	if (dial->stale)
-		held_forget(dial);
-	dial->stale = false;
-	held = realloc(dial->held, (dial->held_count + 1) * sizeof(*held));
-	if (!held)
-		return false;
-	dial->held = held;
-	held[dial->held_count++] = *message;
-	return true;
+	if (!error_is_set(error))
+		return;
+	dial->absent = dial->absent || error->kind != ERROR_OTHER;
+	if (!dial->error)
+		dial->error = calloc(1, sizeof(*dial->error));
+	if (!dial->error)
+		environment_report_error(dial->options.environment);
+	else if (error->kind != ERROR_OTHER || dial->error->kind == ERROR_OTHER)
+		*dial->error = *error;
+	error_clear(error);
 }
 
-static void report_error(const struct log *log, const struct error *error)
+/* What failed before is a hint now. */
+static void hint_next(struct dial *dial)
 {
-	struct dial *dial = log->context;
-
-	if (!held_add(dial, &(struct held_message){ .error = *error }))
-		log_report(dial->options.log, error);
-}
-
-static void report_hint(const struct log *log, const char *text)
-{
-	struct dial *dial = log->context;
-	struct held_message message = { .is_hint = true };
-
-	log_text(message.error.cause, sizeof(message.error.cause), "%s", text);
-	if (!held_add(dial, &message))
-		log_hint(dial->options.log, "%s", text);
-}
-
-static const struct log_sink sink = { .error = report_error, .hint = report_hint };
-
-static void held_report(struct dial *dial, bool as_hints)
-{
-	const struct log *log = dial->options.log;
+	const struct log *log = &dial->options.environment->log;
 	char text[ERROR_TEXT_SIZE];
 
-	for (size_t i = 0; i < dial->held_count; i++) {
-		const struct error *error = &dial->held[i].error;
-
-		if (dial->held[i].is_hint)
-			log_hint(log, "%s", error->cause);
-		else if (as_hints)
-			log_hint(log, "%s: %s", error->object, error_text(error, text));
-		else
-			log_report(log, error);
-	}
-	held_forget(dial);
+	if (dial->error)
+		log_hint(log, "%s: %s", dial->error->object, error_text(dial->error, text));
+	log_hint(log, "trying the next address of %s: %s", dial->options.host, dial->name);
+	forget_error(dial);
 }
-
-const struct error *dial_error(const struct dial *dial)
-{
-	const struct error *found = NULL;
-
-	for (size_t i = 0; i < dial->held_count; i++) {
-		const struct error *error = &dial->held[i].error;
-
-		if (!dial->held[i].is_hint && (!found || found->kind == ERROR_OTHER || error->kind != ERROR_OTHER))
-			found = error;
-	}
-	return found;
-}
-
-/* ---- attempts ---- */
 
 static enum outcome connect_next(struct dial *dial)
 {
@@ -99,15 +51,14 @@ static enum outcome connect_next(struct dial *dial)
 
 	/* At the deadline the error of the last attempt is what ended the run. */
 	while (outcome && dial->address_next < dial->resolver.count &&
-	       !(dial->held_count && loop_deadline_passed(dial->options.environment->loop))) {
+	       !(dial->error && loop_deadline_passed(dial->options.environment->loop))) {
 		dial->address = dial->resolver.addresses[dial->address_next++];
 		address_text(&dial->address, dial->name);
-		if (WITH_NAMES && dial->address_next > 1 && !EXTRA(dial->until)) {
-			held_report(dial, true);
-			log_hint(dial->options.log, "trying the next address of %s: %s", dial->options.host,
-				 dial->name);
-		}
+		if (WITH_NAMES && dial->address_next > 1 && !EXTRA(dial->until))
+			hint_next(dial);
 		outcome = dial->options.handlers->connect(dial->options.context);
+		if (outcome)
+			keep_error(dial);
 	}
 	return outcome;
 }
@@ -122,13 +73,15 @@ static void pause_over(void *context)
 /* The last round starts when --wait-server expires. */
 static bool pause_before_next_round(struct dial *dial)
 {
+	struct loop *loop = dial->options.environment->loop;
 	int64_t left = dial->until - clock_now();
 
-	if (!WITH_EXTRAS || !dial->absent || left <= 0 || loop_deadline_passed(dial->options.environment->loop))
+	if (!WITH_EXTRAS || !dial->absent || left <= 0 || loop_deadline_passed(loop))
 		return false;
 	dial->absent = false;
-	dial->stale = true;
-	loop_phase_start(dial->options.environment->loop, &dial->pause, left < PAUSE ? left : PAUSE, pause_over, dial);
+	if (dial->error)
+		dial->error->kind = ERROR_OTHER; /* any error of the next round replaces it */
+	loop_phase_start(loop, &dial->pause, left < PAUSE ? left : PAUSE, pause_over, dial);
 	return true;
 }
 
@@ -146,13 +99,13 @@ static void attempt_ended(struct dial *dial, enum outcome outcome)
 
 void dial_begin(struct dial *dial)
 {
-	dial->attempting = true;
 	dial->address_next = 0;
 	attempt_ended(dial, connect_next(dial));
 }
 
 void dial_failed(struct dial *dial, enum outcome outcome, bool busy)
 {
+	keep_error(dial);
 	dial->absent = dial->absent || busy;
 	if (dial->address_next < dial->resolver.count)
 		outcome = connect_next(dial);
@@ -161,29 +114,31 @@ void dial_failed(struct dial *dial, enum outcome outcome, bool busy)
 
 static void hint_waited(const struct dial_options *options)
 {
-	log_hint(options->log, "no server within %g s (--wait-server)", units_seconds(options->wait_server));
+	log_hint(&options->environment->log, "no server within %g s (--wait-server)",
+		 units_seconds(options->wait_server));
 }
 
 void dial_give_up(struct dial *dial)
 {
 	const struct dial_options *options = &dial->options;
-	const struct error *error = dial_error(dial);
-	enum error_kind kind = error ? error->kind : ERROR_OTHER;
-	bool ended = loop_deadline_passed(options->environment->loop);
-	bool waited = EXTRA(dial->until) && dial->held_count && (ended || (dial->absent && clock_now() >= dial->until));
+	const struct environment *environment = options->environment;
+	const struct log *log = &environment->log;
+	const char *transport = transport_name(environment->transport);
+	enum error_kind kind = dial->error ? dial->error->kind : ERROR_OTHER;
+	bool ended = loop_deadline_passed(environment->loop);
+	bool waited = EXTRA(dial->until) && dial->error && (ended || (dial->absent && clock_now() >= dial->until));
 	char text[LOOP_PHASE_TEXT_SIZE];
 
-	dial->attempting = false;
-	held_report(dial, false);
+	if (dial->error)
+		log_report(log, dial->error);
 	if (kind == ERROR_NO_LISTENER && !waited && options->server)
-		log_hint(options->log, "if host and port are right, run there: rdmatest %s%s -p %u --transport %s",
+		log_hint(log, "if host and port are right, run there: rdmatest %s%s -p %u --transport %s",
 			 options->server, EXTRA(dial->address.family == ADDRESS_IP6) ? " --ipv6" : "", options->port,
-			 transport_name(options->transport));
+			 transport);
 	if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && options->server)
-		log_hint(options->log, "to check the way there: rdmatest doctor %s --transport %s", options->host,
-			 transport_name(options->transport));
+		log_hint(log, "to check the way there: rdmatest doctor %s --transport %s", options->host, transport);
 	if (waited && ended)
-		log_hint(options->log, "--wait-server: %s", loop_phase_text(options->environment->loop, 0, text));
+		log_hint(log, "--wait-server: %s", loop_phase_text(environment->loop, 0, text));
 	else if (waited)
 		hint_waited(options);
 	dial_stop(dial);
@@ -192,25 +147,22 @@ void dial_give_up(struct dial *dial)
 void dial_interrupt(struct dial *dial)
 {
 	loop_timer_stop(&dial->pause);
-	dial->attempting = false;
 	dial->address_next = dial->resolver.count;
 }
 
 void dial_hint(struct dial *dial)
 {
-	const struct error *error = dial_error(dial);
 	char text[ERROR_TEXT_SIZE];
 
-	if (error)
-		log_hint(dial->options.log, "last error of %s: %s", dial->name, error_text(error, text));
+	if (dial->error)
+		log_hint(&dial->options.environment->log, "last error of %s: %s", dial->name,
+			 error_text(dial->error, text));
 	dial_stop(dial);
 }
 
 void dial_initialise(struct dial *dial, const struct dial_options *options)
 {
-	*dial = (struct dial){ .options = *options, .log = *options->log };
-	dial->log.sink = &sink;
-	dial->log.context = dial;
+	*dial = (struct dial){ .options = *options };
 }
 
 void dial_look_up(struct dial *dial)
@@ -219,7 +171,8 @@ void dial_look_up(struct dial *dial)
 
 	if (EXTRA(options->wait_server))
 		dial->until = clock_now() + options->wait_server;
-	resolver_start(&dial->resolver, options->log, options->host, options->format, EXTRA(options->wait_server));
+	resolver_start(&dial->resolver, &options->environment->log, options->host, options->format,
+		       EXTRA(options->wait_server));
 }
 
 enum outcome dial_looked_up(struct dial *dial, enum address_family source)
@@ -238,5 +191,5 @@ void dial_stop(struct dial *dial)
 {
 	dial_interrupt(dial);
 	dial->until = 0;
-	held_forget(dial);
+	forget_error(dial);
 }

@@ -4,9 +4,9 @@
  * the other, and with --wait-server all of them again, at intervals, until a server accepts or the time is over. A name
  * that is not known yet is waited for, too.
  *
- * An attempt is at one address, a round of attempts at all of them. The owner makes the attempts, with dial->log as the
- * endpoint's log. The errors of an attempt are held until its result is known: they become hints if another address
- * follows, are dropped if another round follows, and are reported otherwise.
+ * An attempt is at one address, a round of attempts at all of them. The owner makes the attempts. The dial keeps one
+ * error, the last one that no server was there, else the last one. It becomes a hint if another address follows without
+ * --wait-server, is replaced in another round, and is reported otherwise.
  */
 #ifndef CMD_DIAL_H
 #define CMD_DIAL_H
@@ -16,8 +16,6 @@
 #include <stdint.h>
 
 #include "cmd/lookup.h"
-
-struct held_message;
 
 struct dial_handlers {
 	/* Begins an attempt at dial->address. A failure ends the attempt. */
@@ -34,13 +32,11 @@ struct dial_options {
 	const struct dial_handlers *handlers;
 	void *context;
 	const struct environment *environment;
-	const struct log *log; /* for messages that are not held */
 	const struct common_options *common;
 	enum address_format format;
 	const char *host; /* as the user typed it */
 	uint16_t port;
-	const char *server; /* what to run there if no server is: "rping -s"; NULL: nothing */
-	const struct transport *transport;
+	const char *server;  /* what to run there if no server is: "rping -s"; NULL: nothing */
 	int64_t wait_server; /* nanoseconds; 0: one round */
 };
 
@@ -48,16 +44,12 @@ struct dial {
 	struct dial_options options;
 	struct address address;	      /* in use; ADDRESS_NONE before */
 	char name[ADDRESS_TEXT_SIZE]; /* its text; "" before */
-	struct log log;
-	int64_t until; /* of --wait-server, on the clock; 0: no waiting */
-	bool attempting;
-	bool absent; /* no server was there, or it was busy, at one of the addresses of this round */
-	bool stale;  /* the held messages are of the round before */
+	struct error *error;	      /* NULL: none */
+	int64_t until;		      /* of --wait-server, on the clock; 0: no waiting */
+	bool absent;		      /* no server was there, or it was busy, at one of the addresses of this round */
 	struct loop_timer pause;
 	struct resolver resolver; /* the addresses */
 	size_t address_next;	  /* of the next attempt */
-	struct held_message *held;
-	size_t held_count;
 };
 
 /* Copies options; what they point to must outlive the dial. Does nothing else. */
@@ -73,15 +65,12 @@ enum outcome dial_looked_up(struct dial *dial, enum address_family source);
 void dial_begin(struct dial *dial);
 
 /*
- * The attempt has failed. busy: the server was busy with another client. Calls connect() for the next address, or
- * paused(), or failed().
+ * The attempt has failed, with the transport's error. busy: the server was busy with another client. Calls connect()
+ * for the next address, or paused(), or failed().
  */
 void dial_failed(struct dial *dial, enum outcome outcome, bool busy);
 
-/* Of the held errors the last one that no server was there, else the last one; NULL for none. */
-const struct error *dial_error(const struct dial *dial);
-
-/* The owner ends without a connection: reports what is held, as errors. */
+/* The owner ends without a connection: reports the error. */
 void dial_give_up(struct dial *dial);
 
 /* The run is cut short: there are no more attempts. Harmless at any time. */
@@ -90,8 +79,7 @@ void dial_interrupt(struct dial *dial);
 void dial_hint(struct dial *dial);
 
 /*
- * The server is there, or no attempt is wanted: forgets what is held, without a callback. From now on errors are
- * reported at once. Harmless at any time.
+ * The server is there, or no attempt is wanted: forgets the error, without a callback. Harmless at any time.
  */
 void dial_stop(struct dial *dial);
 

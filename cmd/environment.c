@@ -18,6 +18,23 @@ void environment_print(const struct environment *environment, const char *format
 	fputc('\n', output);
 }
 
+void environment_report_error(const struct environment *environment)
+{
+	if (!environment->transport)
+		return;
+	log_report(&environment->log, &environment->transport->error);
+	error_clear(&environment->transport->error);
+}
+
+void environment_record_outcome(struct environment *environment, enum outcome outcome)
+{
+	if (!outcome)
+		return;
+	environment_report_error(environment);
+	if (!environment->outcome)
+		environment->outcome = outcome;
+}
+
 void *environment_allocate(const struct environment *environment, size_t count, size_t size)
 {
 	void *memory = calloc(count, size);
@@ -70,8 +87,7 @@ void environment_finish(struct environment *environment, enum outcome outcome, c
 		const struct error lost = { .object = "standard output", .cause = "write failed" };
 
 		/* output_finish() prints it: main() has one for a run that has not begun, too. */
-		if (WITH_REPORT)
-			reporting_record_error(environment->reporting, NULL, &lost);
+		log_keep(&environment->log, &lost);
 		environment_record_outcome(environment, OUTCOME_INTERNAL);
 	}
 	if (WITH_REPORT && verdict->has_figures)

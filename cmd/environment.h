@@ -40,12 +40,11 @@ struct environment {
 	void *context;
 };
 
-/* Records a failure. The first one decides the exit code. OUTCOME_OK changes nothing. */
-static inline void environment_record_outcome(struct environment *environment, enum outcome outcome)
-{
-	if (environment->outcome == OUTCOME_OK)
-		environment->outcome = outcome;
-}
+/* Reports why the last call of the transport failed, or what the event carries, unless that has been done. */
+void environment_report_error(const struct environment *environment);
+
+/* Records a failure and reports it. The first one decides the exit code. OUTCOME_OK changes nothing. */
+void environment_record_outcome(struct environment *environment, enum outcome outcome);
 
 /* What a result line has besides its text. */
 struct verdict {

@@ -23,6 +23,7 @@ struct run {
 	void *state;
 	enum interruption interruption; /* 0: none */
 	struct environment environment;
+	struct errors errors;
 	struct loop_signal signal;
 	struct loop_timer shutdown; /* limits the time of an orderly shutdown */
 	struct daemon daemon;
@@ -157,6 +158,7 @@ static enum outcome run_command(struct run *run, const void *options)
 	struct environment *environment = &run->environment;
 	bool opens = !HAS_CHILD_RUNS || !run->command->chooses_transport;
 	enum outcome outcome = OUTCOME_OK;
+	struct error error;
 
 	if (WITH_REPORT)
 		outcome = reporting_choose(&run->reporting, &run->common->reporting);
@@ -186,8 +188,11 @@ static enum outcome run_command(struct run *run, const void *options)
 	/* The kernel's RDMA refuses a process whose credentials have changed since it opened the device. */
 	if (opens && transport_opens_devices(common_transport(run->common)))
 		privileges_drop(&environment->log, PRIVILEGE_PORTS | common_privileges(run->common));
-	if (outcome == OUTCOME_OK && opens)
-		outcome = common_open(run->common, common_transport(run->common), environment);
+	if (outcome == OUTCOME_OK && opens) {
+		outcome = common_open(run->common, common_transport(run->common), environment, &error);
+		if (outcome)
+			log_report(&environment->log, &error);
+	}
 	if (outcome == OUTCOME_OK)
 		run_loop(run, options);
 	environment_record_outcome(environment, outcome);
@@ -208,6 +213,7 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 	void *options = common_options_create(command->options_size);
 	enum outcome outcome;
 
+	run.environment.log.errors = &run.errors;
 	fatal_exit_name(name);
 	if (!options) {
 		log_errno(&run.environment.log, NULL, ENOMEM, "starting");

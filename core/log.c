@@ -15,8 +15,6 @@ enum {
 };
 #define LIMIT_PERIOD (10 * CLOCK_NS_PER_S)
 
-const struct log_sink log_discard = { 0 };
-
 char *log_text_list(char *text, size_t size, const char *format, va_list list)
 {
 	static const char cut[] = "...";
@@ -74,94 +72,168 @@ const char *error_text(const struct error *error, char text[ERROR_TEXT_SIZE])
 	return text;
 }
 
-void log_print_error(const struct log *log, const struct error *error)
-{
-	char text[ERROR_TEXT_SIZE];
+/* ---- filling ---- */
 
-	print(log, error->object, error_text(error, text));
+static void __attribute__((format(printf, 3, 0))) fill(struct error *error, const struct failure *failure,
+						       const char *format, va_list list)
+{
+	const char *name = failure->code_name;
+
+	log_text(error->object, sizeof(error->object), "%s", failure->object ? failure->object : "");
+	log_text(error->phase, sizeof(error->phase), "%s", failure->phase ? failure->phase : "");
+	log_text_list(error->cause, sizeof(error->cause), format, list);
+	*error->code = *error->hint = '\0';
+	if (name || failure->code)
+		log_text(error->code, sizeof(error->code), "%s%s%d", name ? name : "", name ? " " : "", failure->code);
+	error->part = NULL;
+	error->kind = failure->kind;
 }
 
-void log_print_hint(const struct log *log, const char *text)
+void error_failure(struct error *error, const struct failure *failure, const char *format, ...)
 {
-	print(log, "hint", text);
+	va_list list;
+
+	va_start(list, format);
+	fill(error, failure, format, list);
+	va_end(list);
+}
+
+void error_set(struct error *error, const char *object, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	fill(error, &(struct failure){ .object = object }, format, list);
+	va_end(list);
+}
+
+static void __attribute__((format(printf, 4, 0))) fill_errno(struct error *error, const char *object, int number,
+							     const char *format, va_list list)
+{
+	char phase[ERROR_PHASE_SIZE];
+
+	log_text_list(phase, sizeof(phase), format, list);
+	error_failure(error, &(struct failure){ .object = object, .phase = phase, .code = number }, "%s",
+		      strerror(number));
+}
+
+void error_errno(struct error *error, const char *object, int number, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	fill_errno(error, object, number, format, list);
+	va_end(list);
+}
+
+void error_hint(struct error *error, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	if (!*error->hint)
+		log_text_list(error->hint, sizeof(error->hint), format, list);
+	va_end(list);
+}
+
+/* ---- reporting ---- */
+
+static bool is_same(const struct error *one, const struct error *other)
+{
+	return !strcmp(one->object, other->object) && !strcmp(one->phase, other->phase) &&
+	       !strcmp(one->cause, other->cause) && !strcmp(one->code, other->code);
+}
+
+bool log_keep(const struct log *log, const struct error *error)
+{
+	struct errors *errors = log->errors;
+
+	if (!errors)
+		return true;
+	if (errors->count && is_same(error, &errors->last))
+		return false;
+	errors->last = *error;
+	errors->last.part = log->part;
+	if (!errors->count++)
+		errors->first = errors->last;
+	if (log->reported)
+		log->reported(log->context, &errors->last);
+	return true;
 }
 
 void log_report(const struct log *log, const struct error *error)
 {
+	char text[ERROR_TEXT_SIZE];
 	int kept = errno;
 
-	if (!log->sink)
-		log_print_error(log, error);
-	else if (log->sink->error)
-		log->sink->error(log, error);
+	if (error_is_set(error) && log_keep(log, error) && !log->silent) {
+		print(log, error->object, error_text(error, text));
+		if (*error->hint)
+			print(log, "hint", error->hint);
+	}
 	errno = kept;
-}
-
-static void __attribute__((format(printf, 3, 0))) report(const struct log *log, const struct failure *failure,
-							 const char *format, va_list list)
-{
-	const char *name = failure->code_name;
-	struct error error = { .kind = failure->kind };
-
-	log_text(error.object, sizeof(error.object), "%s", failure->object ? failure->object : "");
-	log_text(error.phase, sizeof(error.phase), "%s", failure->phase ? failure->phase : "");
-	log_text_list(error.cause, sizeof(error.cause), format, list);
-	if (name || failure->code)
-		log_text(error.code, sizeof(error.code), "%s%s%d", name ? name : "", name ? " " : "", failure->code);
-	log_report(log, &error);
 }
 
 void log_failure(const struct log *log, const struct failure *failure, const char *format, ...)
 {
+	struct error error;
 	va_list list;
 
 	va_start(list, format);
-	report(log, failure, format, list);
+	fill(&error, failure, format, list);
 	va_end(list);
+	log_report(log, &error);
 }
 
 void log_error(const struct log *log, const char *object, const char *format, ...)
 {
+	struct error error;
 	va_list list;
 
 	va_start(list, format);
-	report(log, &(struct failure){ .object = object }, format, list);
+	fill(&error, &(struct failure){ .object = object }, format, list);
 	va_end(list);
+	log_report(log, &error);
 }
 
 void log_cause(const struct log *log, const char *object, const char *phase, int code, const char *format, ...)
 {
+	struct error error;
 	va_list list;
 
 	va_start(list, format);
-	report(log, &(struct failure){ .object = object, .phase = phase, .code = code }, format, list);
+	fill(&error, &(struct failure){ .object = object, .phase = phase, .code = code }, format, list);
 	va_end(list);
+	log_report(log, &error);
 }
 
-void log_errno(const struct log *log, const char *object, int error, const char *format, ...)
+void log_errno(const struct log *log, const char *object, int number, const char *format, ...)
 {
-	char phase[ERROR_PHASE_SIZE];
+	struct error error;
 	va_list list;
 
 	va_start(list, format);
-	log_text_list(phase, sizeof(phase), format, list);
+	fill_errno(&error, object, number, format, list);
 	va_end(list);
-	log_cause(log, object, phase, error, "%s", strerror(error));
+	log_report(log, &error);
 }
 
 void log_hint(const struct log *log, const char *format, ...)
 {
-	char text[ERROR_TEXT_SIZE];
+	struct errors *errors = log->errors;
+	char text[ERROR_HINT_SIZE];
 	int kept = errno;
 	va_list list;
 
 	va_start(list, format);
 	log_text_list(text, sizeof(text), format, list);
 	va_end(list);
-	if (!log->sink)
-		log_print_hint(log, text);
-	else if (log->sink->hint)
-		log->sink->hint(log, text);
+	if (errors && errors->count)
+		error_hint(&errors->last, "%s", text);
+	if (errors && errors->count == 1)
+		error_hint(&errors->first, "%s", text);
+	if (!log->silent)
+		print(log, "hint", text);
 	errno = kept;
 }
 
@@ -171,7 +243,7 @@ void log_debug(const struct log *log, const char *format, ...)
 	int kept = errno;
 	va_list list;
 
-	if (!log->debug || log->sink == &log_discard)
+	if (!log->debug || log->silent)
 		return;
 	va_start(list, format);
 	log_text_list(text, sizeof(text), format, list);

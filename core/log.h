@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Errors as values, and the lines on stderr. The function that first knows the cause of a failure reports it here,
- * once; its callers only pass the outcome on.
+ * Errors as values, and the lines on stderr. The function that first knows the cause of a failure fills a struct error;
+ * its callers pass the outcome on. Whoever decides that the failure matters reports it, once.
  */
 #ifndef CORE_LOG_H
 #define CORE_LOG_H
@@ -16,6 +16,7 @@ enum {
 	ERROR_PHASE_SIZE = 128,
 	ERROR_CAUSE_SIZE = 640,
 	ERROR_CODE_SIZE = 64,
+	ERROR_HINT_SIZE = 512,
 	ERROR_TEXT_SIZE = ERROR_PHASE_SIZE + ERROR_CAUSE_SIZE + ERROR_CODE_SIZE + 8,
 };
 
@@ -26,12 +27,14 @@ enum error_kind {
 	ERROR_NO_REPLY,	   /* the peer does not reply */
 };
 
-/* A failure. Control characters in it are replaced; a text that does not fit ends in "...". */
+/* A failure, or none: then the cause is "". Control characters are replaced; a text that does not fit ends in "...". */
 struct error {
 	char object[ERROR_OBJECT_SIZE]; /* the peer, device, option or file; "": the run itself */
 	char phase[ERROR_PHASE_SIZE];	/* what was being done, "connecting"; "" where the cause says it */
 	char cause[ERROR_CAUSE_SIZE];	/* in words */
 	char code[ERROR_CODE_SIZE];	/* the raw code, "111" or "status 12"; "" for none */
+	char hint[ERROR_HINT_SIZE];	/* one line of help; "" for none */
+	const char *part;		/* as in struct log; set when it is reported */
 	enum error_kind kind;
 };
 
@@ -44,23 +47,21 @@ struct failure {
 	enum error_kind kind;
 };
 
-struct log;
-
-/* Takes errors and hints in place of stderr. Either function may be NULL: then these are dropped. */
-struct log_sink {
-	void (*error)(const struct log *log, const struct error *error);
-	void (*hint)(const struct log *log, const char *text);
+/* The errors that a run has reported. Zeroed at first. */
+struct errors {
+	struct error first, last;
+	uint64_t count;
 };
 
-/* Drops both, and debug lines: for something that is only tried. */
-extern const struct log_sink log_discard;
-
 struct log {
-	const char *name;	     /* the program as the user typed it: "rping", "rdmatest rping" */
-	const char *part;	     /* of a selftest: its command; else NULL */
-	bool debug;		     /* print log_debug() lines */
-	const struct log_sink *sink; /* NULL: stderr */
-	void *context;		     /* the sink's own */
+	const char *name;      /* the program as the user typed it: "rping", "rdmatest rping" */
+	const char *part;      /* of a selftest: its command; else NULL */
+	bool debug;	       /* print log_debug() lines */
+	bool silent;	       /* only keep the errors: for something that is tried */
+	struct errors *errors; /* NULL: they are only printed */
+	/* Called for each error that is kept. May be NULL. */
+	void (*reported)(void *context, const struct error *error);
+	void *context;
 };
 
 /* How many lines were printed of a kind that any peer can cause. Zeroed at first. */
@@ -72,26 +73,44 @@ struct log_limit {
 /* True ten times in ten seconds. */
 bool log_allows(struct log_limit *limit);
 
-/* Reports an error to the log's sink. All functions keep errno. */
-void log_report(const struct log *log, const struct error *error);
+/* Fills *error. Only the cause is known, which format gives, without a newline. object may be NULL. */
+void error_set(struct error *error, const char *object, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* The cause is an errno value. format gives the phase: "reading", "opening UDP port 4791". */
+void error_errno(struct error *error, const char *object, int number, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+/* An error with all that is known. format gives the cause. */
+void error_failure(struct error *error, const struct failure *failure, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Adds the hint to an error that has none. */
+void error_hint(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static inline void error_clear(struct error *error)
+{
+	*error->cause = '\0';
+}
+static inline bool error_is_set(const struct error *error)
+{
+	return *error->cause;
+}
 
-/* Reports an error of which only the cause is known. object may be NULL; format gives the cause, without a newline. */
+/*
+ * Keeps a copy and prints "<name>: <object>: <phase>: <cause> (<code>)", then the hint, each with one write. An error
+ * that is the same as the one before is omitted. Does nothing for none. All functions keep errno.
+ */
+void log_report(const struct log *log, const struct error *error);
+/* The same without printing. Returns false if the error is omitted. */
+bool log_keep(const struct log *log, const struct error *error);
+
+/* Fill an error, and report it at once. */
 void log_error(const struct log *log, const char *object, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-
-/* Reports an error whose cause is an errno value. format gives the phase: "reading", "opening UDP port 4791". */
-void log_errno(const struct log *log, const char *object, int error, const char *format, ...)
+void log_errno(const struct log *log, const char *object, int number, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-
-/* Reports an error of a phase, with a code or 0 for none. format gives the cause. */
 void log_cause(const struct log *log, const char *object, const char *phase, int code, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
-
-/* Reports an error with all that is known. format gives the cause. */
 void log_failure(const struct log *log, const struct failure *failure, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Reports one line of help for the error before it. */
+/* Prints one line of help. It is the hint of the error before it, unless that has one. */
 void log_hint(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Prints a trace line for --debug; nothing without it. */
@@ -106,9 +125,5 @@ char *log_text_list(char *text, size_t size, const char *format, va_list list) _
 
 /* "phase: cause (code)", as it is printed after the object. Returns text. */
 const char *error_text(const struct error *error, char text[ERROR_TEXT_SIZE]);
-
-/* For sinks: what the log does without one. "<name>: <object>: <phase>: <cause> (<code>)" with one write. */
-void log_print_error(const struct log *log, const struct error *error);
-void log_print_hint(const struct log *log, const char *text);
 
 #endif

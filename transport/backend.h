@@ -9,7 +9,8 @@
 struct backend {
 	const char *name;
 	bool opens_devices; /* transport_opens_devices() */
-	enum outcome (*open)(struct loop *loop, const struct log *log, struct transport **transport);
+	enum outcome (*open)(struct loop *loop, const struct log *log, struct error *error,
+			     struct transport **transport);
 	void (*close)(struct transport *transport);
 	enum outcome (*channel_create)(struct transport *transport, struct channel **channel);
 	void (*channel_destroy)(struct channel *channel); /* NULL: nothing to free */
@@ -60,6 +61,12 @@ void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enu
 
 /* The value of a path option that WITH_EXTRAS=0 leaves out, or PATH_UNSET. */
 #define endpoint_option(endpoint, option) (WITH_EXTRAS ? (endpoint)->options.path->option : PATH_UNSET)
+/* Where a call, or what makes endpoint_fail() necessary, puts its cause. */
+static inline struct error *endpoint_error(const struct endpoint *endpoint)
+{
+	return &endpoint->transport->error;
+}
+
 /* From dscp or type_of_service, or PATH_UNSET. */
 int endpoint_type_of_service(const struct endpoint *endpoint);
 
@@ -82,20 +89,20 @@ void endpoint_reached(struct endpoint *endpoint, enum endpoint_state state, enum
 void endpoint_report_request(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,
 			     size_t length);
 
-/* The caller rejects a request because it is out of memory: logs that and reports EVENT_REQUEST_FAILED. */
+/* The caller rejects a request because it is out of memory: reports EVENT_REQUEST_FAILED with that error. */
 void endpoint_request_no_memory(struct endpoint *listener);
-/* The caller has logged the cause. OUTCOME_NO_CONNECTION is the peer's failure and not reported. */
+/* endpoint_error() has the cause. OUTCOME_NO_CONNECTION is the peer's failure and not reported. */
 void endpoint_request_failed(struct endpoint *listener, enum outcome outcome);
 
-/* Reports EVENT_FAILED once; the caller has logged the cause. Ignored if the endpoint has failed or is destroyed. */
+/* Reports EVENT_FAILED once; endpoint_error() has the cause. Ignored if the endpoint has failed or is destroyed. */
 void endpoint_fail(struct endpoint *endpoint, enum outcome outcome);
-/* Logs that the state took longer than --timeout, and fails. */
+/* Fails because the state took longer than --timeout. */
 void endpoint_timed_out(struct endpoint *endpoint);
 /* The same for a connection that the peer rejected with private data. */
 void endpoint_rejected(struct endpoint *endpoint, const uint8_t *private_data, size_t length);
 
 /*
- * Reports a completion, and logs the cause of a failed one. code_name and code: as in struct failure. words: the
+ * Reports a completion, of a failed one with its error. code_name and code: as in struct failure. words: the
  * backend's own text for COMPLETION_OTHER, or NULL. Drops completions of a connection that is not established. On the
  * accepting side the first receive may come before the RTU: then reports EVENT_ESTABLISHED first.
  */

@@ -54,7 +54,6 @@ void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enu
 {
 	endpoint->transport = channel->transport;
 	endpoint->channel = channel;
-	endpoint->log = options->log ? options->log : channel->transport->log;
 	endpoint->kind = kind;
 	endpoint->options = *options;
 	if (!options->path)
@@ -65,6 +64,13 @@ bool endpoint_take_log_line(const struct endpoint *endpoint)
 {
 	return (endpoint->state != ENDPOINT_ACCEPTING && endpoint->state != ENDPOINT_LISTENING) ||
 	       log_allows(&endpoint->transport->request_log_limit);
+}
+
+/* Anybody can send requests to a server: its errors about them are limited. */
+static void limit_errors(const struct endpoint *endpoint)
+{
+	if (error_is_set(endpoint_error(endpoint)) && !endpoint_take_log_line(endpoint))
+		error_clear(endpoint_error(endpoint));
 }
 
 /* ECONNREFUSED over UDP: no process holds the port. */
@@ -84,14 +90,13 @@ void endpoint_timed_out(struct endpoint *endpoint)
 {
 	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE], text[LOOP_PHASE_TEXT_SIZE];
 
-	if (endpoint_take_log_line(endpoint))
-		log_failure(endpoint->log,
-			    &(struct failure){ .object = endpoint->name,
-					       .phase = states[endpoint->state].text,
-					       .kind = endpoint->state <= ENDPOINT_CONNECTING ? ERROR_NO_REPLY
-											      : ERROR_OTHER },
-			    "%s%s", loop_phase_text(endpoint->transport->loop, endpoint->options.timeout, text),
-			    endpoint_timeout_cause(endpoint, cause));
+	error_failure(
+		endpoint_error(endpoint),
+		&(struct failure){ .object = endpoint->name,
+				   .phase = states[endpoint->state].text,
+				   .kind = endpoint->state <= ENDPOINT_CONNECTING ? ERROR_NO_REPLY : ERROR_OTHER },
+		"%s%s", loop_phase_text(endpoint->transport->loop, endpoint->options.timeout, text),
+		endpoint_timeout_cause(endpoint, cause));
 	endpoint_fail(endpoint, endpoint_outcome(endpoint));
 }
 
@@ -105,7 +110,7 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 	const char *name = endpoint->name[0] ? endpoint->name : "endpoint";
 	bool resolving = state == ENDPOINT_RESOLVING_ADDRESS || state == ENDPOINT_RESOLVING_ROUTE;
 
-	if (!state_change(states, endpoint->state, state, endpoint->log, "%s", name))
+	if (!state_change(states, endpoint->state, state, endpoint->transport->log, "%s", name))
 		return false;
 	endpoint->state = state;
 	if (WITH_REPORT && states[state].waits && !endpoint->began)
@@ -150,8 +155,11 @@ void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *eve
 	if (WITH_REPORT && endpoint->began)
 		timed.took = clock_now() - endpoint->began;
 	endpoint->began = 0;
-	if (endpoint->state != ENDPOINT_DESTROYED)
-		endpoint->handlers->event(endpoint->context, endpoint, &timed);
+	if (endpoint->state == ENDPOINT_DESTROYED)
+		return;
+	if (event->kind != EVENT_FAILED && event->kind != EVENT_REQUEST_FAILED)
+		error_clear(endpoint_error(endpoint));
+	endpoint->handlers->event(endpoint->context, endpoint, &timed);
 }
 
 /* Reports an event with private data, if there is any, in a new state. */
@@ -191,22 +199,26 @@ void endpoint_report_request(struct endpoint *listener, struct endpoint *request
 
 void endpoint_request_failed(struct endpoint *listener, enum outcome outcome)
 {
-	if (outcome != OUTCOME_NO_CONNECTION)
-		endpoint_report(listener, &(struct endpoint_event){ .kind = EVENT_REQUEST_FAILED, .outcome = outcome });
+	if (outcome == OUTCOME_NO_CONNECTION)
+		return;
+	limit_errors(listener);
+	endpoint_report(listener, &(struct endpoint_event){ .kind = EVENT_REQUEST_FAILED, .outcome = outcome });
 }
 
 void endpoint_request_no_memory(struct endpoint *listener)
 {
-	if (endpoint_take_log_line(listener))
-		log_error(listener->log, listener->name, "a request is refused: out of memory");
+	error_set(endpoint_error(listener), listener->name, "a request is refused: out of memory");
 	endpoint_request_failed(listener, OUTCOME_INTERNAL);
 }
 
 static void endpoint_fail_with(struct endpoint *endpoint, enum outcome outcome, const uint8_t *private_data,
 			       size_t length)
 {
-	if (endpoint->state < ENDPOINT_FAILED)
-		endpoint_reached_with(endpoint, ENDPOINT_FAILED, EVENT_FAILED, outcome, private_data, length);
+	if (endpoint->state >= ENDPOINT_FAILED)
+		return;
+	if (endpoint->kind != ENDPOINT_LISTENER)
+		limit_errors(endpoint);
+	endpoint_reached_with(endpoint, ENDPOINT_FAILED, EVENT_FAILED, outcome, private_data, length);
 }
 
 void endpoint_fail(struct endpoint *endpoint, enum outcome outcome)
@@ -244,10 +256,11 @@ static void report_failed_completion(struct endpoint *endpoint, const struct com
 	bool unanswered = completion->status == COMPLETION_RETRY_EXCEEDED;
 	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
-	log_failure(endpoint->log, &(struct failure){ .object = endpoint->name, .code_name = code_name, .code = code },
-		    "%s failed: %s%s", work_kind_text(completion->kind),
-		    words ? words : completion_status_text(completion->status),
-		    unanswered ? endpoint_timeout_cause(endpoint, cause) : "");
+	error_failure(endpoint_error(endpoint),
+		      &(struct failure){ .object = endpoint->name, .code_name = code_name, .code = code },
+		      "%s failed: %s%s", work_kind_text(completion->kind),
+		      words ? words : completion_status_text(completion->status),
+		      unanswered ? endpoint_timeout_cause(endpoint, cause) : "");
 }
 
 void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, const char *code_name, int code,

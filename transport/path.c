@@ -81,10 +81,10 @@ static enum outcome path_no_source(const struct endpoint *endpoint, enum address
 	append_option(named, sizeof(named), "port", NULL, options->port);
 	append_option(named, sizeof(named), "GID index", NULL, options->gid_index);
 	if (is_unset(source))
-		log_error(endpoint->log, endpoint->name, "no local %s address belongs to %s",
+		error_set(endpoint_error(endpoint), endpoint->name, "no local %s address belongs to %s",
 			  family == ADDRESS_IP4 ? "IPv4" : "IPv6", named);
 	else
-		log_error(endpoint->log, endpoint->name, "the local address %s does not belong to %s",
+		error_set(endpoint_error(endpoint), endpoint->name, "the local address %s does not belong to %s",
 			  address_host(source, host), named);
 	return OUTCOME_NO_CONNECTION;
 }
@@ -121,7 +121,7 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 			continue;
 		/* An entry of the GID table has one address: this one is of another device. */
 		if (found && options->gid_index != PATH_UNSET && !options->device) {
-			log_error(endpoint->log, endpoint->name,
+			error_set(endpoint_error(endpoint), endpoint->name,
 				  "GID index %d is that of %s and of %s: name the device or interface",
 				  (int)options->gid_index, address_host(&found->address, one),
 				  address_host(&list[i].address, other));
@@ -156,7 +156,7 @@ enum outcome path_find_interface(const struct endpoint *endpoint, struct address
 		local->scope = scope;
 	if (!name || scope)
 		return OUTCOME_OK;
-	log_error(endpoint->log, endpoint->name, "there is no interface %s here", name);
+	error_set(endpoint_error(endpoint), endpoint->name, "there is no interface %s here", name);
 	return OUTCOME_NO_CONNECTION;
 }
 

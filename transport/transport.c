@@ -20,7 +20,8 @@ static const struct backend *find_backend(const char *name)
 	return *backend;
 }
 
-enum outcome transport_open(const char *name, struct loop *loop, const struct log *log, struct transport **transport)
+enum outcome transport_open(const char *name, struct loop *loop, const struct log *log, struct error *error,
+			    struct transport **transport)
 {
 	const struct backend *found = find_backend(name);
 	const char *nearest = NULL;
@@ -28,7 +29,7 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 
 	*transport = NULL;
 	if (found)
-		return found->open(loop, log, transport);
+		return found->open(loop, log, error, transport);
 	for (const struct backend *const *backend = backend_registry; *backend; backend++) {
 		size_t used = strlen(names);
 
@@ -36,9 +37,9 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 		if (name && spelling_distance(name, (*backend)->name) < SPELLING_FAR)
 			nearest = (*backend)->name;
 	}
-	log_error(log, "transport", "'%s' is not one of those built in: %s", name ? name : "", names);
+	error_set(error, "transport", "'%s' is not one of those built in: %s", name ? name : "", names);
 	if (nearest)
-		log_hint(log, "did you mean %s?", nearest);
+		error_hint(error, "did you mean %s?", nearest);
 	return OUTCOME_USAGE;
 }
 
@@ -117,7 +118,6 @@ void endpoint_destroy(struct endpoint *endpoint)
 	if (!endpoint || endpoint->state == ENDPOINT_DESTROYED)
 		return;
 	endpoint_enter(endpoint, ENDPOINT_DESTROYED);
-	endpoint->log = endpoint->transport->log; /* the owner's may go before the backend frees the endpoint */
 	backend_of(endpoint->transport)->endpoint_destroy(endpoint);
 }
 
@@ -164,9 +164,11 @@ static bool call_allowed(struct endpoint *endpoint, enum call call, size_t priva
 			endpoint->began = clock_now();
 		return true;
 	}
-	log_cause(endpoint->log, endpoint->name, row->next ? endpoint_state_text(row->next) : NULL, 0,
-		  "defect: the endpoint is %s, %s a queue pair; %zu bytes of private data",
-		  endpoint_state_text(endpoint->state), qp ? "with" : "without", private_length);
+	error_failure(endpoint_error(endpoint),
+		      &(struct failure){ .object = endpoint->name,
+					 .phase = row->next ? endpoint_state_text(row->next) : NULL },
+		      "defect: the endpoint is %s, %s a queue pair; %zu bytes of private data",
+		      endpoint_state_text(endpoint->state), qp ? "with" : "without", private_length);
 	return false;
 }
 
@@ -272,13 +274,14 @@ enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, s
 		int error = work_error(&work[index]);
 
 		if (work[index].kind == WORK_READ && endpoint->no_reads) {
-			log_error(endpoint->log, endpoint->name,
+			error_set(endpoint_error(endpoint), endpoint->name,
 				  "the peer allows no RDMA READ (responder resources 0)");
 			return OUTCOME_FAILED;
 		}
 		if (!error)
 			continue;
-		log_errno(endpoint->log, endpoint->name, error, "posting a %s", work_kind_text(work[index].kind));
+		error_errno(endpoint_error(endpoint), endpoint->name, error, "posting a %s",
+			    work_kind_text(work[index].kind));
 		return OUTCOME_INTERNAL;
 	}
 	return backend_of(endpoint->transport)->post(endpoint, work, count);

@@ -7,9 +7,10 @@
  * group). A domain is a port of a device; it is known once an address is resolved or a request arrives. Its endpoints
  * share regions and completion queues, so connections need little memory.
  *
- * Messages. The transport logs the cause of each failure before a function returns anything but OUTCOME_OK, and before
- * it reports EVENT_FAILED or a failed completion. An owner whose log has a sink gets it there as a struct error, whose
- * kind says whether another try may succeed.
+ * Errors. transport->error has the cause when a function has returned anything but OUTCOME_OK, and while EVENT_FAILED,
+ * EVENT_REQUEST_FAILED or a failed completion is handled; its kind says whether another try may succeed. It is valid
+ * until the next of these, as errno is. It is not set where there is nothing to tell: a peer has withdrawn its request,
+ * or too many errors of strangers were told lately. The transport itself logs only what no call and no event carries.
  *
  * Order. Callbacks come from the loop, never from a function below. EVENT_ESTABLISHED comes before the endpoint's first
  * completion, EVENT_DISCONNECTED after the last; the kernel does not order the two descriptors. Flushed work is not
@@ -38,15 +39,17 @@ struct transport {
 	const struct backend *backend;
 	struct loop *loop;
 	const struct log *log;
+	struct error error;		    /* see above */
 	int64_t spin;			    /* transport_spin() */
 	struct log_limit request_log_limit; /* of lines about peers that are not connected */
 };
 
 /*
- * Opens a backend by name ("verbs", "soft"); NULL is the first that is built in. There is no fallback. Logs the cause
- * and a hint if there is no device (OUTCOME_NO_DEVICE) or no such backend (OUTCOME_USAGE).
+ * Opens a backend by name ("verbs", "soft"); NULL is the first that is built in. There is no fallback. Fills *error if
+ * there is no device (OUTCOME_NO_DEVICE) or no such backend (OUTCOME_USAGE). log must outlive the transport.
  */
-enum outcome transport_open(const char *name, struct loop *loop, const struct log *log, struct transport **transport);
+enum outcome transport_open(const char *name, struct loop *loop, const struct log *log, struct error *error,
+			    struct transport **transport);
 
 const char *transport_name(const struct transport *transport);
 /*
@@ -319,7 +322,6 @@ struct endpoint_options {
 	uint32_t send_depth;
 	uint32_t receive_depth;
 	const struct path_options *path; /* NULL: every option unset; must outlive the endpoint */
-	const struct log *log;		 /* of its errors, until endpoint_destroy(); NULL: the transport's */
 	bool own_qp;			 /* of a connection: create and modify the QP with verbs instead of librdmacm */
 	bool send_only;			 /* join as send-only full member */
 	bool no_loopback;		 /* datagrams to the group do not loop back to this host */
@@ -336,7 +338,6 @@ struct endpoint {
 	/* ... and only read these. */
 	struct transport *transport;
 	struct channel *channel;
-	const struct log *log;
 	enum endpoint_kind kind;
 	enum endpoint_state state;
 	struct domain *domain;	      /* NULL before EVENT_ADDRESS_RESOLVED */

@@ -344,8 +344,8 @@ static void check_device(struct doctor *doctor, const struct device *device)
 		finding_add(doctor, doctor->verbs_failure, "device",
 			    "%s: this kernel's soft-RoCE sends and receives in another network namespace only",
 			    device->name);
-	if (device->memory.failed)
-		finding_add_probe(doctor, doctor->verbs_failure, "memory", &device->memory);
+	if (error_is_set(&device->memory))
+		finding_add_error(doctor, doctor->verbs_failure, "memory", &device->memory);
 }
 
 void devices_check(struct doctor *doctor)

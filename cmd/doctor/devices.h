@@ -54,7 +54,7 @@ struct device {
 	/* Set by route.c. */
 	unsigned address_count; /* local addresses that lead to this device */
 	char addresses[128];	/* the first of them, as a list */
-	struct probe memory;	/* whether memory could be registered */
+	struct error memory;	/* whether memory could be registered */
 };
 
 /* The caller frees the list with devices_free(). */

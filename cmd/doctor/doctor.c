@@ -68,14 +68,19 @@ static void doctor_finish(struct doctor *doctor)
 enum outcome doctor_open(struct doctor *doctor, const char *name, struct transport **transport,
 			 struct channel **channel)
 {
+	struct error error;
 	enum outcome outcome;
 
 	finding_begin_probe(doctor);
-	outcome = transport_open(name, doctor->environment->loop, &doctor->probe.log, transport);
-	if (!outcome)
-		outcome = channel_create(*transport, channel);
+	outcome = transport_open(name, doctor->environment->loop, &doctor->probe.log, &error, transport);
+	if (outcome) {
+		log_report(&doctor->probe.log, &error);
+		return outcome;
+	}
+	outcome = channel_create(*transport, channel);
 	if (!outcome)
 		return OUTCOME_OK;
+	finding_probe_failed(doctor, *transport);
 	transport_close(*transport);
 	*transport = NULL;
 	return outcome;
@@ -85,7 +90,7 @@ enum outcome doctor_open(struct doctor *doctor, const char *name, struct transpo
 static void report_verbs(struct doctor *doctor)
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-	struct probe *probe = &doctor->verbs_probe;
+	struct error *error = &doctor->verbs_error;
 	size_t count = doctor->devices ? 0 : interface_addresses(list);
 	const char *name = NULL;
 	struct remedy remedy;
@@ -95,9 +100,9 @@ static void report_verbs(struct doctor *doctor)
 			name = list[i].name;
 	remedy = remedy_find(PROBLEM_NO_DEVICE, doctor->facts, name, NULL);
 	if (!doctor->devices)
-		log_text(probe->hint, sizeof(probe->hint), "%s%s%s", remedy.text, WITH_SOFT && *remedy.text ? "; " : "",
+		log_text(error->hint, sizeof(error->hint), "%s%s%s", remedy.text, WITH_SOFT && *remedy.text ? "; " : "",
 			 WITH_SOFT ? "without a device: --transport soft" : "");
-	finding_add_probe(doctor, doctor->verbs_failure, "verbs", probe);
+	finding_add_error(doctor, doctor->verbs_failure, "verbs", error);
 }
 
 static void doctor_end(struct doctor *doctor)
@@ -114,7 +119,8 @@ static void report_all(struct doctor *doctor)
 	uint64_t *failures, before;
 
 	for (const struct device *device = doctor->devices; device; device = device->next)
-		doctor->usable = doctor->usable || (doctor->verbs && leads_to(device) && !device->memory.failed);
+		doctor->usable =
+			doctor->usable || (doctor->verbs && leads_to(device) && !error_is_set(&device->memory));
 	if (doctor->usable)
 		doctor->verbs_failure = FINDING_WARN;
 	failures = &doctor->findings.counts[doctor->verbs_failure];
@@ -124,7 +130,7 @@ static void report_all(struct doctor *doctor)
 	kernel_check_files(doctor);
 	kernel_check_memory(doctor);
 	/* Earlier findings may name the cause. */
-	if (doctor->verbs_probe.failed && !(doctor->devices && *failures > before))
+	if (error_is_set(&doctor->verbs_error) && !(doctor->devices && *failures > before))
 		report_verbs(doctor);
 	devices_check(doctor);
 	doctor->findings.new_group = true;
@@ -148,7 +154,7 @@ static void doctor_begin(void *context)
 	if (!outcome && doctor->verbs_selected)
 		doctor->environment->transport = doctor->verbs;
 	if (outcome && outcome != OUTCOME_USAGE)
-		doctor->verbs_probe = doctor->probe;
+		doctor->verbs_error = doctor->probe.errors.first;
 	if (outcome)
 		report_all(doctor);
 	else
@@ -177,12 +183,15 @@ static enum outcome set_failure_statuses(struct doctor *doctor)
 {
 	struct environment *environment = doctor->environment;
 	struct transport *transport;
+	struct error error;
 	enum outcome outcome = transport_open(common_transport(&doctor->options->common), environment->loop,
-					      &environment->log, &transport);
+					      &environment->log, &error, &transport);
 	bool soft;
 
-	if (outcome)
+	if (outcome) {
+		log_report(&environment->log, &error);
 		return outcome;
+	}
 	soft = !transport_opens_devices(transport_name(transport));
 	transport_close(transport);
 	doctor->verbs_selected = !soft;

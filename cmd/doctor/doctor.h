@@ -56,7 +56,7 @@ struct doctor {
 
 	struct transport *verbs; /* NULL if it cannot be opened */
 	struct channel *verbs_channel;
-	struct probe verbs_probe; /* the first error of its opening and of the routes */
+	struct error verbs_error; /* the first error of its opening and of the routes */
 	struct transport *soft;
 	struct channel *soft_channel;
 	struct endpoint *soft_ends[SOFT_ENDS];

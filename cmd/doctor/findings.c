@@ -16,23 +16,18 @@ static void report_finding(struct report *report, const struct finding *finding)
 	report_text(report, "check", finding->error.object);
 	report_text(report, "status", status_names[finding->status]);
 	report_text(report, "text", error_text(&finding->error, text));
-	report_text(report, "remedy", *finding->remedy ? finding->remedy : NULL);
+	report_text(report, "remedy", *finding->error.hint ? finding->error.hint : NULL);
 }
 
 /* A failure is also an error of the run. With --quiet the error is printed instead of the finding. */
 static void report_failure(const struct doctor *doctor, const struct finding *finding)
 {
-	struct environment *environment = doctor->environment;
-	bool quiet = doctor->options->common.reporting.quiet;
+	const struct log *log = &doctor->environment->log;
 
-	if (quiet)
-		log_report(&environment->log, &finding->error);
-	else if (WITH_REPORT)
-		reporting_record_error(environment->reporting, NULL, &finding->error);
-	if (*finding->remedy && quiet)
-		log_hint(&environment->log, "%s", finding->remedy);
-	else if (WITH_REPORT && *finding->remedy)
-		reporting_record_hint(environment->reporting, finding->remedy);
+	if (doctor->options->common.reporting.quiet)
+		log_report(log, &finding->error);
+	else
+		log_keep(log, &finding->error);
 }
 
 static void print_finding(struct doctor *doctor, const struct finding *finding)
@@ -46,8 +41,8 @@ static void print_finding(struct doctor *doctor, const struct finding *finding)
 	}
 	environment_print(doctor->environment, "%s%-4s  %-8s  %s", doctor->findings.new_group ? "\n" : "",
 			  status_names[finding->status], finding->error.object, error_text(&finding->error, text));
-	if (*finding->remedy)
-		environment_print(doctor->environment, "%16sfix: %s", "", finding->remedy);
+	if (*finding->error.hint)
+		environment_print(doctor->environment, "%16sfix: %s", "", finding->error.hint);
 	if (finding->status == FINDING_FAIL)
 		report_failure(doctor, finding);
 	doctor->findings.new_group = false;
@@ -57,7 +52,7 @@ void finding_add(struct doctor *doctor, enum finding_status status, const char *
 {
 	struct findings *findings = &doctor->findings;
 	struct finding *finding = calloc(1, sizeof(*finding));
-	char text[sizeof(struct error) + REMEDY_SIZE], *rest = text;
+	char text[sizeof(struct error)], *rest = text;
 	va_list list;
 
 	findings->counts[status]++;
@@ -73,7 +68,7 @@ void finding_add(struct doctor *doctor, enum finding_status status, const char *
 	strcpy(finding->error.object, check);
 	log_text(finding->error.cause, sizeof(finding->error.cause), "%s", strsep(&rest, "\n"));
 	if (rest)
-		log_text(finding->remedy, sizeof(finding->remedy), "%s", strsep(&rest, "\n"));
+		log_text(finding->error.hint, sizeof(finding->error.hint), "%s", strsep(&rest, "\n"));
 	if (rest)
 		log_text(finding->error.code, sizeof(finding->error.code), "%s", rest);
 	if (findings->last)
@@ -84,39 +79,26 @@ void finding_add(struct doctor *doctor, enum finding_status status, const char *
 	print_finding(doctor, finding);
 }
 
-static void probe_keep_error(const struct log *log, const struct error *error)
-{
-	struct probe *probe = log->context;
-
-	if (!probe->failed)
-		probe->error = *error;
-	probe->failed = true;
-}
-
-static void probe_keep_hint(const struct log *log, const char *text)
-{
-	struct probe *probe = log->context;
-
-	if (!*probe->hint)
-		log_text(probe->hint, sizeof(probe->hint), "%s", text);
-}
-
 void finding_begin_probe(struct doctor *doctor)
 {
-	static const struct log_sink sink = { .error = probe_keep_error, .hint = probe_keep_hint };
+	struct probe *probe = &doctor->probe;
 
-	doctor->probe = (struct probe){ .log = doctor->environment->log };
-	doctor->probe.log.sink = &sink;
-	doctor->probe.log.context = &doctor->probe;
+	*probe = (struct probe){ .log = doctor->environment->log };
+	probe->log.silent = true;
+	probe->log.reported = NULL;
+	probe->log.errors = &probe->errors;
 }
 
-void finding_add_probe(struct doctor *doctor, enum finding_status status, const char *check, const struct probe *probe)
+void finding_probe_failed(struct doctor *doctor, const struct transport *transport)
 {
-	const struct error *error = &probe->error;
+	log_report(&doctor->probe.log, &transport->error);
+}
 
+void finding_add_error(struct doctor *doctor, enum finding_status status, const char *check, const struct error *error)
+{
 	/* The text is "OBJECT: PHASE: CAUSE", of which the first two may be "". Then the remedy and the code. */
 	finding_add(doctor, status, check, "%s%s%s%s%s\n%s\n%s", error->object, *error->object ? ": " : "",
-		    error->phase, *error->phase ? ": " : "", error->cause, probe->hint, error->code);
+		    error->phase, *error->phase ? ": " : "", error->cause, error->hint, error->code);
 }
 
 uint64_t findings_count(const struct findings *findings)

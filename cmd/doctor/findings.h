@@ -21,8 +21,7 @@ enum finding_status {
 struct finding {
 	struct finding *next;
 	enum finding_status status;
-	struct error error;	  /* object: name of the check; cause: text of the finding */
-	char remedy[REMEDY_SIZE]; /* a command or another action; "" for none */
+	struct error error; /* object: name of the check; cause: text of the finding; hint: the remedy */
 };
 
 /* The caller zeroes it. */
@@ -32,12 +31,10 @@ struct findings {
 	bool new_group; /* print an empty line before the next finding */
 };
 
-/* The first error and the first hint of an operation. */
+/* The errors of an operation. Only the first one is of interest. */
 struct probe {
 	struct log log; /* for the operation */
-	bool failed;
-	struct error error;
-	char hint[REMEDY_SIZE];
+	struct errors errors;
 };
 
 /*
@@ -47,10 +44,12 @@ struct probe {
 void finding_add(struct doctor *doctor, enum finding_status status, const char *check, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Clears doctor->probe: its log collects the errors and hints of the next operation. */
+/* Clears doctor->probe: its log keeps the errors of the next operation. */
 void finding_begin_probe(struct doctor *doctor);
-/* Adds the probe's error. Its hint is the remedy. */
-void finding_add_probe(struct doctor *doctor, enum finding_status status, const char *check, const struct probe *probe);
+/* The operation was a call of this transport, or its event: keeps its error. */
+void finding_probe_failed(struct doctor *doctor, const struct transport *transport);
+/* Adds an error. Its hint is the remedy. */
+void finding_add_error(struct doctor *doctor, enum finding_status status, const char *check, const struct error *error);
 
 uint64_t findings_count(const struct findings *findings);
 /* Adds the findings to a list of a report. member is a struct findings. */

@@ -51,14 +51,15 @@ static void add_address(struct device *device, const struct address *address)
 		strcpy(device->addresses + used, ", ...");
 }
 
-static void try_registration(struct doctor *doctor, struct device *device, struct domain *domain)
+static void try_registration(struct device *device, struct domain *domain)
 {
 	struct region *region;
 
-	finding_begin_probe(doctor);
-	if (!region_create(domain, PROBE_REGION_SIZE, REGION_LOCAL, &region))
+	error_clear(&device->memory);
+	if (region_create(domain, PROBE_REGION_SIZE, REGION_LOCAL, &region))
+		device->memory = domain->transport->error;
+	else
 		region_destroy(region);
-	device->memory = doctor->probe;
 }
 
 static void route_found(struct doctor *doctor, const struct endpoint *route)
@@ -69,7 +70,7 @@ static void route_found(struct doctor *doctor, const struct endpoint *route)
 	if (!device || device->elsewhere)
 		return;
 	if (!device->address_count)
-		try_registration(doctor, device, route->domain);
+		try_registration(device, route->domain);
 	add_address(device, &route->peer);
 	endpoint_path(route, &path);
 	for (unsigned i = 0; i < device->port_count; i++) {
@@ -91,8 +92,8 @@ static void route_event(void *context, struct endpoint *route, const struct endp
 
 	if (event->kind == EVENT_ADDRESS_RESOLVED)
 		route_found(doctor, route);
-	else if (event->outcome != OUTCOME_NO_CONNECTION && !doctor->verbs_probe.failed)
-		doctor->verbs_probe = doctor->probe;
+	else if (event->outcome != OUTCOME_NO_CONNECTION && !error_is_set(&doctor->verbs_error))
+		doctor->verbs_error = doctor->verbs->error;
 	doctor->route = NULL;
 	endpoint_destroy(route);
 	route_resolve_next(doctor);

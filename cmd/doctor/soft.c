@@ -11,12 +11,14 @@ static void soft_finish(struct doctor *doctor, bool connected)
 {
 	char host[ADDRESS_TEXT_SIZE];
 
+	if (!connected && doctor->soft)
+		finding_probe_failed(doctor, doctor->soft);
 	soft_stop(doctor);
 	if (connected)
 		finding_add(doctor, FINDING_OK, "soft", "--transport soft works at %s and needs no RDMA device",
 			    address_host(&doctor->soft_address, host));
 	else
-		finding_add_probe(doctor, doctor->soft_failure, "soft", &doctor->probe);
+		finding_add_error(doctor, doctor->soft_failure, "soft", &doctor->probe.errors.first);
 	if (connected && doctor->soft_failure == FINDING_FAIL)
 		doctor->environment->transport = doctor->soft;
 	doctor->next(doctor);
@@ -73,6 +75,8 @@ static enum outcome soft_start(struct doctor *doctor)
 		if (outcome)
 			return outcome;
 		outcome = endpoint_listen(ends[SOFT_LISTENER], address);
+		if (outcome)
+			finding_probe_failed(doctor, doctor->soft);
 	}
 	if (!outcome)
 		outcome = endpoint_create(ENDPOINT_CONNECTION, doctor->soft_channel, &options, &handlers, doctor,

@@ -19,8 +19,8 @@ static void no_route(struct doctor *doctor)
 
 	/* Without look-ups the error asks for a numeric address. */
 	if (WITH_NAMES || doctor->resolver.count)
-		log_hint(&doctor->probe.log, "see %s %s", command, doctor->options->address);
-	finding_add_probe(doctor, FINDING_FAIL, "route", &doctor->probe);
+		error_hint(&doctor->probe.errors.first, "see %s %s", command, doctor->options->address);
+	finding_add_error(doctor, FINDING_FAIL, "route", &doctor->probe.errors.first);
 	doctor->next(doctor);
 }
 
@@ -30,15 +30,15 @@ static void no_route(struct doctor *doctor)
  */
 static void hint_at_firewall(struct doctor *doctor)
 {
-	const struct log *log = &doctor->probe.log;
+	struct error *error = &doctor->probe.errors.first;
 	bool tcp = doctor->fabric == FABRIC_IWARP;
 
-	*doctor->probe.hint = '\0';
+	*error->hint = '\0';
 	if (doctor->fabric == FABRIC_INFINIBAND)
-		log_hint(log, "check that the host is up, then run there: rdmatest doctor");
+		error_hint(error, "check that the host is up, then run there: rdmatest doctor");
 	else
-		log_hint(log, "check that the host is up and that firewalls accept %s port %" PRId64 "%s",
-			 tcp ? "TCP" : "UDP", tcp ? doctor->options->port : 4791, tcp ? "" : " (RoCE v2)");
+		error_hint(error, "check that the host is up and that firewalls accept %s port %" PRId64 "%s",
+			   tcp ? "TCP" : "UDP", tcp ? doctor->options->port : 4791, tcp ? "" : " (RoCE v2)");
 }
 
 /*
@@ -47,7 +47,7 @@ static void hint_at_firewall(struct doctor *doctor)
  */
 static void add_lost_size(struct doctor *doctor, unsigned answered)
 {
-	const struct error *error = &doctor->probe.error;
+	const struct error *error = &doctor->probe.errors.first;
 	uint32_t passed = answered == 1 ? FIRST_SIZE : UINT32_C(64) << (answered - 1), lost = UINT32_C(64) << answered;
 
 	finding_add(doctor, FINDING_FAIL, "ping",
@@ -60,7 +60,7 @@ static void add_lost_size(struct doctor *doctor, unsigned answered)
 static void ping_ended(struct child_run *ping)
 {
 	struct doctor *doctor = ping->context;
-	enum error_kind error = doctor->probe.error.kind;
+	enum error_kind error = doctor->probe.errors.first.kind;
 	size_t length;
 	const char *verdict = child_run_verdict(ping, &length);
 	unsigned answered = 0;
@@ -73,8 +73,8 @@ static void ping_ended(struct child_run *ping)
 	else if (answered)
 		add_lost_size(doctor, answered);
 	else /* a host without a listener can be reached */
-		finding_add_probe(doctor, error == ERROR_NO_LISTENER ? FINDING_WARN : FINDING_FAIL, "ping",
-				  &doctor->probe);
+		finding_add_error(doctor, error == ERROR_NO_LISTENER ? FINDING_WARN : FINDING_FAIL, "ping",
+				  &doctor->probe.errors.first);
 	doctor->next(doctor);
 }
 
@@ -152,6 +152,8 @@ static void target_resolved(void *context, struct endpoint *target, const struct
 		doctor->mtu = find_mtu(doctor, target);
 		add_route(doctor, target);
 	}
+	if (!resolved)
+		finding_probe_failed(doctor, target->transport);
 	doctor->target = NULL;
 	endpoint_destroy(target);
 	if (!resolved)
@@ -186,6 +188,7 @@ static void target_resolve_next(struct doctor *doctor)
 		finding_begin_probe(doctor);
 		if (!resolve_target(doctor, &doctor->resolver.addresses[doctor->target_next++]))
 			return;
+		finding_probe_failed(doctor, doctor->environment->transport);
 		target_stop(doctor);
 	}
 	no_route(doctor);

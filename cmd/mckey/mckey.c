@@ -164,6 +164,7 @@ static void member_failed(const struct member *member, enum outcome outcome)
 
 	if (!member->joined) {
 		run->figures.failed++;
+		environment_report_error(run->environment);
 		member_hint(member);
 	}
 	end(run, outcome);
@@ -257,7 +258,6 @@ static enum outcome mckey_start(struct environment *environment, const void *con
 	run->options = options;
 	run->log = &environment->log;
 	run->role = options->sender ? &sender_role : &receiver_role;
-	repeats_initialise(&run->repeats, run->log);
 	run->path_options = options->common.path;
 	/* Datagrams are not acknowledged: mckey has no options for retries. */
 	run->path_options.ack_timeout = run->path_options.retry = run->path_options.rnr_retry = PATH_UNSET;

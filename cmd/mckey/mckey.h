@@ -17,7 +17,6 @@
 
 #include "cmd/command.h"
 #include "cmd/mckey/flow.h"
-#include "cmd/repeats.h"
 #include "core/units.h"
 
 struct mckey_options {
@@ -84,7 +83,6 @@ struct mckey_run {
 	const struct mckey_options *options;
 	const struct log *log;
 	const struct role *role;
-	struct repeats repeats; /* of the members */
 	struct channel *channel;
 	struct member *members;
 	uint64_t count;	      /* datagrams of each sending QP; 0: only join */

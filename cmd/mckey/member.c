@@ -20,7 +20,6 @@ enum outcome member_start(struct member *member, const struct endpoint_handlers 
 		.port_space = (enum port_space)options->port_space,
 		.timeout = options->common.timeout,
 		.path = &run->path_options,
-		.log = &run->repeats.log,
 		.send_only = options->send_only,
 		.no_loopback = options->no_loopback,
 	};

@@ -45,10 +45,40 @@ static void begin_summary_of_steps(struct reporting *reporting)
 	report_end(&reporting->report);
 }
 
+static void report_nonempty(struct report *report, const char *name, const char *text)
+{
+	report_text(report, name, *text ? text : NULL);
+}
+
+static void report_error(struct report *report, const struct error *error)
+{
+	char text[ERROR_TEXT_SIZE];
+
+	report_nonempty(report, "object", error->object);
+	report_nonempty(report, "phase", error->phase);
+	report_text(report, "cause", error->cause);
+	report_nonempty(report, "code", error->code);
+	report_text(report, "text", error_text(error, text));
+	report_nonempty(report, "hint", error->hint);
+	report_text(report, "part", error->part);
+}
+
+static void report_errors(struct report *report, const struct errors *errors)
+{
+	report_count(report, "error_count", errors->count);
+	report_list(report, "errors");
+	for (uint64_t i = 0; i < errors->count && i < 2; i++) {
+		report_object(report, NULL);
+		report_error(report, i ? &errors->last : &errors->first);
+		report_end(report);
+	}
+	report_end(report);
+}
+
 static void end_summary(struct reporting *reporting)
 {
 	reporting_add_verdict(reporting);
-	errors_report(&reporting->report, &reporting->errors);
+	report_errors(&reporting->report, reporting->environment->log.errors);
 	report_close(&reporting->report);
 }
 
@@ -99,9 +129,9 @@ static void keep_interval(struct reporting *reporting)
 		print_json_interval(reporting, reporting->steps);
 }
 
-static void stream_error(struct reporting *reporting, const struct kept_error *error)
+static void stream_error(struct reporting *reporting, const struct error *error)
 {
-	errors_report_one(reporting_begin_record(reporting, "error"), error);
+	report_error(reporting_begin_record(reporting, "error"), error);
 	reporting_end_record(reporting);
 }
 

@@ -52,7 +52,7 @@ static void add_metrics(struct reporting *reporting, FILE *stream)
 	reporting_add_figures(reporting, false);
 	report_time(&reporting->report, "duration", clock_now() - reporting->started);
 	report_flag(&reporting->report, "failed", reporting->environment->outcome != OUTCOME_OK);
-	report_count(&reporting->report, "errors", reporting->errors.count);
+	report_count(&reporting->report, "errors", reporting->environment->log.errors->count);
 	report_close(&reporting->report);
 }
 

@@ -41,40 +41,13 @@ void reporting_add_verdict(struct reporting *reporting)
 	report_count(&reporting->report, "exit_code", (uint64_t)outcome);
 }
 
-/* ---- errors: recorded, and printed ---- */
-
-void reporting_record_error(struct reporting *reporting, const char *part, const struct error *error)
+static void error_reported(void *context, const struct error *error)
 {
-	const struct kept_error not_kept = { .error = *error, .part = part };
-	const struct kept_error *last;
+	struct reporting *reporting = context;
 
-	if (!reporting)
-		return;
-	last = reporting->errors.last;
-	errors_add(&reporting->errors, part, error);
 	if (reporting->form->error)
-		reporting->form->error(reporting, reporting->errors.last != last ? reporting->errors.last : &not_kept);
+		reporting->form->error(reporting, error);
 }
-
-void reporting_record_hint(struct reporting *reporting, const char *text)
-{
-	if (reporting)
-		errors_add_hint(&reporting->errors, text);
-}
-
-static void reporting_print_error(const struct log *log, const struct error *error)
-{
-	reporting_record_error(log->context, log->part, error);
-	log_print_error(log, error);
-}
-
-static void reporting_print_hint(const struct log *log, const char *text)
-{
-	reporting_record_hint(log->context, text);
-	log_print_hint(log, text);
-}
-
-static const struct log_sink sink = { .error = reporting_print_error, .hint = reporting_print_hint };
 
 void reporting_prepare(struct reporting *reporting, struct environment *environment, const struct command *command,
 		       int argc, char *const *argv)
@@ -83,7 +56,7 @@ void reporting_prepare(struct reporting *reporting, struct environment *environm
 	reporting->command = command;
 	reporting->started = clock_now();
 	environment->reporting = reporting;
-	environment->log.sink = &sink;
+	environment->log.reported = error_reported;
 	environment->log.context = reporting;
 	reporting->form = reporting_form_of_arguments(argc, argv);
 }
@@ -292,6 +265,5 @@ void reporting_close(struct reporting *reporting)
 		reporting_finish(reporting);
 	if (reporting->finished && reporting->form->close)
 		print_last(reporting);
-	reporting->environment->log.sink = NULL;
-	errors_free(&reporting->errors);
+	reporting->environment->log.reported = NULL;
 }

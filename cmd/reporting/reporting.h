@@ -8,7 +8,6 @@
  *   json.c        --json: one object at the end, with the intervals of a run of steps
  *                 --json-stream: an object a line: start, what the command adds (a ping), interval, error, summary
  *   prometheus.c  --prometheus: a file that is replaced at the start, each interval and at the end
- *   errors.c      the errors of the run
  *   forms.c       the selected form
  *
  * In all forms but text the classic lines go to /dev/null, so that standard output has one form only.
@@ -20,7 +19,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cmd/reporting/errors.h"
+#include "core/log.h"
 #include "core/loop.h"
 #include "core/outcome.h"
 #include "core/report.h"
@@ -54,8 +53,8 @@ enum live {
 struct reporting_form {
 	void (*start)(struct reporting *reporting);    /* before the command starts */
 	void (*interval)(struct reporting *reporting); /* at the end of each --interval-report */
-	void (*error)(struct reporting *reporting, const struct kept_error *error); /* when it is recorded */
-	void (*summary)(struct reporting *reporting);				    /* before the command's verdict */
+	void (*error)(struct reporting *reporting, const struct error *error); /* when it is reported */
+	void (*summary)(struct reporting *reporting);			       /* before the command's verdict */
 	void (*finish)(struct reporting *reporting); /* opens the last report and adds the figures */
 	void (*close)(struct reporting *reporting);  /* adds verdict and errors to the last report and closes it */
 };
@@ -81,7 +80,6 @@ struct reporting {
 	bool finished;
 	enum live live;
 	unsigned rows; /* of intervals, in text */
-	struct errors errors;
 	struct loop_timer interval;
 	struct loop_signal quit;
 	struct report report;
@@ -126,13 +124,6 @@ void reporting_end_record(struct reporting *reporting);
  */
 const struct reporting_form *reporting_form_of_options(const struct reporting_options *options);
 const struct reporting_form *reporting_form_of_arguments(int argc, char *const *argv);
-
-/*
- * Record an error for the report, and a hint with the error before it, without printing them. part is that of struct
- * log. reporting may be NULL.
- */
-void reporting_record_error(struct reporting *reporting, const char *part, const struct error *error);
-void reporting_record_hint(struct reporting *reporting, const char *text);
 
 /*
  * A command whose options ask for a line for each event: live is LIVE_EVENTS if it prints them on a terminal only, and

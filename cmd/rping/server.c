@@ -149,7 +149,7 @@ static void count_session(struct rping_server *server, const struct session *ses
 	environment_end_record(server->environment);
 }
 
-/* Ends a session, and perhaps the server. A failure has been reported. */
+/* Ends a session, and perhaps the server. */
 static void session_end(struct session *session, enum outcome outcome)
 {
 	const struct peer *peer = &session->peer;
@@ -163,6 +163,7 @@ static void session_end(struct session *session, enum outcome outcome)
 		.longest = session->longest,
 	};
 
+	environment_report_error(server->environment);
 	if (session_is_connected(session)) {
 		count_session(server, session, outcome);
 		if (server->one_shot || session_may_log(session))
@@ -269,6 +270,7 @@ static void listener_event(void *context, struct endpoint *endpoint, const struc
 		connection_requested(server, event);
 		return;
 	}
+	environment_report_error(server->environment);
 	/* The transport lacked resources for a client. It would have been rejected anyway by a server that is busy. */
 	if (event->kind == EVENT_REQUEST_FAILED && !is_busy(server))
 		note_resource_failure(server, event->outcome);

@@ -124,24 +124,15 @@ static void record_error(struct target *target, const char *text)
 		target->error = strdup(text);
 }
 
-static void error_reported(const struct log *log, const struct error *error)
+/* Reports the transport's error, if any. The last error of the run is then the target's. */
+static void report_error(struct target *target)
 {
-	struct target *target = log->context;
+	const struct environment *environment = target->all->environment;
 	char text[ERROR_TEXT_SIZE];
 
-	if (target->peer.state.current != TARGET_DONE)
-		record_error(target, error_text(error, text));
-	log_report(&target->all->environment->log, error);
+	environment_report_error(environment);
+	record_error(target, error_text(&environment->log.errors->last, text));
 }
-
-static void hint_reported(const struct log *log, const char *text)
-{
-	const struct target *target = log->context;
-
-	log_hint(&target->all->environment->log, "%s", text);
-}
-
-static const struct log_sink log_sink = { .error = error_reported, .hint = hint_reported };
 
 /* Of a size no ping has been answered, which may be the reason. */
 static void hint_at_size(const struct target *target)
@@ -206,7 +197,6 @@ enum outcome target_connect(struct target *target)
 	struct endpoint_options options = peer_endpoint_options(all->options);
 	enum outcome outcome;
 
-	options.log = &target->dial.log;
 	drop_connection(target);
 	target_enter(target, TARGET_CONNECTING);
 	target->times = (struct connect_times){ 0 };
@@ -247,6 +237,8 @@ enum outcome target_request(struct target *target, const struct endpoint_event *
 static enum outcome target_disconnect(struct target *target, enum outcome outcome)
 {
 	target->outcome = outcome;
+	if (outcome)
+		report_error(target);
 	target_enter(target, TARGET_DISCONNECTING);
 	return endpoint_disconnect(target->peer.endpoint);
 }
@@ -513,19 +505,16 @@ enum outcome target_verdict(struct target *target)
 
 void target_end(struct target *target, enum outcome outcome)
 {
-	const struct error *error = dial_error(&target->dial);
-	char text[ERROR_TEXT_SIZE];
-
 	if (outcome && target->outcome)
 		outcome = target->outcome;
+	if (outcome) {
+		dial_give_up(&target->dial);
+		report_error(target);
+	} else {
+		dial_stop(&target->dial);
+	}
 	if (outcome == OUTCOME_FAILED)
 		hint_at_size(target);
-	if (outcome && error)
-		record_error(target, error_text(error, text));
-	if (outcome)
-		dial_give_up(&target->dial);
-	else
-		dial_stop(&target->dial);
 	target_enter(target, TARGET_DONE);
 	drop_connection(target);
 	target->outcome = outcome;
@@ -540,23 +529,16 @@ void target_prepare(struct target *target, struct targets *all, char *address, u
 	all->in_state[TARGET_WAITING]++;
 	target->all = all;
 	target->address = address;
-	target->log = all->environment->log;
-	if (WITH_REPORT) {
-		target->log.sink = &log_sink;
-		target->log.context = target;
-	}
-	peer_prepare(&target->peer, all->environment, options, &target->log, states, all->expired);
+	peer_prepare(&target->peer, all->environment, options, &all->environment->log, states, all->expired);
 	dial_initialise(&target->dial, &(struct dial_options){
 					       .handlers = all->dial_handlers,
 					       .context = target,
 					       .environment = all->environment,
-					       .log = &target->log,
 					       .common = &options->common,
 					       .format = ADDRESS_FORMAT_ANY,
 					       .host = address,
 					       .port = port,
 					       .server = options->addresses.count == 1 ? "rping -s" : NULL,
-					       .transport = all->environment->transport,
 					       .wait_server = options->wait_server,
 				       });
 	target->first = (uint64_t)EXTRA(options->warmup);

@@ -100,7 +100,6 @@ struct target {
 	struct connect_times times;
 	struct path path; /* of the last connection */
 
-	struct log log; /* records the first error */
 	struct dial dial;
 };
 

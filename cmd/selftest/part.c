@@ -59,7 +59,7 @@ static void run_ended(struct child_run *run)
 		loop_timer_stop(&part->deadline);
 		part->ended(part->context);
 	} else if (part->outcome) {
-		part->server.environment.log.sink = part->client.environment.log.sink = &log_discard;
+		part->server.environment.log.silent = part->client.environment.log.silent = true;
 		part_interrupt(part, INTERRUPTION_SIGNAL);
 	} else {
 		start_deadline(part);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Selects transport and address. An address is usable if the backend accepts a listener there, which it reports
- * immediately and without a packet. Failures of the attempts are not logged.
+ * immediately and without a packet.
  */
 #include "cmd/selftest/selftest.h"
 #include "core/interface.h"
@@ -58,52 +58,50 @@ static enum outcome try_address(struct testbed *testbed, const struct address *a
 	return testbed_find_port(testbed, &port);
 }
 
-static enum outcome find_address(struct environment *environment, const struct selftest_options *options,
-				 struct testbed *testbed)
+/* On failure fills *error: with that of the requested or first address, which is the cause. */
+static enum outcome find_address(const struct environment *environment, const struct selftest_options *options,
+				 struct testbed *testbed, struct error *error)
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
 	size_t count = find_candidates(environment, options, list);
-	const struct log_sink *sink = environment->log.sink;
 	enum outcome outcome = OUTCOME_NO_DEVICE;
+	char host[ADDRESS_TEXT_SIZE];
 
-	environment->log.sink = &log_discard;
-	for (size_t i = 0; outcome && i < count; i++)
+	error_clear(error);
+	for (size_t i = 0; outcome && i < count; i++) {
 		if (!list[i].loopback)
 			outcome = try_address(testbed, &list[i].address);
-	environment->log.sink = sink;
-	/* Packets to its own addresses pass the loopback interface. */
-	if (!outcome && needs_no_device(environment) && interface_is_down("lo")) {
-		char host[ADDRESS_TEXT_SIZE];
-
-		log_error(&environment->log, address_host(&testbed->address, host),
-			  "this host cannot send to itself: the interface lo is down");
-		log_hint(&environment->log, "ip link set lo up");
+		if (outcome && !error_is_set(error))
+			*error = environment->transport->error;
+	}
+	if (outcome) {
+		if (options->address || needs_no_device(environment))
+			return outcome;
+		error_set(error, NULL, "no address of this host leads to an RDMA device");
+		error_hint(error, "the interface of the device must be up and have an address");
 		return OUTCOME_NO_DEVICE;
 	}
-	if (!outcome)
+	/* Packets to its own addresses pass the loopback interface. */
+	if (!needs_no_device(environment) || !interface_is_down("lo"))
 		return OUTCOME_OK;
-	/* The error at the requested or first address is the cause: try it again with the log on. */
-	if (options->address || needs_no_device(environment))
-		return try_address(testbed, &list[0].address);
-	log_error(&environment->log, NULL, "no address of this host leads to an RDMA device");
-	log_hint(&environment->log, "the interface of the device must be up and have an address");
+	error_set(error, address_host(&testbed->address, host),
+		  "this host cannot send to itself: the interface lo is down");
+	error_hint(error, "ip link set lo up");
 	return OUTCOME_NO_DEVICE;
 }
 
 static enum outcome try_transport(struct environment *environment, const struct selftest_options *options,
-				  struct testbed *testbed, const char *name, bool quiet)
+				  struct testbed *testbed, const char *name, struct error *error)
 {
-	const struct log_sink *sink = environment->log.sink;
-	enum outcome outcome;
+	enum outcome outcome = common_open(&options->common, name, environment, error);
 
-	if (quiet)
-		environment->log.sink = &log_discard;
-	outcome = common_open(&options->common, name, environment);
-	if (!outcome)
-		outcome = channel_create(environment->transport, &testbed->channel);
-	if (!outcome)
-		outcome = find_address(environment, options, testbed);
-	environment->log.sink = sink;
+	if (outcome)
+		return outcome;
+	outcome = channel_create(environment->transport, &testbed->channel);
+	if (outcome)
+		*error = environment->transport->error;
+	else
+		outcome = find_address(environment, options, testbed, error);
 	if (outcome) {
 		transport_close(environment->transport);
 		environment->transport = NULL;
@@ -115,17 +113,20 @@ enum outcome testbed_open(struct environment *environment, const struct selftest
 			  struct testbed *testbed)
 {
 	const char *name = common_transport(&options->common);
-	enum outcome outcome;
+	struct error verbs, soft, *error = &verbs;
+	enum outcome outcome = try_transport(environment, options, testbed, name ? name : "verbs", error);
 
-	if (name)
-		return try_transport(environment, options, testbed, name, false);
-	testbed->automatic = true;
-	if (!try_transport(environment, options, testbed, "verbs", true))
-		return OUTCOME_OK;
-	outcome = try_transport(environment, options, testbed, "soft", true);
-	/* Neither is usable: log the cause of soft, or of verbs if soft is not built in (OUTCOME_USAGE). */
+	testbed->automatic = !name;
+	if (outcome && !name) {
+		enum outcome other = try_transport(environment, options, testbed, "soft", &soft);
+
+		/* Neither is usable: the cause is soft's, or verbs' if soft is not built in. */
+		if (other != OUTCOME_USAGE) {
+			outcome = other;
+			error = &soft;
+		}
+	}
 	if (outcome)
-		outcome = try_transport(environment, options, testbed, outcome == OUTCOME_USAGE ? "verbs" : "soft",
-					false);
+		log_report(&environment->log, error);
 	return outcome;
 }

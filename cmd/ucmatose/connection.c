@@ -84,6 +84,7 @@ bool ucmatose_hello_agrees(const struct ucmatose *run, const char *object, const
 	if (hello->connections == run->wanted && hello->count == run->messages &&
 	    (!run->messages || hello->capacity == run->options->size))
 		return true;
+	error_clear(&run->environment->transport->error); /* a REJ that says so is no second error */
 	log_error(&run->environment->log, object,
 		  "the two ends do not agree: the peer runs with -c %" PRIu32 " -C %" PRIu64 " -S %" PRIu32
 		  ", this end with -c %" PRIu32 " -C %" PRIu64 " -S %" PRId64,

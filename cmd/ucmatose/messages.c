@@ -314,9 +314,9 @@ enum outcome ucmatose_messages_completed(struct ucmatose_connection *connection,
 	if (completion->status) {
 		/* A message too long for its receive fails at both ends, on soft-RoCE with OTHER at the receiver. */
 		if (!connection->peer_is_ours && completion->status < COMPLETION_RETRY_EXCEEDED)
-			log_hint(&run->environment->log,
-				 "the peer may run with another -S than the %" PRId64 " of this one",
-				 run->options->size);
+			error_hint(&run->environment->transport->error,
+				   "the peer may run with another -S than the %" PRId64 " of this one",
+				   run->options->size);
 		return OUTCOME_FAILED;
 	}
 	if (completion->kind == WORK_RECEIVE) {

@@ -114,6 +114,7 @@ static void drop_request(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
 
+	environment_report_error(run->environment);
 	ucmatose_connection_reset(connection);
 	ucmatose_connection_enter(connection, CONNECTION_NEW);
 	run->next = connection->index < run->next ? connection->index : run->next;
@@ -233,13 +234,9 @@ static const struct endpoint_handlers connection_handlers = {
 static enum outcome resolve(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
-	struct endpoint_options options = run->endpoint_options;
-	enum outcome outcome;
+	enum outcome outcome = endpoint_create(ENDPOINT_CONNECTION, run->channel, &run->endpoint_options,
+					       &connection_handlers, connection, &connection->endpoint);
 
-	if (!connection->index)
-		options.log = &run->dial.log;
-	outcome = endpoint_create(ENDPOINT_CONNECTION, run->channel, &options, &connection_handlers, connection,
-				  &connection->endpoint);
 	if (outcome)
 		return outcome;
 	return endpoint_resolve(connection->endpoint, run->source.family ? &run->source : NULL, &run->dial.address);
@@ -312,13 +309,11 @@ static enum outcome dial_server(struct ucmatose *run)
 				.handlers = &handlers,
 				.context = run,
 				.environment = run->environment,
-				.log = &run->environment->log,
 				.common = &run->options->common,
 				.format = (enum address_format)run->options->format,
 				.host = run->options->server,
 				.port = (uint16_t)run->options->port,
 				.server = run->options->port_space == PORT_SPACE_IB ? "ucmatose -P ib" : "ucmatose",
-				.transport = run->environment->transport,
 				.wait_server = run->options->wait_server,
 			});
 	dial_look_up(&run->dial);
@@ -494,9 +489,7 @@ enum outcome ucmatose_start(struct environment *environment, const void *all_opt
 	run->bind = options->bind || !is_server ? options->bind : any_address(options);
 	run->client_id = is_server ? 0 : (uint16_t)clock_now() | 1;
 	run->messages = options->size ? (uint64_t)options->count : 0;
-	repeats_initialise(&run->repeats, &environment->log);
 	run->endpoint_options = (struct endpoint_options){
-		.log = &run->repeats.log,
 		.port_space = (enum port_space)options->port_space,
 		.timeout = options->common.timeout,
 		.send_depth = 1,

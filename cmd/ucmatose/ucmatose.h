@@ -18,7 +18,6 @@
 #include "cmd/command.h"
 #include "cmd/dial.h"
 #include "cmd/hello.h"
-#include "cmd/repeats.h"
 #include "core/figures.h"
 
 enum {
@@ -141,7 +140,6 @@ struct ucmatose {
 	bool stock_iwarp;      /* of them, on iWARP */
 	bool pausing;	       /* before the next phase */
 	struct address source; /* ADDRESS_NONE without -b */
-	struct repeats repeats;
 	struct endpoint_options endpoint_options;
 	struct dial dial;	   /* of a client's first connection */
 	struct loop_timer pause;   /* begins the next phase */

@@ -29,10 +29,22 @@ struct endpoint_options bench_options(const struct bench *bench)
 	};
 }
 
+void bench_report(struct bench *bench)
+{
+	struct error *error = bench->transport ? &bench->transport->error : NULL;
+
+	if (!error || !error_is_set(error))
+		return;
+	bench->error = *error;
+	log_report(&bench->log, error);
+	error_clear(error);
+}
+
 static void note(struct end *end, const struct record *record)
 {
 	if (end->count < RECORD_MAX)
 		end->records[end->count++] = *record;
+	bench_report(end->bench);
 	loop_stop(end->bench->loop);
 }
 
@@ -267,30 +279,20 @@ void bench_clear(struct bench *bench)
 	bench_linger(bench, 5);
 }
 
-static void record_error(const struct log *log, const struct error *error)
-{
-	((struct bench *)log->context)->error = *error;
-	log_print_error(log, error);
-}
-
-static const struct log_sink recording_sink = { .error = record_error, .hint = log_print_hint };
-
 bool bench_open(struct bench *bench, const char *transport, const char *address, const char *remove_command)
 {
 	const char *spin = getenv("CONFORMANCE_SPIN");
 
 	memset(bench, 0, sizeof(*bench));
-	bench->log = (struct log){ .name = "conformance",
-				   .debug = getenv("CONFORMANCE_DEBUG") != NULL,
-				   .sink = &recording_sink,
-				   .context = bench };
+	bench->log = (struct log){ .name = "conformance", .debug = getenv("CONFORMANCE_DEBUG") != NULL };
 	bench->remove_command = remove_command;
 	bench->accept = bench->answer_requests = true;
 	bench->region_size = 4096;
 	bench->access = REGION_REMOTE_READ | REGION_REMOTE_WRITE | REGION_READ_SINK;
 	bench->listening.bench = bench->server.bench = bench->client.bench = bench;
 	bench->loop = loop_create();
-	if (!bench->loop || transport_open(transport, bench->loop, &bench->log, &bench->transport))
+	if (!bench->loop ||
+	    transport_open(transport, bench->loop, &bench->log, &(struct error){ 0 }, &bench->transport))
 		return false;
 	if (spin)
 		transport_spin(bench->transport, atol(spin) < 0 ? LOOP_SPIN_ALWAYS : atol(spin) * CLOCK_NS_PER_US);

@@ -34,7 +34,7 @@ struct end {
 struct bench {
 	struct loop *loop;
 	struct log log;
-	struct error error; /* the last that the transport logged */
+	struct error error; /* the last that was reported */
 	struct transport *transport;
 	struct channel *channel;
 	struct address address; /* of the device under test, port 0 */
@@ -88,6 +88,8 @@ bool bench_await_completions(struct bench *bench, const struct end *end, enum wo
 bool bench_await_trouble(struct bench *bench, const struct end *end);
 /* Runs the loop for a while, to see what comes. */
 void bench_linger(struct bench *bench, int milliseconds);
+/* Prints the error of the last call that failed. Those of events and completions are printed when they come. */
+void bench_report(struct bench *bench);
 
 size_t end_events(const struct end *end, enum event_kind event);
 size_t end_completions(const struct end *end, enum work_kind kind);

@@ -123,7 +123,7 @@ int main(int argc, char **argv)
 	}
 	crowd.target.port = (uint16_t)strtoul(argv[3], NULL, 10);
 	crowd.wanted = strtoul(argv[4], NULL, 10);
-	if (!crowd.loop || transport_open(argv[1], crowd.loop, &log, &transport) ||
+	if (!crowd.loop || transport_open(argv[1], crowd.loop, &log, &(struct error){ 0 }, &transport) ||
 	    channel_create(transport, &crowd.channel))
 		return 1;
 	for (size_t place = 0; place < AT_ONCE; place++) {

@@ -48,6 +48,7 @@ struct peer {
 struct scene {
 	const struct command *command;
 	struct environment environment;
+	struct errors errors;
 	char line[256]; /* whose words the options point to */
 	void *options, *state;
 	bool finished, interrupted;
@@ -60,7 +61,7 @@ struct scene {
 	uint16_t port;
 };
 
-static const struct log hostile = { .name = "peer", .sink = &log_discard };
+static const struct log hostile = { .name = "peer", .silent = true };
 
 static struct address address_of(uint8_t first, uint8_t last, uint16_t port)
 {
@@ -88,7 +89,7 @@ static void begin(struct scene *scene, const char *line)
 	    options_parse(scene->command->options, &scene->environment.log, count, words, scene->options,
 			  &scene->environment.given) ||
 	    scene->command->check(&scene->environment, scene->options) ||
-	    transport_open("soft", NULL, &scene->environment.log, &scene->environment.transport))
+	    transport_open("soft", NULL, &scene->environment.log, &(struct error){ 0 }, &scene->environment.transport))
 		violation("the command line does not work: %s", line);
 	environment_record_outcome(&scene->environment,
 				   scene->command->start(&scene->environment, scene->options, &scene->state));
@@ -490,13 +491,13 @@ static void open_scene(struct scene *scene, const char *line)
 
 	if (!nowhere)
 		nowhere = fopen("/dev/null", "we");
-	if (!nowhere || transport_open("soft", NULL, &hostile, &scene->transport) ||
+	if (!nowhere || transport_open("soft", NULL, &hostile, &(struct error){ 0 }, &scene->transport) ||
 	    channel_create(scene->transport, &scene->channel) ||
 	    endpoint_create(ENDPOINT_LISTENER, scene->channel, &options, &handlers, scene, &scene->listener) ||
 	    endpoint_listen(scene->listener, &here))
 		abort();
 	scene->environment = (struct environment){
-		.log.name = "fuzz",
+		.log = { .name = "fuzz", .errors = &scene->errors },
 		.output = nowhere,
 		.finished = finished,
 		.context = scene,

@@ -509,7 +509,8 @@ static void open_host(struct world *world, unsigned index, const struct world_te
 	struct host *host = &world->hosts[index];
 	struct endpoint_options options = usual;
 
-	if (transport_open("soft", NULL, &quiet, &host->transport) || channel_create(host->transport, &host->channel))
+	if (transport_open("soft", NULL, &quiet, &(struct error){ 0 }, &host->transport) ||
+	    channel_create(host->transport, &host->channel))
 		abort();
 	if (index != HERE)
 		return;

@@ -174,7 +174,6 @@ struct conn *conn_create(struct host *host)
 	conn->next = cm_hosts.conns;
 	cm_hosts.conns = conn;
 	conn->endpoint.base.transport = &host->transport->base;
-	conn->endpoint.base.log = host->transport->base.log;
 	conn->endpoint.base.options = (struct endpoint_options){
 		.port_space = PORT_SPACE_TCP,
 		.path = &path_unset,
@@ -344,7 +343,6 @@ int testbed_open(void **state)
 		host->other = stack_socket(host->transport, &address);
 		host->mtu = MTU;
 		host->listener.base.transport = &host->transport->base;
-		host->listener.base.log = host->transport->base.log;
 		host->listener.base.options.path = host->second.base.options.path = &path_unset;
 		host->listener.base.state = ENDPOINT_LISTENING;
 	}

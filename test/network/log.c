@@ -30,6 +30,7 @@ void __wrap_log_cause(const struct log *log, const char *object, const char *pha
 	__attribute__((format(printf, 5, 6)));
 void __wrap_log_failure(const struct log *log, const struct failure *failure, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+void __wrap_log_report(const struct log *log, const struct error *error);
 void __wrap_log_hint(const struct log *log, const char *format, ...);
 void __wrap_log_debug(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -48,8 +49,8 @@ __attribute__((format(printf, 2, 0))) static void print_trace(const char *object
 
 static void count_error(const struct log *log, const char *phase)
 {
-	errors += log->sink != &log_discard;
-	request_errors += log->sink != &log_discard && phase && !strcmp(phase, "accepting");
+	errors += !log->silent;
+	request_errors += !log->silent && phase && !strcmp(phase, "accepting");
 }
 
 void __wrap_log_error(const struct log *log, const char *object, const char *format, ...)
@@ -92,6 +93,15 @@ void __wrap_log_failure(const struct log *log, const struct failure *failure, co
 	va_start(arguments, format);
 	print_trace(failure->object, format, arguments);
 	va_end(arguments);
+}
+
+void __wrap_log_report(const struct log *log, const struct error *error)
+{
+	if (!error_is_set(error))
+		return;
+	count_error(log, error->phase);
+	if (strstr(error->cause, "defect"))
+		violation("%s: %s", error->object, error->cause);
 }
 
 void __wrap_log_hint(const struct log *log, const char *format, ...)

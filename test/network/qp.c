@@ -208,7 +208,6 @@ void endpoint_prepare(struct soft_endpoint *endpoint, struct host *host, enum en
 {
 	memset(endpoint, 0, sizeof(*endpoint));
 	endpoint->base.transport = &host->transport->base;
-	endpoint->base.log = host->transport->base.log;
 	endpoint->base.kind = kind;
 	endpoint->base.options.send_depth = sends;
 	endpoint->base.options.receive_depth = receives;

@@ -9,7 +9,7 @@ struct soft_transport *stack_open(void)
 	static const struct log quiet = { .name = "test" };
 	struct transport *transport;
 
-	assert_int_equal(soft_backend.open(NULL, &quiet, &transport), OUTCOME_OK);
+	assert_int_equal(soft_backend.open(NULL, &quiet, &(struct error){ 0 }, &transport), OUTCOME_OK);
 	return soft_of(transport);
 }
 
@@ -22,6 +22,7 @@ struct soft_socket *stack_socket(struct soft_transport *transport, const struct 
 {
 	struct soft_path path;
 
-	assert_int_equal(soft_path_find(transport, transport->base.log, "test", address, address, &path), OUTCOME_OK);
+	assert_int_equal(soft_path_find(transport, &transport->base.error, "test", address, address, &path),
+			 OUTCOME_OK);
 	return path.socket;
 }

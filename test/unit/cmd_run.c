@@ -19,7 +19,7 @@
 #include "core/privileges.h"
 #include "test/unit/fake_clock.h"
 
-enum outcome __wrap_transport_open(const char *name, struct loop *loop, const struct log *log,
+enum outcome __wrap_transport_open(const char *name, struct loop *loop, const struct log *log, struct error *error,
 				   struct transport **transport);
 void __wrap_transport_close(struct transport *transport);
 void __wrap_privileges_drop(const struct log *log, unsigned kept);
@@ -75,7 +75,7 @@ static void trace(const char *word)
 	fflush(stdout);
 }
 
-enum outcome __wrap_transport_open(const char *name, struct loop *loop, const struct log *log,
+enum outcome __wrap_transport_open(const char *name, struct loop *loop, const struct log *log, struct error *error,
 				   struct transport **transport)
 {
 	(void)name;
@@ -84,7 +84,7 @@ enum outcome __wrap_transport_open(const char *name, struct loop *loop, const st
 	trace("open");
 	/* --debug makes the transport fail. */
 	if (log->debug) {
-		log_error(log, NULL, "no device");
+		error_set(error, NULL, "no device");
 		return OUTCOME_NO_DEVICE;
 	}
 	return OUTCOME_OK;

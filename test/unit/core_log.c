@@ -28,9 +28,9 @@ static void errno_in_words(void **state)
 	assert_string_equal(capture_end(&capture), "rping: rxe0: open device: Connection refused (111)\n");
 }
 
-static void discarded(void **state)
+static void silent_log_prints_nothing(void **state)
 {
-	const struct log log = { .name = "rping", .debug = true, .sink = &log_discard };
+	const struct log log = { .name = "rping", .debug = true, .silent = true };
 	struct capture capture;
 
 	(void)state;
@@ -66,33 +66,7 @@ static void debug_only_when_asked_for(void **state)
 	assert_string_equal(capture_end(&capture), "rping: debug: seen 1\n");
 }
 
-/* ---- sinks ---- */
-
-struct received {
-	struct error error;
-	char hint[32];
-	unsigned errors, hints;
-};
-
-static void receive_error(const struct log *log, const struct error *error)
-{
-	struct received *received = log->context;
-
-	received->error = *error;
-	received->errors++;
-	errno = ENOENT; /* which is kept */
-}
-
-static void receive_hint(const struct log *log, const char *text)
-{
-	struct received *received = log->context;
-
-	snprintf(received->hint, sizeof(received->hint), "%s", text);
-	received->hints++;
-	errno = ENOENT;
-}
-
-static const struct log_sink sink = { .error = receive_error, .hint = receive_hint };
+/* ---- errors as values ---- */
 
 static void assert_error(const struct error *error, const char *object, const char *phase, const char *cause,
 			 const char *code, const char *expected)
@@ -106,83 +80,109 @@ static void assert_error(const struct error *error, const char *object, const ch
 	assert_string_equal(error_text(error, text), expected);
 }
 
-static void sink_receives_the_parts(void **state)
+static void an_error_has_parts(void **state)
 {
-	struct received received = { .errors = 0 };
-	const struct log log = { .name = "rping", .sink = &sink, .context = &received, .debug = true };
 	struct failure failure = { .object = "10.0.0.1:9", .phase = "connecting", .code = -5 };
-	struct capture capture;
+	struct error error = { .kind = ERROR_NO_REPLY };
 
 	(void)state;
-	capture_begin(&capture);
-	errno = EXDEV;
-	log_error(&log, "10.0.0.1", "not there: %d", 7);
-	assert_error(&received.error, "10.0.0.1", "", "not there: 7", "", "not there: 7");
-	log_error(&log, NULL, "out of memory (%d)", 1);
-	assert_error(&received.error, "", "", "out of memory (1)", "", "out of memory (1)");
-	log_errno(&log, "rxe0", ECONNREFUSED, "opening %s", "it");
-	assert_error(&received.error, "rxe0", "opening it", "Connection refused", "111",
-		     "opening it: Connection refused (111)");
-	log_cause(&log, "rxe0", "binding", -5, "port %d is in use", 7174);
-	assert_error(&received.error, "rxe0", "binding", "port 7174 is in use", "-5",
-		     "binding: port 7174 is in use (-5)");
-	log_cause(&log, "rxe0", NULL, 0, "refused");
-	assert_error(&received.error, "rxe0", "", "refused", "", "refused");
-	log_failure(&log, &failure, "refused by %s", "it");
-	assert_error(&received.error, "10.0.0.1:9", "connecting", "refused by it", "-5",
-		     "connecting: refused by it (-5)");
+	error_set(&error, "10.0.0.1", "not there: %d", 7);
+	assert_error(&error, "10.0.0.1", "", "not there: 7", "", "not there: 7");
+	assert_int_equal(error.kind, ERROR_OTHER);
+	error_set(&error, NULL, "out of memory (%d)", 1);
+	assert_error(&error, "", "", "out of memory (1)", "", "out of memory (1)");
+	error_errno(&error, "rxe0", ECONNREFUSED, "opening %s", "it");
+	assert_error(&error, "rxe0", "opening it", "Connection refused", "111", "opening it: Connection refused (111)");
+	error_hint(&error, "try %d", 3);
+	error_hint(&error, "try no more");
+	assert_string_equal(error.hint, "try 3");
+	error_failure(&error, &failure, "refused by %s", "it");
+	assert_error(&error, "10.0.0.1:9", "connecting", "refused by it", "-5", "connecting: refused by it (-5)");
+	assert_string_equal(error.hint, "");
 	failure.code_name = "status";
 	failure.code = 0;
 	failure.phase = NULL;
-	log_failure(&log, &failure, "refused");
-	assert_error(&received.error, "10.0.0.1:9", "", "refused", "status 0", "refused (status 0)");
+	error_failure(&error, &failure, "refused");
+	assert_error(&error, "10.0.0.1:9", "", "refused", "status 0", "refused (status 0)");
 	failure.code_name = NULL;
-	log_failure(&log, &failure, "refused");
-	assert_error(&received.error, "10.0.0.1:9", "", "refused", "", "refused");
-	log_hint(&log, "try %d", 3);
-	assert_string_equal(received.hint, "try 3");
-	assert_int_equal(received.errors, 8);
-	assert_int_equal(received.hints, 1);
-	assert_int_equal(errno, EXDEV);
-	/* Lines for developers are no errors. */
-	log_debug(&log, "resolved");
-	assert_string_equal(capture_end(&capture), "rping: debug: resolved\n");
-	assert_int_equal(received.errors, 8);
+	failure.kind = ERROR_NO_LISTENER;
+	error_failure(&error, &failure, "refused");
+	assert_error(&error, "10.0.0.1:9", "", "refused", "", "refused");
+	assert_int_equal(error.kind, ERROR_NO_LISTENER);
+	assert_true(error_is_set(&error));
+	error_clear(&error);
+	assert_false(error_is_set(&error));
 }
 
-static void an_error_can_be_reported_again(void **state)
+static void count_report(void *context, const struct error *error)
 {
-	struct received received = { .errors = 0 };
-	const struct log inner = { .name = "inner", .sink = &sink, .context = &received };
-	const struct log outer = { .name = "outer" };
+	unsigned *count = context;
+
+	assert_string_equal(error->part, "mckey");
+	++*count;
+}
+
+static void a_run_keeps_its_first_and_last_error(void **state)
+{
+	struct errors errors = { .count = 0 };
+	unsigned reports = 0;
+	const struct log log = {
+		.name = "rping", .part = "mckey", .errors = &errors, .reported = count_report, .context = &reports
+	};
+	struct error error = { .cause = "" };
 	struct capture capture;
 
 	(void)state;
 	capture_begin(&capture);
-	log_failure(&inner, &(struct failure){ .object = "a\nb", .phase = "connecting", .code = 3 }, "%s", "\033[2J");
-	log_report(&outer, &received.error);
-	assert_string_equal(capture_end(&capture), "outer: a?b: connecting: ?[2J (3)\n");
+	log_report(&log, &error); /* none */
+	log_hint(&log, "before any error");
+	log_error(&log, "a", "one");
+	log_hint(&log, "of one");
+	log_hint(&log, "a second one");
+	log_failure(&log, &(struct failure){ .object = "a\nb", .phase = "connecting", .code = 3 }, "%s", "\033[2J");
+	error_set(&error, "c", "three");
+	error_hint(&error, "of three");
+	log_report(&log, &error);
+	log_report(&log, &error); /* omitted: the same again */
+	assert_string_equal(capture_end(&capture), "rping: hint: before any error\n"
+						   "rping: a: one\n"
+						   "rping: hint: of one\n"
+						   "rping: hint: a second one\n"
+						   "rping: a?b: connecting: ?[2J (3)\n"
+						   "rping: c: three\n"
+						   "rping: hint: of three\n");
+	assert_int_equal(errors.count, 3);
+	assert_int_equal(reports, 3);
+	assert_string_equal(errors.first.cause, "one");
+	assert_string_equal(errors.first.hint, "of one");
+	assert_string_equal(errors.last.object, "c");
+	assert_string_equal(errors.last.hint, "of three");
+	capture_begin(&capture);
+	assert_false(log_keep(&log, &error));
+	error_set(&error, "d", "three");
+	assert_true(log_keep(&log, &error));
+	assert_string_equal(capture_end(&capture), "");
+	assert_int_equal(errors.count, 4);
 }
 
 static void long_parts_are_cut(void **state)
 {
-	struct received received = { .errors = 0 };
-	const struct log log = { .name = "rping", .sink = &sink, .context = &received };
+	struct error error;
 	char text[3000];
 
 	(void)state;
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = 0;
-	log_failure(&log, &(struct failure){ .object = text, .phase = text, .code_name = text }, "%s", text);
-	assert_int_equal(strlen(received.error.object), ERROR_OBJECT_SIZE - 1);
-	assert_int_equal(strlen(received.error.phase), ERROR_PHASE_SIZE - 1);
-	assert_int_equal(strlen(received.error.cause), ERROR_CAUSE_SIZE - 1);
-	assert_int_equal(strlen(received.error.code), ERROR_CODE_SIZE - 1);
-	assert_string_equal(received.error.cause + ERROR_CAUSE_SIZE - 5, "x...");
-	assert_int_equal(strlen(error_text(&received.error, text)),
+	error_failure(&error, &(struct failure){ .object = text, .phase = text, .code_name = text }, "%s", text);
+	assert_int_equal(strlen(error.object), ERROR_OBJECT_SIZE - 1);
+	assert_int_equal(strlen(error.phase), ERROR_PHASE_SIZE - 1);
+	assert_int_equal(strlen(error.cause), ERROR_CAUSE_SIZE - 1);
+	assert_int_equal(strlen(error.code), ERROR_CODE_SIZE - 1);
+	assert_string_equal(error.cause + ERROR_CAUSE_SIZE - 5, "x...");
+	assert_int_equal(strlen(error_text(&error, text)),
 			 ERROR_PHASE_SIZE + ERROR_CAUSE_SIZE + ERROR_CODE_SIZE - 3 + 5);
-	log_hint(&log, "%s", received.error.cause);
-	assert_int_equal(received.hints, 1);
+	error_hint(&error, "%s", error.cause);
+	assert_int_equal(strlen(error.hint), ERROR_HINT_SIZE - 1);
 }
 
 static void errno_is_kept(void **state)
@@ -240,10 +240,10 @@ int main(void)
 		cmocka_unit_test(error_line),
 		cmocka_unit_test(errno_in_words),
 		cmocka_unit_test(hint_line),
-		cmocka_unit_test(discarded),
+		cmocka_unit_test(silent_log_prints_nothing),
 		cmocka_unit_test(debug_only_when_asked_for),
-		cmocka_unit_test(sink_receives_the_parts),
-		cmocka_unit_test(an_error_can_be_reported_again),
+		cmocka_unit_test(an_error_has_parts),
+		cmocka_unit_test(a_run_keeps_its_first_and_last_error),
 		cmocka_unit_test(long_parts_are_cut),
 		cmocka_unit_test(errno_is_kept),
 		cmocka_unit_test(control_characters_are_harmless),

@@ -120,7 +120,7 @@ static const char *remedy_of(const struct sysfs_tree *tree, const char *check)
 {
 	for (const struct finding *finding = tree->doctor.findings.first; finding; finding = finding->next)
 		if (!strcmp(finding->error.object, check))
-			return finding->remedy;
+			return finding->error.hint;
 	return NULL;
 }
 
@@ -309,7 +309,7 @@ static void test_files(void **state)
 		has_finding(tree, FINDING_FAIL, "file", "/dev/infiniband/uverbs7 cannot be used (mlx5_0): No such"));
 	assert_true(devices->cannot_be_opened);
 	assert_true(has_finding(tree, FINDING_FAIL, "file", "rdma_cm cannot be used (connections): No such file"));
-	assert_non_null(strstr(tree->doctor.findings.last->remedy, "/dev/infiniband/rdma_cm"));
+	assert_non_null(strstr(tree->doctor.findings.last->error.hint, "/dev/infiniband/rdma_cm"));
 	add(tree, "dev/infiniband/uverbs7", "");
 	add_link(tree, "dev/infiniband/rdma_cm", "/dev/null");
 	kernel_check_files(&tree->doctor);
@@ -465,22 +465,21 @@ static void test_failure_is_an_error(void **state)
 {
 	struct sysfs_tree *tree = *state;
 	struct capture capture;
-	struct reporting reporting = { .form = &reporting_text };
+	struct errors errors = { .count = 0 };
 
-	tree->environment.reporting = &reporting;
+	tree->environment.log.errors = &errors;
 	capture_begin(&capture);
 	finding_add(&tree->doctor, FINDING_FAIL, "file", "is missing\nmodprobe x");
 	assert_string_equal(capture_end(&capture), "");
-	assert_int_equal(reporting.errors.count, 1);
-	assert_string_equal(reporting.errors.first->error.cause, "is missing");
-	assert_string_equal(reporting.errors.first->hint, "modprobe x");
+	assert_int_equal(errors.count, 1);
+	assert_string_equal(errors.first.cause, "is missing");
+	assert_string_equal(errors.first.hint, "modprobe x");
 	tree->options.common.reporting.quiet = true;
 	capture_begin(&capture);
 	finding_add(&tree->doctor, FINDING_WARN, "file", "is old\nmodprobe x");
-	finding_add(&tree->doctor, FINDING_FAIL, "file", "is missing\nmodprobe x");
-	assert_string_equal(capture_end(&capture), "doctor: file: is missing\ndoctor: hint: modprobe x\n");
-	errors_free(&reporting.errors);
-	tree->environment.reporting = NULL;
+	finding_add(&tree->doctor, FINDING_FAIL, "file", "is not there\nmodprobe x");
+	assert_string_equal(capture_end(&capture), "doctor: file: is not there\ndoctor: hint: modprobe x\n");
+	tree->environment.log.errors = NULL;
 }
 
 /* Control characters and shell syntax reach neither a terminal nor a path. */
@@ -565,20 +564,20 @@ static void test_cut(void **state)
 {
 	struct sysfs_tree *tree = *state;
 	char word[2 * ERROR_CAUSE_SIZE];
-	struct error *error = &tree->doctor.probe.error;
+	struct error *error = &tree->doctor.verbs_error;
 
 	memset(word, 'x', sizeof(word) - 1);
 	word[sizeof(word) - 1] = 0;
 	finding_add(&tree->doctor, FINDING_WARN, "long", "%s", word);
 	assert_string_equal(tree->doctor.findings.last->error.cause + ERROR_CAUSE_SIZE - 5, "x...");
-	assert_string_equal(tree->doctor.findings.last->remedy, "");
+	assert_string_equal(tree->doctor.findings.last->error.hint, "");
 	finding_add(&tree->doctor, FINDING_WARN, "long", "short\n%s", word);
 	assert_string_equal(tree->doctor.findings.last->error.cause, "short");
-	assert_string_equal(tree->doctor.findings.last->remedy + REMEDY_SIZE - 5, "x...");
+	assert_string_equal(tree->doctor.findings.last->error.hint + ERROR_HINT_SIZE - 5, "x...");
 	/* Each part fits; together they do not. */
 	memcpy(error->object, word, sizeof(error->object) - 1);
 	memcpy(error->cause, word, sizeof(error->cause) - 1);
-	finding_add_probe(&tree->doctor, FINDING_WARN, "long", &tree->doctor.probe);
+	finding_add_error(&tree->doctor, FINDING_WARN, "long", error);
 	assert_string_equal(tree->doctor.findings.last->error.cause + ERROR_CAUSE_SIZE - 5, "x...");
 }
 

@@ -42,6 +42,7 @@ struct fake {
 	struct fake_endpoint *endpoints[ENDPOINTS_MAX];
 	size_t endpoint_count;
 	struct environment environment;
+	struct errors reported;
 	const struct command *command;
 	void *state;
 	int64_t interval_began;
@@ -162,7 +163,7 @@ static inline enum outcome fake_create_qp(struct endpoint *endpoint)
 {
 	endpoint->qpn = (uint32_t)fake_of(endpoint)->endpoint_count + 1;
 	if (fake_of(endpoint)->next.create_qp)
-		log_error(endpoint->transport->log, endpoint->name, "no queue pair left");
+		error_set(&endpoint->transport->error, endpoint->name, "no queue pair left");
 	return once(&fake_of(endpoint)->next.create_qp);
 }
 
@@ -175,6 +176,8 @@ static inline enum outcome fake_connect(struct endpoint *endpoint, const void *d
 static inline enum outcome fake_accept(struct endpoint *endpoint, const void *data, size_t length)
 {
 	assert_true(hello_read(data, length, fake_of(endpoint)->tool, &of(endpoint)->hello));
+	if (fake_of(endpoint)->next.accept)
+		error_set(&endpoint->transport->error, endpoint->name, "it cannot be accepted");
 	return once(&fake_of(endpoint)->next.accept);
 }
 
@@ -271,7 +274,10 @@ static inline struct fake *fake_create(const struct command *command, enum hello
 	fake->command = command;
 	fake->tool = tool;
 	fake->environment = (struct environment){
-		.command = command, .loop = loop_create(), .log.name = command->name, .output = stdout
+		.command = command,
+		.loop = loop_create(),
+		.log = { .name = command->name, .errors = &fake->reported },
+		.output = stdout,
 	};
 	fake->transport = (struct transport){
 		.backend = &fake_backend,
@@ -399,7 +405,7 @@ static inline void absent(struct endpoint *endpoint)
 		.kind = ERROR_NO_LISTENER,
 	};
 
-	log_failure(endpoint->log, &failure, "nobody listens there");
+	error_failure(&endpoint->transport->error, &failure, "nobody listens there");
 	endpoint_fail(endpoint, OUTCOME_NO_CONNECTION);
 }
 

@@ -10,18 +10,10 @@
 #include "transport/backend.h"
 #include "transport/rejection.h"
 
-static enum error_kind last_kind; /* of the errors logged */
+static enum error_kind last_kind; /* of the errors of events */
 static unsigned errors;
 
-static void record_error(const struct log *log, const struct error *error)
-{
-	(void)log;
-	last_kind = error->kind;
-	errors++;
-}
-
-static const struct log_sink sink = { .error = record_error };
-static const struct log quiet_log = { .name = "test", .sink = &sink };
+static const struct log quiet_log = { .name = "test", .silent = true };
 static struct loop *loop;
 static struct transport *transport;
 static struct endpoint *endpoint;
@@ -33,7 +25,8 @@ static size_t last_length; /* of its private data */
 static void on_event(void *context, struct endpoint *reported, const struct endpoint_event *event)
 {
 	(void)context;
-	(void)reported;
+	last_kind = reported->transport->error.kind;
+	errors += error_is_set(&reported->transport->error);
 	events++;
 	last = event->kind;
 	last_length = event->private_length;
@@ -54,7 +47,7 @@ static void begin_kind(enum endpoint_kind kind, enum endpoint_state initial)
 
 	loop = loop_create();
 	assert_non_null(loop);
-	assert_int_equal(transport_open("soft", loop, &quiet_log, &transport), OUTCOME_OK);
+	assert_int_equal(transport_open("soft", loop, &quiet_log, &(struct error){ 0 }, &transport), OUTCOME_OK);
 	assert_int_equal(channel_create(transport, &channel), OUTCOME_OK);
 	assert_int_equal(endpoint_create(kind, channel, &options, &handlers, NULL, &endpoint), 0);
 	endpoint->state = initial;

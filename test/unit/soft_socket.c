@@ -23,6 +23,7 @@ static struct {
 } fake;
 
 static const struct log test_log = { .name = "test" };
+static struct error test_error;
 static const struct address loopback = { .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } };
 static const struct address group = { .family = ADDRESS_IP4, .bytes = { 239, 1, 2, 3 } };
 
@@ -105,7 +106,8 @@ static void assert_listen_fails(int error, bool module, const char *table, enum 
 	fake.module = module;
 	fake.table = table;
 	capture_begin(&capture);
-	result = soft_socket_listen(&fake.transport, &test_log, "here", &loopback);
+	result = soft_socket_listen(&fake.transport, &test_error, "here", &loopback);
+	log_report(&test_log, &test_error);
 	assert_string_equal(capture_end(&capture), text);
 	assert_int_equal(result, outcome);
 	assert_null(fake.transport.sockets);
@@ -165,7 +167,8 @@ static void route_has_no_source(void **state)
 	fake.bind_error = EADDRINUSE;
 	fake.table = "-";
 	capture_begin(&capture);
-	outcome = soft_path_find(&fake.transport, &test_log, "here", NULL, &group, &path);
+	outcome = soft_path_find(&fake.transport, &test_error, "here", NULL, &group, &path);
+	log_report(&test_log, &test_error);
 	assert_string_equal(capture_end(&capture),
 			    "test: here: resolving the address: the route that leads there has no local address\n");
 	assert_int_equal(outcome, OUTCOME_NO_CONNECTION);
@@ -185,7 +188,8 @@ static void paths_are_the_routes(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(mtus); i++) {
 		fake.route = (struct soft_route){ .source = here, .interface = 7, .mtu = mtus[i].route };
-		assert_int_equal(soft_path_find(&fake.transport, &test_log, "here", &here, &there, &path), OUTCOME_OK);
+		assert_int_equal(soft_path_find(&fake.transport, &test_error, "here", &here, &there, &path),
+				 OUTCOME_OK);
 		soft_path_reply(path.socket, &there, &back);
 		assert_int_equal(soft_path_route(&back), 0);
 		assert_int_equal(path.mtu, mtus[i].path);
@@ -218,7 +222,7 @@ static void sockets_with_queue_pairs_come_first(void **state)
 	for (size_t i = 0; i < LENGTH(sockets); i++) {
 		const struct address address = { .family = ADDRESS_IP4, .bytes = { 127, 91, 0, (uint8_t)(i + 1) } };
 
-		assert_int_equal(soft_socket_listen(&fake.transport, &test_log, "here", &address), OUTCOME_OK);
+		assert_int_equal(soft_socket_listen(&fake.transport, &test_error, "here", &address), OUTCOME_OK);
 		sockets[i] = fake.transport.sockets;
 	}
 	for (unsigned turn = 0; turn < 2; turn++) {
@@ -252,7 +256,7 @@ static void multicast_ttl_is_64(void **state)
 		socklen_t length = sizeof(int);
 		int hops = 0;
 
-		assert_int_equal(soft_socket_listen(&fake.transport, &test_log, "here", &here[i]), OUTCOME_OK);
+		assert_int_equal(soft_socket_listen(&fake.transport, &test_error, "here", &here[i]), OUTCOME_OK);
 		path = (struct soft_path){ fake.transport.sockets, .local = here[i], .interface = ROUTE_LOOPBACK };
 		assert_true(soft_socket_multicast(&path, true));
 		assert_int_equal(getsockopt(fake.transport.sockets->fd, four ? IPPROTO_IP : IPPROTO_IPV6,
@@ -295,9 +299,9 @@ static void socket_errors_are_cleared(void **state)
 
 	(void)state;
 	fake.real_bind = true;
-	assert_int_equal(transport_open("soft", loop, &test_log, &transport), OUTCOME_OK);
+	assert_int_equal(transport_open("soft", loop, &test_log, &(struct error){ 0 }, &transport), OUTCOME_OK);
 	/* With rdma_rxe loaded the port is held on all addresses. */
-	if (soft_socket_listen(soft_of(transport), transport->log, "here", &here)) {
+	if (soft_socket_listen(soft_of(transport), &transport->error, "here", &here)) {
 		transport_close(transport);
 		loop_destroy(loop);
 		skip();

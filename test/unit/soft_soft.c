@@ -57,12 +57,14 @@ static void no_random_numbers(void **state)
 	struct loop *loop = loop_create();
 	struct transport *transport;
 	struct capture errors;
+	struct error error;
 
 	(void)state;
 	random_error = ENOSYS;
 	alarm(10);
 	capture_begin(&errors);
-	assert_int_equal(transport_open("soft", loop, &log, &transport), OUTCOME_INTERNAL);
+	assert_int_equal(transport_open("soft", loop, &log, &error, &transport), OUTCOME_INTERNAL);
+	log_report(&log, &error);
 	assert_string_equal(capture_end(&errors), "test: getting random numbers: Function not implemented (38)\n");
 	alarm(0);
 	random_error = 0;
@@ -80,7 +82,7 @@ static void flood_does_not_delay_freeing(void **state)
 	assert_non_null(flood.loop);
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], "", 1), 1);
-	assert_int_equal(transport_open("soft", flood.loop, &log, &flood.transport), OUTCOME_OK);
+	assert_int_equal(transport_open("soft", flood.loop, &log, &(struct error){ 0 }, &flood.transport), OUTCOME_OK);
 	assert_int_equal(channel_create(flood.transport, &flood.channel), OUTCOME_OK);
 	loop_io_start(flood.loop, &io, ends[0], readable, &flood);
 	loop_run(flood.loop);

@@ -107,16 +107,9 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 	return 0;
 }
 
-static enum error_kind last_kind; /* of the errors logged */
+static enum error_kind last_kind; /* of the errors of events */
 
-static void record_error(const struct log *log, const struct error *error)
-{
-	last_kind = error->kind;
-	log_print_error(log, error);
-}
-
-static const struct log_sink sink = { .error = record_error, .hint = log_print_hint };
-static const struct log log_ = { .name = "tool", .sink = &sink }, owner_log = { .name = "owner" };
+static const struct log log_ = { .name = "tool" };
 static struct transport transport = { .backend = &backend, .log = &log_ };
 static struct channel channel = { .transport = &transport };
 
@@ -130,17 +123,20 @@ static struct {
 static void on_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
 	assert_ptr_equal(context, &reported);
-	(void)endpoint;
 	reported.events++;
 	reported.event = *event;
+	last_kind = endpoint->transport->error.kind;
+	log_report(&log_, &endpoint->transport->error);
+	error_clear(&endpoint->transport->error);
 }
 
 static void on_completion(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
 	(void)context;
-	(void)endpoint;
 	reported.completions++;
 	reported.completion = *completion;
+	log_report(&log_, &endpoint->transport->error);
+	error_clear(&endpoint->transport->error);
 }
 
 static const struct endpoint_handlers handlers = { .event = on_event, .completion = on_completion };
@@ -165,6 +161,8 @@ static struct endpoint *create(enum endpoint_kind kind, const struct path_option
 /* Returns the text written to stderr. */
 static const char *finish(struct endpoint *endpoint)
 {
+	log_report(&log_, &transport.error); /* of the last call */
+	error_clear(&transport.error);
 	endpoint_destroy(endpoint);
 	endpoint_destroy(endpoint);
 	assert_int_equal(destroyed, 1);
@@ -329,9 +327,7 @@ static void failure_is_reported_once(void **state)
 	endpoint_rejected(endpoint, (const uint8_t *)"no", 2);
 	endpoint_established(endpoint, NULL, 0);
 	assert_int_equal(reported.events, 1);
-	endpoint->log = &owner_log;
 	endpoint_destroy(endpoint);
-	assert_ptr_equal(endpoint->log, &log_); /* the owner's log may be gone from here on */
 	endpoint_fail(endpoint, OUTCOME_FAILED);
 	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_DISCONNECTED });
 	assert_int_equal(reported.events, 1);

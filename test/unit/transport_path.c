@@ -57,7 +57,7 @@ static const struct backend backend = { .source_fits = source_fits };
 static struct log test_log;
 static struct transport transport = { .backend = &backend, .log = &test_log };
 static struct path_options options;
-static struct endpoint endpoint = { .transport = &transport, .log = &test_log, .options = { .path = &options } };
+static struct endpoint endpoint = { .transport = &transport, .options = { .path = &options } };
 
 static void set_options(const char *interface, const char *device)
 {
@@ -112,6 +112,8 @@ static void source_addresses(void **state)
 		source.port = 7;
 		capture_begin(&capture);
 		outcome = path_find_source(&endpoint, rows[row].family, &source);
+		log_report(&test_log, &transport.error);
+		error_clear(&transport.error);
 		capture_end(&capture);
 		assert_int_equal(source.port, 7);
 		assert_int_equal(outcome, rows[row].source ? OUTCOME_OK : OUTCOME_NO_CONNECTION);
@@ -152,6 +154,8 @@ static void source_of_gid_index(void **state)
 			source = parsed(rows[row].given);
 		capture_begin(&capture);
 		outcome = path_find_source(&endpoint, ADDRESS_IP4, &source);
+		log_report(&test_log, &transport.error);
+		error_clear(&transport.error);
 		capture_end(&capture);
 		if (rows[row].source) {
 			assert_int_equal(outcome, OUTCOME_OK);
@@ -181,16 +185,15 @@ static void interface_of_address(void **state)
 	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct address local = parsed(rows[row].local);
-		struct capture capture;
 
 		set_options(rows[row].interface, NULL);
 		local.scope = rows[row].given;
 		endpoint.local = local;
 		assert_int_equal(path_has_interface(&endpoint), rows[row].has);
-		capture_begin(&capture);
+		error_clear(&transport.error);
 		assert_int_equal(path_find_interface(&endpoint, &local),
 				 rows[row].exists ? OUTCOME_OK : OUTCOME_NO_CONNECTION);
-		assert_int_equal(strstr(capture_end(&capture), "there is no interface eth9 here") != NULL,
+		assert_int_equal(strstr(transport.error.cause, "there is no interface eth9 here") != NULL,
 				 !rows[row].exists);
 		assert_int_equal(local.scope, rows[row].scope);
 	}

@@ -27,6 +27,7 @@ struct queue {
 /* One end: a run of one connection. */
 struct end {
 	struct environment environment;
+	struct transport transport;
 	struct ucmatose_options options;
 	struct ucmatose run;
 	struct ucmatose_connection connection;
@@ -149,6 +150,7 @@ static struct bench *bench_create(uint64_t count, uint32_t size, enum fabric fab
 		end->environment.command = &ucmatose_command;
 		end->environment.log.name = "ucmatose";
 		end->environment.output = stdout;
+		end->environment.transport = &end->transport;
 		end->options.size = size;
 		end->options.common.timeout = CLOCK_NS_PER_S;
 		end->domain = (struct domain){
@@ -589,6 +591,7 @@ static void failures_that_another_size_explains(void **state)
 		bool ours = i % 2;
 
 		connect_ends(bench, ours);
+		error_set(&client->transport.error, NULL, "it failed");
 		completed(&client->connection, &completion);
 		assert_int_equal(client->connection.state, CONNECTION_FAILED);
 		assert_int_equal(client->run.environment->outcome, OUTCOME_FAILED);

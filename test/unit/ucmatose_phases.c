@@ -509,7 +509,7 @@ static void request_that_is_never_confirmed_is_no_connection(void **state)
 	assert_reports(fake, "\"asked\":2,\"made\":2,\"failed\":0,\"refused\":1,");
 	assert_reports(fake, "\"rate_per_second\":2.000");
 	assert_says(fake, "lengths checked");
-	assert_over(fake, OUTCOME_OK, "");
+	assert_over(fake, OUTCOME_OK, "ucmatose: 10.0.0.2:4242: it cannot be accepted\n");
 }
 
 /* Of those that came and were gone again none is waited for longer than of others. */
@@ -625,7 +625,7 @@ static void connection_that_cannot_be_accepted_has_failed(void **state)
 	fake->next.accept = OUTCOME_INTERNAL;
 	endpoint = ask(fake, 0, true);
 	assert_true(of(endpoint)->rejected);
-	assert_string_equal(of(endpoint)->rejection, "out of resources");
+	assert_string_equal(of(endpoint)->rejection, "it cannot be accepted");
 	fake->domain.max_message = 99;
 	endpoint = ask(fake, 1, true);
 	assert_true(of(endpoint)->rejected);
@@ -634,6 +634,7 @@ static void connection_that_cannot_be_accepted_has_failed(void **state)
 	transfer(take(fake, 2, true), 2);
 	finish(fake);
 	assert_over(fake, OUTCOME_INTERNAL,
+		    "ucmatose: 10.0.0.2:4242: it cannot be accepted\n"
 		    "ucmatose: 10.0.0.2:4242: -S 100: the longest message of device fake0 has 99 bytes\n");
 }
 
@@ -1112,9 +1113,9 @@ static void client_is_told_of_other_options(void **state)
 		hello_write(&hello, bytes);
 		resolved(fake, endpoint_of(fake, 0));
 		/* That needs no line of its own then. */
-		log_failure(endpoint_of(fake, 0)->log,
-			    &(struct failure){ .object = endpoint_of(fake, 0)->name, .phase = "connecting" },
-			    "refused by the peer");
+		error_failure(&endpoint_of(fake, 0)->transport->error,
+			      &(struct failure){ .object = endpoint_of(fake, 0)->name, .phase = "connecting" },
+			      "refused by the peer");
 		endpoint_rejected(endpoint_of(fake, 0), bytes, sizeof(bytes));
 		assert_over(fake, OUTCOME_FAILED, words);
 	}
@@ -1128,9 +1129,9 @@ static void client_is_told_of_a_refusal(void **state)
 		fake->options.wait_server = waits * CLOCK_NS_PER_S;
 		start_client(fake, 1);
 		resolved(fake, endpoint_of(fake, 0));
-		log_failure(endpoint_of(fake, 0)->log,
-			    &(struct failure){ .object = endpoint_of(fake, 0)->name, .phase = "connecting" },
-			    "refused by the peer");
+		error_failure(&endpoint_of(fake, 0)->transport->error,
+			      &(struct failure){ .object = endpoint_of(fake, 0)->name, .phase = "connecting" },
+			      "refused by the peer");
 		endpoint_rejected(endpoint_of(fake, 0), NULL, 0);
 		assert_over(fake, OUTCOME_NO_CONNECTION, "ucmatose: 10.0.0.1:7471: connecting: refused by the peer\n");
 	}
@@ -1144,9 +1145,9 @@ static void errors_of_others_are_not_kept_back(void **state)
 	start_client(fake, 1);
 	resolved(fake, endpoint_of(fake, 0));
 	log_error(&fake->environment.log, "fake0", "gone");
-	log_failure(endpoint_of(fake, 0)->log,
-		    &(struct failure){ .object = endpoint_of(fake, 0)->name, .phase = "connecting" },
-		    "refused by the peer");
+	error_failure(&endpoint_of(fake, 0)->transport->error,
+		      &(struct failure){ .object = endpoint_of(fake, 0)->name, .phase = "connecting" },
+		      "refused by the peer");
 	endpoint_rejected(endpoint_of(fake, 0), NULL, 0);
 	assert_over(fake, OUTCOME_NO_CONNECTION,
 		    "ucmatose: fake0: gone\nucmatose: 10.0.0.1:7471: connecting: refused by the peer\n");
@@ -1189,8 +1190,8 @@ static void hint_after_a_failure(void **state)
 		endpoint = endpoint_of(fake, 0);
 		resolved(fake, endpoint);
 		fake_clock_pass(MS);
-		log_failure(endpoint->log, &(struct failure){ .object = endpoint->name, .kind = rows[i].kind },
-			    "it failed");
+		error_failure(&endpoint->transport->error,
+			      &(struct failure){ .object = endpoint->name, .kind = rows[i].kind }, "it failed");
 		endpoint_fail(endpoint, OUTCOME_NO_CONNECTION);
 		assert_over(fake, OUTCOME_NO_CONNECTION, rows[i].errors);
 	}
@@ -1204,7 +1205,8 @@ static void no_hint_at_the_server_once_connected(void **state)
 	fake->options.port_space = PORT_SPACE_IB;
 	start_client(fake, 1);
 	endpoint = connect_one(fake, 0, true);
-	log_failure(endpoint->log, &(struct failure){ .object = endpoint->name, .kind = ERROR_NO_REPLY }, "it failed");
+	error_failure(&endpoint->transport->error,
+		      &(struct failure){ .object = endpoint->name, .kind = ERROR_NO_REPLY }, "it failed");
 	endpoint_fail(endpoint, OUTCOME_FAILED);
 	assert_over(fake, OUTCOME_FAILED, "ucmatose: 10.0.0.1:7471: it failed\n");
 }
@@ -1216,7 +1218,7 @@ static void errors_of_an_established_connection_are_reported_at_once(void **stat
 
 	start_client(fake, 1);
 	endpoint = connect_one(fake, 0, true);
-	log_error(endpoint->log, endpoint->name, "it failed");
+	error_set(&endpoint->transport->error, endpoint->name, "it failed");
 	endpoint_fail(endpoint, OUTCOME_FAILED);
 	assert_over(fake, OUTCOME_FAILED, "ucmatose: 10.0.0.1:7471: it failed\n");
 }
@@ -1378,10 +1380,7 @@ static void client_that_cannot_ask_again_ends(void **state)
 	absent(endpoint_of(fake, 0));
 	fake->next.resolve = OUTCOME_NO_DEVICE;
 	run_for(fake, 101 * MS);
-	assert_over(
-		fake, OUTCOME_NO_DEVICE,
-		"ucmatose: 10.0.0.1:7471: connecting: nobody listens there\n"
-		"ucmatose: hint: if host and port are right, run there: rdmatest ucmatose -p 7471 --transport fake\n");
+	assert_over(fake, OUTCOME_NO_DEVICE, "ucmatose: 10.0.0.1:7471: connecting: nobody listens there\n");
 }
 
 /* The address that took the first connection takes the others. */

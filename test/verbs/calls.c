@@ -210,7 +210,7 @@ static void servers_without_a_domain(void **state)
 
 static void count_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	(void)endpoint;
+	log_report(endpoint->transport->log, &endpoint->transport->error);
 	assert_int_equal(event->kind, EVENT_FAILED);
 	++*(unsigned *)context;
 }
@@ -272,7 +272,6 @@ static void a_failure_nobody_needs_to_know(void **state)
 		assert_int_equal(verbs_channel_create(&transport.base, &channel), OUTCOME_OK);
 		for (size_t index = 0; index < 2; index++) {
 			endpoints[index].base.transport = &transport.base;
-			endpoints[index].base.log = &log;
 			endpoints[index].base.channel = channel;
 			endpoints[index].base.domain = &domain.base;
 			endpoints[index].base.state = rounds[round].states[index];
@@ -309,7 +308,6 @@ static void a_failed_device_takes_nobody(void **state)
 				       .context = &context,
 				       .bound_id = &id };
 	struct verbs_endpoint endpoint = { .base = { .transport = &transport.base,
-						     .log = &log,
 						     .kind = ENDPOINT_CONNECTION,
 						     .options = { .path = &path_unset } },
 					   .id = &id };
@@ -321,6 +319,7 @@ static void a_failed_device_takes_nobody(void **state)
 	assert_int_equal(verbs_domain_attach(&endpoint), OUTCOME_OK);
 	verbs_domain_failed(&domain, EINVAL, "arming a completion queue");
 	assert_int_equal(verbs_domain_attach(&endpoint), OUTCOME_FAILED);
+	log_report(&log, &transport.base.error);
 	capture_end(&capture);
 	assert_non_null(strstr(capture.text, "ib0: the device has failed before"));
 	loop_timer_stop(&transport.reaper);
@@ -330,7 +329,7 @@ static void a_failed_device_takes_nobody(void **state)
 static void hear_nothing(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
 	(void)context;
-	(void)endpoint;
+	log_report(endpoint->transport->log, &endpoint->transport->error);
 	assert_int_equal(event->kind, EVENT_FAILED);
 }
 
@@ -342,7 +341,7 @@ static void strangers_do_not_fill_the_log(void **state)
 	struct log log = { .name = "test" };
 	struct transport transport = { .log = &log };
 	struct verbs_endpoint endpoint = {
-		.base = { .transport = &transport, .log = &log, .kind = ENDPOINT_CONNECTION, .handlers = &handlers }
+		.base = { .transport = &transport, .kind = ENDPOINT_CONNECTION, .handlers = &handlers }
 	};
 	struct capture capture;
 	unsigned lines = 0;

@@ -14,6 +14,13 @@ static struct bench bench;
 static struct endpoint_options options;
 static struct path_options path;
 
+/* What was printed, with the error of the last call. */
+static const char *told(struct capture *capture)
+{
+	bench_report(&bench);
+	return capture_end(capture);
+}
+
 static void begin(enum provider_fabric fabric)
 {
 	provider_begin(fabric, 0);
@@ -156,7 +163,7 @@ static void long_chains(void **state)
 	for (size_t index = 0; index < LENGTH(works); index++)
 		assert_int_equal(endpoint_post(bench.server.endpoint, works, 1), 0);
 	assert_int_equal(endpoint_post(bench.server.endpoint, works, 1), OUTCOME_INTERNAL);
-	assert_non_null(strstr(capture_end(&capture), "posting a receive"));
+	assert_non_null(strstr(told(&capture), "posting a receive"));
 	end();
 }
 
@@ -226,7 +233,7 @@ static void failed_completions(void **state)
 		capture_begin(&capture);
 		assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
 		assert_true(bench_await_completions(&bench, &bench.client, WORK_SEND, 1));
-		capture_end(&capture);
+		told(&capture);
 		assert_int_equal(end_last_completion(&bench.client, WORK_SEND)->status, rows[row].told);
 		assert_int_equal(end_last_completion(&bench.client, WORK_SEND)->tag, 77);
 		assert_int_equal(end_last_completion(&bench.client, WORK_SEND)->length, 0);
@@ -352,7 +359,7 @@ static void receiver_never_ready(void **state)
 	capture_begin(&capture);
 	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
 	assert_true(bench_await_completions(&bench, &bench.client, WORK_SEND, 1));
-	capture_end(&capture);
+	told(&capture);
 	assert_int_equal(end_last_completion(&bench.client, WORK_SEND)->status, COMPLETION_RNR_EXCEEDED);
 	end();
 }
@@ -372,7 +379,7 @@ static void a_peer_without_a_queue(void **state)
 	capture_begin(&capture);
 	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
 	assert_true(bench_await_completions(&bench, &bench.client, WORK_SEND, 1));
-	assert_non_null(strstr(capture_end(&capture), "retries exceeded"));
+	assert_non_null(strstr(told(&capture), "retries exceeded"));
 	assert_int_equal(end_last_completion(&bench.client, WORK_SEND)->status, COMPLETION_RETRY_EXCEEDED);
 	/* The peer's receives were flushed, which is no news. */
 	assert_int_equal(end_completions(&bench.server, WORK_RECEIVE), 0);
@@ -410,7 +417,7 @@ static void why_the_peer_is_silent(void **state)
 		capture_begin(&capture);
 		assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
 		assert_true(bench_await_completions(&bench, &bench.client, WORK_SEND, 1));
-		capture_end(&capture);
+		told(&capture);
 		if (!strstr(capture.text, rows[row].cause))
 			print_message("# row %zu: %s\n", row, capture.text);
 		assert_non_null(strstr(capture.text, rows[row].cause));
@@ -463,7 +470,7 @@ static void why_it_did_not_connect(void **state)
 		cm_raise(id_of(bench.client.endpoint), failures[row].type, failures[row].status);
 		capture_begin(&capture);
 		assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
-		capture_end(&capture);
+		told(&capture);
 		if (!strstr(capture.text, failures[row].cause))
 			print_message("# row %zu: %s\n", row, capture.text);
 		assert_non_null(strstr(capture.text, failures[row].cause));
@@ -488,7 +495,7 @@ static void a_peer_says_no(void **state)
 		request_connection();
 		capture_begin(&capture);
 		assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
-		assert_non_null(strstr(capture_end(&capture), "refused by the peer: \"not today\""));
+		assert_non_null(strstr(told(&capture), "refused by the peer: \"not today\""));
 		assert_int_equal(bench.error.kind, ERROR_OTHER);
 		assert_memory_equal(bench.client.private_data, "not today", 9);
 		end();
@@ -506,7 +513,7 @@ static void qp_of_client_is_not_moved(void **state)
 	provider_fail("ucma_modify_qp", ETIMEDOUT, 0);
 	capture_begin(&capture);
 	assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
-	assert_non_null(strstr(capture_end(&capture), "connecting: no answer in time ("));
+	assert_non_null(strstr(told(&capture), "connecting: no answer in time ("));
 	assert_int_equal(bench.error.kind, ERROR_NO_REPLY);
 	end();
 }
@@ -630,7 +637,7 @@ static void an_unwanted_request(void **state)
 		before++;
 	assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
 	assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
-	assert_non_null(strstr(capture_end(&capture), "refused by the peer"));
+	assert_non_null(strstr(told(&capture), "refused by the peer"));
 	for (const struct cm_id *id = provider.ids; id; id = id->next)
 		after++;
 	assert_int_equal(after, before);
@@ -650,7 +657,7 @@ static void a_request_without_memory(void **state)
 	capture_begin(&capture);
 	assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
 	provider_fail(NULL, 0, 0);
-	assert_non_null(strstr(capture_end(&capture), "a request is refused: out of memory"));
+	assert_non_null(strstr(told(&capture), "a request is refused: out of memory"));
 	assert_int_equal(end_events(&bench.listening, EVENT_REQUEST_FAILED), 1);
 	assert_int_equal(end_events(&bench.listening, EVENT_REQUEST), 0);
 	end();
@@ -681,7 +688,7 @@ static void an_answer_to_nobody(void **state)
 	provider_pump();
 	capture_begin(&capture);
 	assert_int_equal(endpoint_create_qp(bench.server.endpoint), OUTCOME_NO_CONNECTION);
-	assert_non_null(strstr(capture_end(&capture), "the peer withdrew the request"));
+	assert_non_null(strstr(told(&capture), "the peer withdrew the request"));
 	end();
 }
 
@@ -845,7 +852,7 @@ static void a_gid_of_two_entries(void **state)
 		assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
 		assert_true(bench_await_event(&bench, &bench.client,
 					      rows[row].connects ? EVENT_ESTABLISHED : EVENT_FAILED));
-		capture_end(&capture);
+		told(&capture);
 		if (rows[row].client != PATH_UNSET)
 			assert_int_equal(strstr(capture.text, "not the requested ") != NULL, !rows[row].connects);
 		end();
@@ -858,7 +865,7 @@ static void a_gid_of_two_entries(void **state)
 		assert_true(bench_member(&bench, &bench.client, &bench.client_region, &options));
 		assert_int_equal(endpoint_join(bench.client.endpoint, NULL), 0);
 		assert_true(bench_await_event(&bench, &bench.client, rows[row].connects ? EVENT_JOINED : EVENT_FAILED));
-		capture_end(&capture);
+		told(&capture);
 		if (rows[row].connects) {
 			struct path taken;
 
@@ -910,7 +917,7 @@ static void the_path_that_was_asked_for(void **state)
 		} else {
 			assert_true(bench_await_event(&bench, &bench.client, EVENT_ROUTE_RESOLVED));
 		}
-		capture_end(&capture);
+		told(&capture);
 		assert_int_equal(rows[row].refusal && strstr(capture.text, rows[row].refusal),
 				 rows[row].refusal != NULL);
 		end();
@@ -938,7 +945,7 @@ static void a_request_by_another_way(void **state)
 	assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
 	capture_begin(&capture);
 	assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
-	assert_non_null(strstr(capture_end(&capture), "refused by the peer"));
+	assert_non_null(strstr(told(&capture), "refused by the peer"));
 	end();
 }
 
@@ -976,7 +983,7 @@ static void queues_are_shared(void **state)
 	assert_true(bench_listen(&bench, &options));
 	capture_begin(&capture);
 	assert_false(bench_resolve(&bench, &options));
-	assert_non_null(strstr(capture_end(&capture), "has at most 20 entries, 32 are needed"));
+	assert_non_null(strstr(told(&capture), "has at most 20 entries, 32 are needed"));
 	end();
 }
 
@@ -1017,7 +1024,7 @@ static void a_card_of_two_fabrics(void **state)
 		else
 			device_event(provider.devices[0], IBV_EVENT_QP_FATAL, verbs(other)->qp);
 		bench_linger(&bench, 5);
-		capture_end(&capture);
+		told(&capture);
 		assert_int_equal(end_events(&bench.listening, EVENT_FAILED), 1);
 		assert_int_equal(end_events(&bench.client, EVENT_FAILED), whole);
 		endpoint_destroy(other);
@@ -1062,7 +1069,7 @@ static void limits_of_drivers(void **state)
 				options.receive_depth = rows[row].depth;
 			capture_begin(&capture);
 			opened = bench_resolve(&bench, &options);
-			capture_end(&capture);
+			told(&capture);
 			if (opened == (rows[row].hint != NULL) ||
 			    (rows[row].hint && !strstr(capture.text, rows[row].hint)))
 				print_message("# row %zu: %s\n", row, capture.text);
@@ -1089,7 +1096,7 @@ static void what_failed_takes_no_room(void **state)
 	provider_fail("ibv_create_qp", ENOMEM, 0);
 	capture_begin(&capture);
 	assert_false(bench_resolve(&bench, &options));
-	capture_end(&capture);
+	told(&capture);
 	provider_fail(NULL, 0, 0);
 	endpoint_destroy(bench.client.endpoint);
 	region_destroy(bench.client_region);
@@ -1114,7 +1121,7 @@ static void a_group_without_a_device(void **state)
 			 0);
 	capture_begin(&capture);
 	assert_int_equal(endpoint_resolve(bench.client.endpoint, &any, &gid), OUTCOME_NO_CONNECTION);
-	assert_non_null(strstr(capture_end(&capture), "the address does not belong to an RDMA device"));
+	assert_non_null(strstr(told(&capture), "the address does not belong to an RDMA device"));
 	end();
 }
 
@@ -1192,7 +1199,7 @@ static void a_failure_that_harms_nobody(void **state)
 		assert_int_equal(bench.client.endpoint->state, rows[row].client);
 		capture_begin(&capture);
 		verbs_domain_failed(verbs_domain_of(verbs(bench.client.endpoint)), EIO, "polling");
-		capture_end(&capture);
+		told(&capture);
 		assert_int_equal(strstr(capture.text, "roce0: polling") != NULL, rows[row].told);
 		assert_int_equal(bench.client.endpoint->state, rows[row].told ? ENDPOINT_FAILED : rows[row].client);
 		end();
@@ -1212,7 +1219,7 @@ static void a_queue_that_cannot_be_armed(void **state)
 	post(bench.client.endpoint, IBV_WR_SEND, 8);
 	assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
 	assert_true(bench_await_event(&bench, &bench.server, EVENT_FAILED));
-	assert_non_null(strstr(capture_end(&capture), "roce0: arming a completion queue"));
+	assert_non_null(strstr(told(&capture), "roce0: arming a completion queue"));
 	end();
 }
 
@@ -1378,7 +1385,7 @@ static void events_of_the_device(void **state)
 		capture_begin(&capture);
 		device_event(provider.devices[0], rows[row].type, elements[rows[row].of]);
 		bench_linger(&bench, 5);
-		capture_end(&capture);
+		told(&capture);
 		assert_int_equal(end_events(&bench.client, EVENT_FAILED), rows[row].client_fails);
 		assert_int_equal(end_events(&bench.server, EVENT_FAILED), rows[row].server_fails);
 		assert_int_equal(bench.client.endpoint->domain->removed, rows[row].of == 3);
@@ -1391,7 +1398,7 @@ static void events_of_the_device(void **state)
 			bench.client.count = 0;
 			assert_true(bench_start_client(&bench, &options));
 			assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
-			assert_non_null(strstr(capture_end(&capture), "roce0: the device has failed before"));
+			assert_non_null(strstr(told(&capture), "roce0: the device has failed before"));
 			endpoint_destroy(kept);
 		}
 		end();
@@ -1423,7 +1430,7 @@ static void one_device_of_two_goes(void **state)
 		assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
 		assert_true(bench_await_event(&bench, &bench.server, EVENT_FAILED));
 		bench_linger(&bench, 5);
-		capture_end(&capture);
+		told(&capture);
 		assert_int_equal(end_events(&bench.client, EVENT_FAILED), 1);
 		assert_int_equal(end_events(end_of_other, EVENT_FAILED), ways & REMOVAL_BY_MANAGER ? 1 : 0);
 		assert_int_equal(other->state, ENDPOINT_ROUTE_RESOLVED);
@@ -1492,7 +1499,7 @@ static void devices_come_and_go(void **state)
 			capture_begin(&capture);
 			device_remove(provider.devices[place], ways);
 			bench_linger(&bench, 5);
-			assert_non_null(strstr(capture_end(&capture), "roce0: the device was removed"));
+			assert_non_null(strstr(told(&capture), "roce0: the device was removed"));
 			forget_connections();
 			/* Only that of the other device is left. */
 			assert_int_equal(provider.protection_domains, 1);
@@ -1552,7 +1559,7 @@ static void a_queue_that_is_flushed_without_a_reason(void **state)
 					       1),
 				 0);
 		assert_true(bench_await_event(&bench, &bench.server, EVENT_FAILED));
-		capture_end(&capture);
+		told(&capture);
 		assert_non_null(strstr(capture.text, silent ? "the queue pair failed, and the device gives no reason"
 							    : "access error"));
 		assert_int_equal(end_completions(&bench.server, WORK_RECEIVE), 0);
@@ -1583,7 +1590,7 @@ static void a_membership_that_fails(void **state)
 		capture_begin(&capture);
 		if (!endpoint_join(bench.client.endpoint, NULL))
 			assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
-		capture_end(&capture);
+		told(&capture);
 		assert_non_null(strstr(capture.text, rows[row].cause));
 		/* What was never joined is not left. */
 		assert_int_equal(verbs(bench.client.endpoint)->is_member, row != 0);
@@ -1599,8 +1606,7 @@ static void a_membership_that_fails(void **state)
 		provider_fail("rdma_join_multicast", error ? EINVAL : ENODEV, 0);
 		capture_begin(&capture);
 		assert_int_equal(endpoint_join(bench.client.endpoint, NULL), OUTCOME_NO_CONNECTION);
-		assert_int_equal(strstr(capture_end(&capture), "needs a subnet manager that supports it") != NULL,
-				 error);
+		assert_int_equal(strstr(told(&capture), "needs a subnet manager that supports it") != NULL, error);
 		end();
 	}
 }
@@ -1627,7 +1633,7 @@ static void connecting_and_leaving_that_fail(void **state)
 		provider_fail("rdma_connect", rows[row].error, 0);
 		capture_begin(&capture);
 		assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), OUTCOME_NO_CONNECTION);
-		assert_non_null(strstr(capture_end(&capture), "connecting: "));
+		assert_non_null(strstr(told(&capture), "connecting: "));
 		assert_int_equal(bench.error.kind, rows[row].kind);
 		end();
 	}
@@ -1640,7 +1646,7 @@ static void connecting_and_leaving_that_fail(void **state)
 		provider_fail("rdma_disconnect", EINVAL, 0);
 		capture_begin(&capture);
 		assert_int_equal(endpoint_disconnect(bench.client.endpoint), OUTCOME_FAILED);
-		assert_non_null(strstr(capture_end(&capture), "disconnecting: "));
+		assert_non_null(strstr(told(&capture), "disconnecting: "));
 		/* librdmacm, which failed, has not moved its own. */
 		assert_int_equal(qp_of(bench.client.endpoint)->base.state == IBV_QPS_ERR, own_qp);
 		end();
@@ -1657,7 +1663,7 @@ static void what_a_fabric_has_not(void **state)
 	capture_begin(&capture);
 	assert_true(bench_listen(&bench, &options));
 	assert_false(bench_resolve(&bench, &options));
-	assert_non_null(strstr(capture_end(&capture), "iWARP has no acknowledgement time-out"));
+	assert_non_null(strstr(told(&capture), "iWARP has no acknowledgement time-out"));
 	end();
 	/* Neither iWARP nor some RoCE cards have multicast. */
 	for (int card = 0; card < 2; card++) {
@@ -1666,7 +1672,7 @@ static void what_a_fabric_has_not(void **state)
 			device_drive(provider.devices[0], "bnxt_re");
 		capture_begin(&capture);
 		assert_false(bench_member(&bench, &bench.client, &bench.client_region, &options));
-		assert_non_null(strstr(capture_end(&capture), "the device has no multicast"));
+		assert_non_null(strstr(told(&capture), "the device has no multicast"));
 		assert_false(bench.client.endpoint->domain->multicast);
 		end();
 	}
@@ -1674,7 +1680,7 @@ static void what_a_fabric_has_not(void **state)
 	options.no_loopback = true;
 	capture_begin(&capture);
 	assert_false(bench_member(&bench, &bench.client, &bench.client_region, &options));
-	assert_non_null(strstr(capture_end(&capture), "cannot keep multicast from looping back"));
+	assert_non_null(strstr(told(&capture), "cannot keep multicast from looping back"));
 	end();
 }
 

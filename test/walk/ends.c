@@ -649,7 +649,7 @@ static void open_side(struct side *side, struct testbed *testbed, const struct p
 		side->count++;
 	for (; peer_plans->kind; peer_plans++)
 		side->sends += peer_plans->kind == WORK_SEND;
-	if (transport_open("soft", NULL, &quiet_log, &side->transport) ||
+	if (transport_open("soft", NULL, &quiet_log, &(struct error){ 0 }, &side->transport) ||
 	    channel_create(side->transport, &side->channel))
 		abort();
 }

@@ -48,9 +48,10 @@ static void deliver_disconnected(struct soft_queue *queue, struct soft_endpoint 
 		break;
 	case ENDPOINT_CONNECTING:
 	case ENDPOINT_ACCEPTING:
-		if (endpoint_take_log_line(&endpoint->base))
-			log_cause(endpoint->base.log, endpoint->base.name, endpoint_state_text(endpoint->base.state), 0,
-				  "the peer withdrew before the connection was established");
+		error_failure(endpoint_error(&endpoint->base),
+			      &(struct failure){ .object = endpoint->base.name,
+						 .phase = endpoint_state_text(endpoint->base.state) },
+			      "the peer withdrew before the connection was established");
 		endpoint_fail(&endpoint->base, OUTCOME_NO_CONNECTION);
 		break;
 	default:
@@ -66,15 +67,16 @@ static void deliver_failed(struct soft_endpoint *endpoint, const struct soft_eve
 	/* A request that memory was too short to report has no handlers: see fail_no_memory(). */
 	if (endpoint->base.state >= ENDPOINT_FAILED || !endpoint->base.handlers)
 		return;
-	if (event->code_name && endpoint_take_log_line(&endpoint->base))
-		log_failure(endpoint->base.log,
-			    &(struct failure){ .object = endpoint->base.name,
-					       .phase = endpoint_state_text(endpoint->base.state),
-					       .code_name = event->code_name,
-					       .code = event->code,
-					       .kind = kind },
-			    "%s%s%s", event->cause, endpoint_reject_text(event->data, event->length, reason),
-			    endpoint_timeout_cause(&endpoint->base, timeout_cause));
+	error_clear(endpoint_error(&endpoint->base));
+	if (event->code_name)
+		error_failure(endpoint_error(&endpoint->base),
+			      &(struct failure){ .object = endpoint->base.name,
+						 .phase = endpoint_state_text(endpoint->base.state),
+						 .code_name = event->code_name,
+						 .code = event->code,
+						 .kind = kind },
+			      "%s%s%s", event->cause, endpoint_reject_text(event->data, event->length, reason),
+			      endpoint_timeout_cause(&endpoint->base, timeout_cause));
 	endpoint_rejected(&endpoint->base, event->data, event->length);
 }
 
@@ -124,8 +126,7 @@ static void fail_no_memory(struct soft_endpoint *endpoint)
 		if (endpoint->base.kind == ENDPOINT_LISTENER) {
 			endpoint_request_no_memory(&endpoint->base);
 		} else if (endpoint->base.handlers) {
-			if (endpoint->base.state < ENDPOINT_FAILED && endpoint_take_log_line(&endpoint->base))
-				log_error(endpoint->base.log, endpoint->base.name, "out of memory");
+			error_set(endpoint_error(&endpoint->base), endpoint->base.name, "out of memory");
 			endpoint_fail(&endpoint->base, OUTCOME_INTERNAL);
 		} else {
 			if (endpoint->listener)

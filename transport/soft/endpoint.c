@@ -57,7 +57,7 @@ enum outcome soft_endpoint_create(struct channel *channel, enum endpoint_kind ki
 	struct soft_endpoint *endpoint = endpoint_new(transport, kind, options);
 
 	if (!endpoint) {
-		log_errno(transport->base.log, NULL, ENOMEM, "creating an endpoint");
+		error_errno(&transport->base.error, NULL, ENOMEM, "creating an endpoint");
 		return OUTCOME_INTERNAL;
 	}
 	*result = &endpoint->base;
@@ -111,7 +111,7 @@ enum outcome soft_listen(struct endpoint *base, const struct address *address)
 {
 	struct soft_transport *transport = soft_of(base->transport);
 	const struct soft_endpoint *other;
-	enum outcome outcome = soft_socket_listen(transport, base->log, base->name, address);
+	enum outcome outcome = soft_socket_listen(transport, endpoint_error(base), base->name, address);
 
 	if (outcome)
 		return outcome;
@@ -122,7 +122,9 @@ enum outcome soft_listen(struct endpoint *base, const struct address *address)
 	/* A listener of the any address accepts what no other does. */
 	if (base->local.port && (!other || !address_same_host(&other->base.local, &base->local)))
 		return OUTCOME_OK;
-	log_cause(base->log, base->name, "binding", EADDRINUSE, "the port is in use");
+	error_failure(endpoint_error(base),
+		      &(struct failure){ .object = base->name, .phase = "binding", .code = EADDRINUSE },
+		      "the port is in use");
 	return OUTCOME_NO_CONNECTION;
 }
 
@@ -168,7 +170,7 @@ enum outcome soft_resolve(struct endpoint *base, const struct address *source, c
 	/* As in librdmacm, the any address is this host. */
 	if (address_is_any(&peer))
 		set_loopback(&peer);
-	outcome = soft_path_find(transport, base->log, base->name, source, &peer, &endpoint->path);
+	outcome = soft_path_find(transport, endpoint_error(base), base->name, source, &peer, &endpoint->path);
 	if (outcome)
 		return outcome;
 	soft_path_apply_options(&endpoint->path, base);

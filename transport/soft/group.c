@@ -35,18 +35,19 @@ enum outcome soft_join(struct endpoint *base, void *context)
 	enum outcome outcome;
 
 	if (!address_is_multicast(group)) {
-		log_cause(base->log, base->name, "joining the group", 0,
-			  "only a subnet manager assigns groups, and UDP has none");
+		error_failure(endpoint_error(base),
+			      &(struct failure){ .object = base->name, .phase = "joining the group" },
+			      "only a subnet manager assigns groups, and UDP has none");
 		return OUTCOME_USAGE;
 	}
 	if (!base->options.send_only) {
-		outcome = soft_group_socket_join(transport, base->log, base->name, &endpoint->path,
+		outcome = soft_group_socket_join(transport, endpoint_error(base), base->name, &endpoint->path,
 						 &endpoint->group_socket);
 		if (outcome)
 			return outcome;
 	}
 	if (!soft_socket_multicast(&endpoint->path, !base->options.no_loopback)) {
-		log_errno(base->log, base->name, errno, "choosing the interface of the group");
+		error_errno(endpoint_error(base), base->name, errno, "choosing the interface of the group");
 		return OUTCOME_NO_CONNECTION;
 	}
 	endpoint->group = (struct group_address){

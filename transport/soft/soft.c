@@ -61,17 +61,17 @@ const struct soft_handlers soft_handlers = {
 
 static void soft_close(struct transport *transport);
 
-static enum outcome soft_open(struct loop *loop, const struct log *log, struct transport **result)
+static enum outcome soft_open(struct loop *loop, const struct log *log, struct error *reason, struct transport **result)
 {
 	struct soft_transport *transport;
 
 	if (!soft_random_works()) {
-		log_errno(log, NULL, errno, "getting random numbers");
+		error_errno(reason, NULL, errno, "getting random numbers");
 		return OUTCOME_INTERNAL;
 	}
 	transport = calloc(1, sizeof(*transport));
 	if (!transport) {
-		log_errno(log, NULL, ENOMEM, "opening the transport");
+		error_errno(reason, NULL, ENOMEM, "opening the transport");
 		return OUTCOME_INTERNAL;
 	}
 	transport->base = (struct transport){ .backend = &soft_backend, .loop = loop, .log = log };
@@ -94,7 +94,7 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct t
 	/* The connection manager last: without it soft_close() has nothing to send. */
 	if (!(transport->queue = soft_queue_open(transport)) || !(transport->qps = soft_qp_table_open(transport)) ||
 	    !(transport->packet_io = soft_packet_io_open()) || !(transport->cm = soft_cm_open(transport))) {
-		log_errno(log, NULL, ENOMEM, "opening the transport");
+		error_errno(reason, NULL, ENOMEM, "opening the transport");
 		soft_close(&transport->base);
 		return OUTCOME_INTERNAL;
 	}

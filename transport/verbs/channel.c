@@ -68,16 +68,13 @@ static struct endpoint *waiting_endpoint(const struct verbs_channel *channel, co
 static void channel_failed(struct verbs_channel *channel, int error)
 {
 	struct verbs_transport *transport = verbs_of(channel->base.transport);
-	bool reported = false;
 
 	for (uint32_t slot = 0; slot < transport->slot_count; slot++) {
 		struct endpoint *endpoint = waiting_endpoint(channel, &transport->slots[slot]);
 
 		if (!endpoint)
 			continue;
-		if (!reported)
-			log_errno(transport->base.log, "event channel", error, "reading an event");
-		reported = true;
+		error_errno(&transport->base.error, "event channel", error, "reading an event");
 		loop_io_stop(&channel->readable);
 		endpoint_fail(endpoint, OUTCOME_INTERNAL);
 	}
@@ -134,14 +131,14 @@ enum outcome verbs_channel_create(struct transport *transport, struct channel **
 	struct verbs_channel *channel = calloc(1, sizeof(*channel));
 
 	if (!channel)
-		return verbs_report_resources(transport->log, NULL, "creating an event channel", ENOMEM);
+		return verbs_report_resources(&transport->error, NULL, "creating an event channel", ENOMEM);
 	channel->base.transport = transport;
 	channel->events = create_events();
 	if (!channel->events) {
 		int error = errno;
 
 		free(channel);
-		return verbs_report_no_channel(transport->log, error);
+		return verbs_report_no_channel(&transport->error, error);
 	}
 	verbs_set_nonblocking(channel->events->fd);
 	loop_io_start(transport->loop, &channel->readable, channel->events->fd, channel_readable, channel);

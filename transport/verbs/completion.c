@@ -215,7 +215,7 @@ void verbs_completion_drain(struct verbs_domain *domain)
 
 static enum outcome cq_create(struct verbs_domain *domain, uint32_t entries, struct verbs_completion_queue **result)
 {
-	const struct log *log = domain->base.transport->log;
+	struct error *reason = &domain->base.transport->error;
 	uint32_t max = (uint32_t)domain->limits.max_cqe;
 	uint32_t capacity = domain->completion_queues ? 2 * domain->completion_queues->capacity : CAPACITY_FIRST;
 	struct verbs_completion_queue *completions;
@@ -228,26 +228,26 @@ static enum outcome cq_create(struct verbs_domain *domain, uint32_t entries, str
 	if (capacity > max)
 		capacity = max;
 	if (capacity < entries) {
-		log_error(log, domain->base.device, "a completion queue has at most %u entries, %u are needed", max,
+		error_set(reason, domain->base.device, "a completion queue has at most %u entries, %u are needed", max,
 			  entries);
 		return OUTCOME_INTERNAL;
 	}
 	completions = calloc(1, sizeof(*completions));
 	if (!completions)
-		return verbs_report_resources(log, domain->base.device, "creating a completion queue", ENOMEM);
+		return verbs_report_resources(reason, domain->base.device, "creating a completion queue", ENOMEM);
 	completions->domain = domain;
 	completions->capacity = capacity;
 	completions->cq = ibv_create_cq(domain->context, (int)capacity, completions, domain->completion_channel, 0);
 	if (!completions->cq) {
 		error = errno;
 		free(completions);
-		return verbs_report_resources(log, domain->base.device, "creating a completion queue", error);
+		return verbs_report_resources(reason, domain->base.device, "creating a completion queue", error);
 	}
 	error = ibv_req_notify_cq(completions->cq, 0);
 	completions->armed = !error;
 	if (error) {
 		verbs_completion_queue_destroy(completions);
-		return verbs_report_resources(log, domain->base.device, "arming a completion queue", error);
+		return verbs_report_resources(reason, domain->base.device, "arming a completion queue", error);
 	}
 	completions->next = domain->completion_queues;
 	domain->completion_queues = completions;

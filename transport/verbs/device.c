@@ -37,8 +37,10 @@ static void fail_endpoints(struct verbs_domain *domain, const struct ibv_qp *qp,
 			continue;
 		if (cq && (!endpoint->completions || endpoint->completions->cq != cq))
 			continue;
+		error_clear(endpoint_error(&endpoint->base));
 		if (cause)
-			log_error(endpoint->base.log, endpoint->base.name, "the queue pair failed: %s", cause);
+			error_set(endpoint_error(&endpoint->base), endpoint->base.name, "the queue pair failed: %s",
+				  cause);
 		endpoint_fail(&endpoint->base, OUTCOME_FAILED);
 	}
 }
@@ -250,17 +252,16 @@ static const char *name_of(struct verbs_transport *transport, const char *device
 	return name->text;
 }
 
-static enum outcome domain_create(struct verbs_transport *transport, struct rdma_cm_id *id,
+static enum outcome domain_create(struct verbs_transport *transport, struct rdma_cm_id *id, struct error *reason,
 				  struct verbs_domain **result)
 {
-	const struct log *log = transport->base.log;
 	const char *device = name_of(transport, ibv_get_device_name(id->verbs->device));
 	struct verbs_domain *domain = device ? calloc(1, sizeof(*domain)) : NULL;
 	struct ibv_port_attr port;
 	int error;
 
 	if (!domain)
-		return verbs_report_resources(log, device, "opening the device", ENOMEM);
+		return verbs_report_resources(reason, device, "opening the device", ENOMEM);
 	domain->base.transport = &transport->base;
 	domain->base.device = device;
 	domain->context = id->verbs;
@@ -269,7 +270,7 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 		error = ibv_query_port(id->verbs, id->port_num, &port);
 	if (error) {
 		free(domain);
-		return verbs_report_resources(log, device, "querying the device", error);
+		return verbs_report_resources(reason, device, "querying the device", error);
 	}
 	domain->port = id->port_num;
 	domain->mtu = 128u << port.active_mtu; /* enum ibv_mtu: 1 is 256 bytes, 2 is 512, ... */
@@ -287,7 +288,7 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 	if (!domain->completion_channel) {
 		error = errno;
 		verbs_domain_destroy(domain);
-		return verbs_report_resources(log, device, "creating a protection domain and completion channel",
+		return verbs_report_resources(reason, device, "creating a protection domain and completion channel",
 					      error);
 	}
 	verbs_set_nonblocking(domain->completion_channel->fd);
@@ -305,14 +306,15 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 
 /* Finds or creates the domain of a bound id. */
 static enum outcome domain_use(struct verbs_transport *transport, struct rdma_cm_id *id,
-			       const struct endpoint_options *options, struct verbs_domain **result)
+			       const struct endpoint_options *options, struct error *reason,
+			       struct verbs_domain **result)
 {
 	struct verbs_domain *domain = transport->domains;
 
 	while (domain && (domain->context != id->verbs || domain->port != id->port_num))
 		domain = domain->next;
 	if (!domain) {
-		enum outcome outcome = domain_create(transport, id, &domain);
+		enum outcome outcome = domain_create(transport, id, reason, &domain);
 
 		if (outcome)
 			return outcome;
@@ -328,8 +330,9 @@ void verbs_domain_watch(struct verbs_transport *transport, struct rdma_cm_id *id
 			const struct endpoint_options *options)
 {
 	struct verbs_domain *domain;
+	struct error ignored;
 
-	if (!domain_use(transport, id, options, &domain))
+	if (!domain_use(transport, id, options, &ignored, &domain))
 		verbs_domain_release(domain);
 }
 
@@ -337,13 +340,14 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 {
 	struct verbs_transport *transport = verbs_of(endpoint->base.transport);
 	struct verbs_domain *domain;
-	enum outcome outcome = domain_use(transport, endpoint->id, &endpoint->base.options, &domain);
+	enum outcome outcome =
+		domain_use(transport, endpoint->id, &endpoint->base.options, &transport->base.error, &domain);
 
 	if (outcome)
 		return outcome;
 	endpoint->base.domain = &domain->base;
 	if (domain->base.removed) {
-		log_error(transport->base.log, domain->base.device, "the device has failed before");
+		error_set(&transport->base.error, domain->base.device, "the device has failed before");
 		return OUTCOME_FAILED;
 	}
 	if (verbs_path_check(endpoint))

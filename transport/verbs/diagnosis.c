@@ -35,9 +35,9 @@ static enum outcome outcome_of(int error)
 											: OUTCOME_NO_DEVICE;
 }
 
-static void hint_module(const struct log *log, const char *module)
+static void hint_module(struct error *reason, const char *module)
 {
-	log_hint(log, "%s", remedy_find(PROBLEM_MODULES, remedy_facts(), module, NULL).text);
+	error_hint(reason, "%s", remedy_find(PROBLEM_MODULES, remedy_facts(), module, NULL).text);
 }
 
 static bool is_listed(struct ibv_device **devices, const char *file)
@@ -84,7 +84,7 @@ static unsigned find_left_out(char text[ERROR_CAUSE_SIZE], struct remedy *remedy
 }
 
 /* libibverbs lists no device. */
-static enum outcome report_no_device(const struct log *log)
+static enum outcome report_no_device(struct error *reason)
 {
 	char text[ERROR_CAUSE_SIZE], mode[SYSFS_TEXT_SIZE];
 	struct remedy remedy = { .text = SOFT_HINT };
@@ -96,29 +96,29 @@ static enum outcome report_no_device(const struct log *log)
 	error = names.count ? 0 : errno;
 	sysfs_names_free(&names);
 	if (error && error != ENOENT) {
-		log_errno(log, DEVICES, error, "looking for RDMA devices");
+		error_errno(reason, DEVICES, error, "looking for RDMA devices");
 		return outcome_of(error);
 	}
 	if (find_left_out(text, &remedy)) {
-		log_error(log, NULL, "no usable RDMA device: %s", text);
+		error_set(reason, NULL, "no usable RDMA device: %s", text);
 	} else if (names.count) {
-		log_error(log, NULL, "the kernel's verbs interface is not loaded (no " VERBS "/uverbs*)");
-		hint_module(log, "ib_uverbs");
+		error_set(reason, NULL, "the kernel's verbs interface is not loaded (no " VERBS "/uverbs*)");
+		hint_module(reason, "ib_uverbs");
 		return OUTCOME_NO_DEVICE;
 	} else if (!sysfs_has("/sys/class")) {
-		log_error(log, NULL, "no RDMA device found; /sys, which may say why, is not mounted");
+		error_set(reason, NULL, "no RDMA device found; /sys, which may say why, is not mounted");
 	} else if (sysfs_line(mode, "/sys/module/ib_core/parameters/netns_mode") && *mode == 'N') {
-		log_error(log, NULL, "no RDMA device in this network namespace (rdma system: netns exclusive)");
+		error_set(reason, NULL, "no RDMA device in this network namespace (rdma system: netns exclusive)");
 	} else {
-		log_error(log, NULL, "no RDMA device on this machine (" DEVICES " is empty)");
+		error_set(reason, NULL, "no RDMA device on this machine (" DEVICES " is empty)");
 	}
 	if (*remedy.text)
-		log_hint(log, "%s", remedy.text);
+		error_hint(reason, "%s", remedy.text);
 	return OUTCOME_NO_DEVICE;
 }
 
 /* Reports a device file that cannot be opened. Returns OUTCOME_OK if it can. */
-static enum outcome report_file(const struct log *log, const char *object, const char *path, const char *number)
+static enum outcome report_file(struct error *reason, const char *object, const char *path, const char *number)
 {
 	char cause[DEVICE_FILE_TEXT_SIZE];
 	struct remedy remedy;
@@ -126,13 +126,16 @@ static enum outcome report_file(const struct log *log, const char *object, const
 
 	if (!error)
 		return OUTCOME_OK;
-	log_cause(log, object, "opening the device file", error > 0 ? error : 0, "%s", cause);
+	error_failure(reason,
+		      &(struct failure){
+			      .object = object, .phase = "opening the device file", .code = error > 0 ? error : 0 },
+		      "%s", cause);
 	if (*remedy.text)
-		log_hint(log, "%s", remedy.text);
+		error_hint(reason, "%s", remedy.text);
 	return outcome_of(error);
 }
 
-enum outcome verbs_report_no_channel(const struct log *log, int error)
+enum outcome verbs_report_no_channel(struct error *reason, int error)
 {
 	struct ibv_device **devices;
 	enum outcome outcome = OUTCOME_OK;
@@ -143,36 +146,36 @@ enum outcome verbs_report_no_channel(const struct log *log, int error)
 		if (devices)
 			ibv_free_device_list(devices);
 		if (!count)
-			return report_no_device(log);
+			return report_no_device(reason);
 		if (sysfs_has("/sys/class/misc") && !sysfs_has(MANAGER)) {
-			log_error(log, NULL, "the RDMA connection manager is not loaded (no " MANAGER ")");
-			hint_module(log, "rdma_ucm");
+			error_set(reason, NULL, "the RDMA connection manager is not loaded (no " MANAGER ")");
+			hint_module(reason, "rdma_ucm");
 			return OUTCOME_NO_DEVICE;
 		}
-		outcome = report_file(log, VERBS_MANAGER_FILE, VERBS_MANAGER_FILE, MANAGER "/dev");
+		outcome = report_file(reason, VERBS_MANAGER_FILE, VERBS_MANAGER_FILE, MANAGER "/dev");
 	}
 	if (outcome)
 		return outcome;
-	log_errno(log, VERBS_MANAGER_FILE, error, "creating an event channel");
+	error_errno(reason, VERBS_MANAGER_FILE, error, "creating an event channel");
 	return outcome_of(error);
 }
 
-enum outcome verbs_report_resources(const struct log *log, const char *object, const char *what, int error)
+enum outcome verbs_report_resources(struct error *reason, const char *object, const char *what, int error)
 {
 	struct rlimit locked;
 
-	log_errno(log, object, error, "%s", what);
+	error_errno(reason, object, error, "%s", what);
 	if (error == EAGAIN)
-		log_hint(log, "the control group of this process may have used up its rdma.max");
+		error_hint(reason, "the control group of this process may have used up its rdma.max");
 	else if ((error == ENOMEM || error == EPERM) && !getrlimit(RLIMIT_MEMLOCK, &locked) &&
 		 locked.rlim_cur != RLIM_INFINITY &&
 		 !(privileges_have(CAP_IPC_LOCK) && privileges_user_namespace_is_initial()))
-		log_hint(log, "at most %llu KiB of memory may be locked, and RDMA locks its memory: %s",
-			 (unsigned long long)locked.rlim_cur / 1024,
-			 remedy_find(PROBLEM_MEMORY,
-				     remedy_facts() | (locked.rlim_max == RLIM_INFINITY ? FACT_MAY_RAISE : 0), NULL,
-				     NULL)
-				 .text);
+		error_hint(reason, "at most %llu KiB of memory may be locked, and RDMA locks its memory: %s",
+			   (unsigned long long)locked.rlim_cur / 1024,
+			   remedy_find(PROBLEM_MEMORY,
+				       remedy_facts() | (locked.rlim_max == RLIM_INFINITY ? FACT_MAY_RAISE : 0), NULL,
+				       NULL)
+				   .text);
 	return OUTCOME_INTERNAL;
 }
 
@@ -191,21 +194,23 @@ static enum outcome report_unopened(const struct endpoint *endpoint, const char 
 
 		snprintf(path, sizeof(path), FILES "/%s", (*device)->dev_name);
 		snprintf(number, sizeof(number), VERBS "/%s/dev", (*device)->dev_name);
-		outcome = report_file(endpoint->log, name, path, number);
+		outcome = report_file(endpoint_error(endpoint), name, path, number);
 		/* libibverbs would wait for udev to replace a file that it may not open. */
 		context = outcome ? NULL : ibv_open_device(*device);
 		if (context)
 			ibv_close_device(context);
 		else if (!outcome)
-			outcome = verbs_report_resources(endpoint->log, name, "opening the device", errno);
+			outcome = verbs_report_resources(endpoint_error(endpoint), name, "opening the device", errno);
 	}
 	if (devices)
 		ibv_free_device_list(devices);
 	if (outcome || !find_left_out(text, &remedy))
 		return outcome;
-	log_cause(endpoint->log, endpoint->name, what, ENODEV, "the RDMA device on the route cannot be used: %s", text);
+	error_failure(endpoint_error(endpoint),
+		      &(struct failure){ .object = endpoint->name, .phase = what, .code = ENODEV },
+		      "the RDMA device on the route cannot be used: %s", text);
 	if (*remedy.text)
-		log_hint(endpoint->log, "%s", remedy.text);
+		error_hint(endpoint_error(endpoint), "%s", remedy.text);
 	return OUTCOME_NO_DEVICE;
 }
 
@@ -214,7 +219,7 @@ enum outcome verbs_report_shortage(const struct endpoint *endpoint, const char *
 	struct rdma_cm_id *id = ((const struct verbs_endpoint *)endpoint)->id;
 
 	if (outcome_of(error) == OUTCOME_INTERNAL)
-		return verbs_report_resources(endpoint->log, endpoint->name, what, error);
+		return verbs_report_resources(endpoint_error(endpoint), endpoint->name, what, error);
 	/* librdmacm knows the local address before it opens the device. */
 	if (error == ENODEV && rdma_get_local_addr(id)->sa_family && !id->verbs)
 		return report_unopened(endpoint, what);
@@ -265,8 +270,8 @@ static const char *no_device_cause(const struct endpoint *endpoint)
 
 enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *what, int error)
 {
-	log_failure(
-		endpoint->log,
+	error_failure(
+		endpoint_error(endpoint),
 		&(struct failure){
 			.object = endpoint->name, .phase = what, .code = error, .kind = endpoint_errno_kind(error) },
 		"%s", error == ENODEV ? no_device_cause(endpoint) : error_cause(error));

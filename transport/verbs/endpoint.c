@@ -53,17 +53,17 @@ enum outcome verbs_endpoint_create(struct channel *channel, enum endpoint_kind k
 				   const struct endpoint_options *options, struct endpoint **result)
 {
 	struct verbs_endpoint *endpoint = allocate_endpoint(channel, kind, options, NULL);
-	const struct log *log = channel->transport->log;
+	struct error *reason = &channel->transport->error;
 	int error;
 
 	if (!endpoint)
-		return verbs_report_resources(log, NULL, "creating an endpoint", ENOMEM);
+		return verbs_report_resources(reason, NULL, "creating an endpoint", ENOMEM);
 	if (rdma_create_id(((struct verbs_channel *)channel)->events, &endpoint->id, endpoint,
 			   (enum rdma_port_space)options->port_space)) {
 		error = errno;
 		endpoint->id = NULL;
 		verbs_endpoint_free(endpoint);
-		return verbs_report_resources(log, NULL, "creating a connection identifier", error);
+		return verbs_report_resources(reason, NULL, "creating a connection identifier", error);
 	}
 	*result = &endpoint->base;
 	return OUTCOME_OK;
@@ -115,17 +115,17 @@ static int verbs_set_option(struct verbs_endpoint *endpoint, int option, int64_t
 /* Sets type of service and ACK timeout of the id. */
 static enum outcome set_options(struct verbs_endpoint *endpoint)
 {
-	const struct log *log = endpoint->base.log;
+	struct error *reason = endpoint_error(&endpoint->base);
 	int type_of_service = endpoint_type_of_service(&endpoint->base);
 	int64_t ack_timeout = endpoint->base.options.path->ack_timeout;
 	int error = verbs_set_option(endpoint, RDMA_OPTION_ID_TOS, type_of_service);
 
 	if (error) {
-		log_errno(log, endpoint->base.name, error, "setting the type of service to %d", type_of_service);
+		error_errno(reason, endpoint->base.name, error, "setting the type of service to %d", type_of_service);
 		return OUTCOME_FAILED;
 	}
 	if (ack_timeout != PATH_UNSET && endpoint->base.domain->fabric == FABRIC_IWARP) {
-		log_error(log, endpoint->base.name, "iWARP has no acknowledgement time-out to set: TCP has its own");
+		error_set(reason, endpoint->base.name, "iWARP has no acknowledgement time-out to set: TCP has its own");
 		return OUTCOME_FAILED;
 	}
 	error = verbs_set_option(endpoint, RDMA_OPTION_ID_ACK_TIMEOUT, ack_timeout);
@@ -135,7 +135,7 @@ static enum outcome set_options(struct verbs_endpoint *endpoint)
 	endpoint->base.options.own_qp = true;
 	if (error == ENOSYS)
 		return OUTCOME_OK;
-	log_errno(log, endpoint->base.name, error, "setting the acknowledgement time-out to %d", (int)ack_timeout);
+	error_errno(reason, endpoint->base.name, error, "setting the acknowledgement time-out to %d", (int)ack_timeout);
 	return OUTCOME_FAILED;
 }
 
@@ -193,7 +193,7 @@ static enum outcome resolve_address_again(struct verbs_endpoint *endpoint)
 	struct rdma_cm_id *id;
 
 	if (rdma_create_id(endpoint->id->channel, &id, endpoint, endpoint->id->ps))
-		return verbs_report_resources(endpoint->base.log, endpoint->base.name,
+		return verbs_report_resources(endpoint_error(&endpoint->base), endpoint->base.name,
 					      "creating a connection identifier", errno);
 	rdma_destroy_id(endpoint->id);
 	endpoint->id = id;
@@ -258,8 +258,9 @@ static enum outcome bind_group(struct verbs_endpoint *endpoint, struct sockaddr 
 	if (rdma_bind_addr(endpoint->id, source))
 		return verbs_report_address(&endpoint->base, "binding", errno);
 	if (!endpoint->id->verbs) {
-		log_cause(endpoint->base.log, endpoint->base.name, "binding", ENODEV,
-			  "the address does not belong to an RDMA device");
+		error_failure(endpoint_error(&endpoint->base),
+			      &(struct failure){ .object = endpoint->base.name, .phase = "binding", .code = ENODEV },
+			      "the address does not belong to an RDMA device");
 		return OUTCOME_NO_CONNECTION;
 	}
 	verbs_timer_start(endpoint, 0, address_resolved);
@@ -285,7 +286,7 @@ enum outcome verbs_migrate(struct endpoint *base, struct channel *channel)
 
 	if (!rdma_migrate_id(endpoint->id, ((struct verbs_channel *)channel)->events))
 		return OUTCOME_OK;
-	log_errno(base->log, base->name, errno, "migrating to another event channel");
+	error_errno(endpoint_error(base), base->name, errno, "migrating to another event channel");
 	return OUTCOME_FAILED;
 }
 
@@ -329,17 +330,17 @@ static void report_event(const struct verbs_endpoint *endpoint, const struct rdm
 	char code_name[64];
 
 	snprintf(code_name, sizeof(code_name), "%s, status", rdma_event_str(event->event));
-	log_failure(endpoint->base.log,
-		    &(struct failure){ .object = endpoint->base.name,
-				       .phase = endpoint_state_text(endpoint->base.state),
-				       .code_name = code_name,
-				       .code = event->status,
-				       .kind = verbs_event_kind(event) },
-		    "%s%s%s", verbs_event_cause(&endpoint->base, event),
-		    rejected ? endpoint_reject_text(event->param.conn.private_data, event->param.conn.private_data_len,
-						    reject_text)
-			     : "",
-		    rejected ? "" : endpoint_timeout_cause(&endpoint->base, timeout_cause));
+	error_failure(endpoint_error(&endpoint->base),
+		      &(struct failure){ .object = endpoint->base.name,
+					 .phase = endpoint_state_text(endpoint->base.state),
+					 .code_name = code_name,
+					 .code = event->status,
+					 .kind = verbs_event_kind(event) },
+		      "%s%s%s", verbs_event_cause(&endpoint->base, event),
+		      rejected ? endpoint_reject_text(event->param.conn.private_data,
+						      event->param.conn.private_data_len, reject_text)
+			       : "",
+		      rejected ? "" : endpoint_timeout_cause(&endpoint->base, timeout_cause));
 }
 
 static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
@@ -361,8 +362,7 @@ static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_e
 			return;
 		}
 	}
-	if (endpoint->base.kind == ENDPOINT_LISTENER || endpoint_take_log_line(&endpoint->base))
-		report_event(endpoint, event);
+	report_event(endpoint, event);
 	if (WITH_EXTRAS && event->event == RDMA_CM_EVENT_ADDR_ERROR && event->status == -ENODEV &&
 	    endpoint->base.kind == ENDPOINT_CONNECTION)
 		verbs_hint_route(&endpoint->base);
@@ -445,7 +445,8 @@ static void no_cause_reported(void *context)
 
 	if (endpoint->base.state != ENDPOINT_ESTABLISHED)
 		return;
-	log_error(endpoint->base.log, endpoint->base.name, "the queue pair failed, and the device gives no reason");
+	error_set(endpoint_error(&endpoint->base), endpoint->base.name,
+		  "the queue pair failed, and the device gives no reason");
 	endpoint_fail(&endpoint->base, OUTCOME_FAILED);
 }
 

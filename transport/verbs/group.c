@@ -24,13 +24,13 @@ enum outcome verbs_join(struct endpoint *base, void *context)
 	verbs_report_failure(base, "joining the group", error);
 	if (base->options.send_only && base->domain->fabric == FABRIC_INFINIBAND &&
 	    (error == EOPNOTSUPP || error == EINVAL))
-		log_hint(base->log, "joining as a send-only full member needs a subnet manager that supports it");
+		error_hint(endpoint_error(base),
+			   "joining as a send-only full member needs a subnet manager that supports it");
 	return OUTCOME_NO_CONNECTION;
 }
 
 void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *parameters)
 {
-	const struct log *log = endpoint->base.log;
 	struct ibv_ah_attr attributes = parameters->ah_attr;
 	int64_t service_level = endpoint_option(&endpoint->base, service_level);
 
@@ -53,8 +53,9 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 	}
 	endpoint->group_handle = ibv_create_ah(verbs_domain_of(endpoint)->pd, &attributes);
 	if (!endpoint->group_handle) {
-		endpoint_fail(&endpoint->base, verbs_report_resources(log, endpoint->base.name,
-								      "creating the group's address handle", errno));
+		endpoint_fail(&endpoint->base,
+			      verbs_report_resources(endpoint_error(&endpoint->base), endpoint->base.name,
+						     "creating the group's address handle", errno));
 		return;
 	}
 	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_JOINED, .group = &endpoint->group });

@@ -93,26 +93,27 @@ void verbs_hint_route(const struct endpoint *endpoint)
 						 host);
 	}
 	if (used)
-		log_hint(endpoint->log, "%sthese addresses of this host have an RDMA device: %s", start, addresses);
+		error_hint(endpoint_error(endpoint), "%sthese addresses of this host have an RDMA device: %s", start,
+			   addresses);
 	else
-		log_hint(endpoint->log, "%sno address of this host has an RDMA device", start);
+		error_hint(endpoint_error(endpoint), "%sno address of this host has an RDMA device", start);
 }
 
 enum outcome verbs_gid_check(struct verbs_endpoint *endpoint)
 {
 	int64_t wanted = endpoint_option(&endpoint->base, gid_index), used;
-	const struct log *log = endpoint->base.log;
+	struct error *reason = endpoint_error(&endpoint->base);
 
 	if (wanted == PATH_UNSET)
 		return OUTCOME_OK;
 	used = endpoint->base.kind == ENDPOINT_GROUP ? endpoint->group_gid_index : gid_index_of(endpoint->id);
 	if (used == PATH_UNSET || used == wanted)
 		return OUTCOME_OK;
-	log_error(log, endpoint->base.name,
+	error_set(reason, endpoint->base.name,
 		  "the connection manager uses GID index %d of %s, port %u, not the requested %d", (int)used,
 		  device_name(endpoint->id), endpoint->id->port_num, (int)wanted);
-	log_hint(log, "set the RoCE version that the connection manager uses: cma_roce_mode -d %s -p %u -m MODE",
-		 device_name(endpoint->id), endpoint->id->port_num);
+	error_hint(reason, "set the RoCE version that the connection manager uses: cma_roce_mode -d %s -p %u -m MODE",
+		   device_name(endpoint->id), endpoint->id->port_num);
 	return OUTCOME_NO_CONNECTION;
 }
 
@@ -126,7 +127,7 @@ enum outcome verbs_path_check(struct verbs_endpoint *endpoint)
 	/* A request on another device than the listener's options name is rejected without a message. */
 	if (endpoint->base.state == ENDPOINT_REQUESTED)
 		return OUTCOME_NO_CONNECTION;
-	log_error(endpoint->base.log, endpoint->base.name,
+	error_set(endpoint_error(&endpoint->base), endpoint->base.name,
 		  "the local address belongs to the device %s, port %u, not to the requested %s",
 		  device_name(endpoint->id), endpoint->id->port_num, option);
 	return OUTCOME_NO_CONNECTION;

@@ -88,7 +88,8 @@ static enum outcome qp_modify(struct verbs_endpoint *endpoint, enum ibv_qp_state
 		error = ibv_modify_qp(endpoint->qp, &attributes, mask);
 	if (!error)
 		return OUTCOME_OK;
-	log_errno(endpoint->base.log, endpoint->base.name, error, "moving the queue pair to state %d", (int)state);
+	error_errno(endpoint_error(&endpoint->base), endpoint->base.name, error, "moving the queue pair to state %d",
+		    (int)state);
 	return OUTCOME_INTERNAL;
 }
 
@@ -105,7 +106,7 @@ enum outcome verbs_create_qp(struct endpoint *base)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 	const struct endpoint_options *options = &base->options;
-	const struct log *log = base->log;
+	struct error *reason = endpoint_error(base);
 	struct verbs_domain *domain = verbs_domain_of(endpoint);
 	struct ibv_qp_init_attr_ex attributes = {
 		.cap = { .max_send_wr = options->send_depth,
@@ -121,7 +122,7 @@ enum outcome verbs_create_qp(struct endpoint *base)
 	int error;
 
 	if (base->kind == ENDPOINT_GROUP && !base->domain->multicast) {
-		log_error(log, base->domain->device, "the device has no multicast");
+		error_set(reason, base->domain->device, "the device has no multicast");
 		return OUTCOME_NO_DEVICE;
 	}
 	if (options->no_loopback) {
@@ -137,23 +138,24 @@ enum outcome verbs_create_qp(struct endpoint *base)
 	if (error) {
 		verbs_completion_release(endpoint);
 		if (is_withdrawn(endpoint)) {
-			log_failure(log, &(struct failure){ .object = base->name, .phase = "accepting", .code = error },
-				    "the peer withdrew the request");
+			error_failure(reason,
+				      &(struct failure){ .object = base->name, .phase = "accepting", .code = error },
+				      "the peer withdrew the request");
 			return OUTCOME_NO_CONNECTION;
 		}
 		if (options->no_loopback && (error == EOPNOTSUPP || error == EINVAL || error == ENOSYS)) {
-			log_failure(log, &(struct failure){ .object = base->domain->device, .code = error },
-				    "the device cannot keep multicast from looping back: %s", strerror(error));
+			error_failure(reason, &(struct failure){ .object = base->domain->device, .code = error },
+				      "the device cannot keep multicast from looping back: %s", strerror(error));
 			return OUTCOME_NO_DEVICE;
 		}
 		/* No attribute of a device says how many it takes. */
 		if (error == EINVAL && inline_size(base)) {
-			log_errno(log, base->domain->device, error, "creating a queue pair with %u bytes inline",
-				  inline_size(base));
-			log_hint(log, "the device may take fewer bytes inline");
+			error_errno(reason, base->domain->device, error, "creating a queue pair with %u bytes inline",
+				    inline_size(base));
+			error_hint(reason, "the device may take fewer bytes inline");
 			return OUTCOME_INTERNAL;
 		}
-		return verbs_report_resources(log, base->domain->device, "creating a queue pair", error);
+		return verbs_report_resources(reason, base->domain->device, "creating a queue pair", error);
 	}
 	base->qpn = endpoint->qp->qp_num;
 	return options->own_qp ? qp_modify(endpoint, IBV_QPS_INIT) : OUTCOME_OK;
@@ -179,7 +181,8 @@ void verbs_qp_set_rnr_timer(struct verbs_endpoint *endpoint)
 	if (endpoint->base.domain->fabric == FABRIC_IWARP)
 		return;
 	if (ibv_modify_qp(endpoint->qp, &attributes, IBV_QP_MIN_RNR_TIMER))
-		log_debug(endpoint->base.log, "%s: the device keeps its receiver-not-ready timer", endpoint->base.name);
+		log_debug(endpoint->base.transport->log, "%s: the device keeps its receiver-not-ready timer",
+			  endpoint->base.name);
 }
 
 void verbs_qp_destroy(struct verbs_endpoint *endpoint)

@@ -23,24 +23,24 @@ static unsigned verbs_access(const struct domain *domain, unsigned access)
 enum outcome verbs_region_create(struct domain *base, size_t length, unsigned access, struct region **result)
 {
 	struct verbs_domain *domain = (struct verbs_domain *)base;
-	const struct log *log = base->transport->log;
+	struct error *reason = &base->transport->error;
 	struct verbs_region *region = calloc(1, sizeof(*region));
 
 	if (!region)
-		return verbs_report_resources(log, base->device, "allocating memory", ENOMEM);
+		return verbs_report_resources(reason, base->device, "allocating memory", ENOMEM);
 	region->base.domain = base;
 	region->base.length = length;
 	region->base.memory = calloc(1, length);
 	if (!region->base.memory) {
 		verbs_region_free(region);
-		return verbs_report_resources(log, base->device, "allocating memory", ENOMEM);
+		return verbs_report_resources(reason, base->device, "allocating memory", ENOMEM);
 	}
 	region->registration = ibv_reg_mr(domain->pd, region->base.memory, length, verbs_access(base, access));
 	if (!region->registration) {
 		int error = errno;
 
 		verbs_region_free(region);
-		return verbs_report_resources(log, base->device, "registering memory", error);
+		return verbs_report_resources(reason, base->device, "registering memory", error);
 	}
 	region->base.local_key = region->registration->lkey;
 	region->base.remote_key = region->registration->rkey;

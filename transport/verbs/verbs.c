@@ -10,12 +10,13 @@ enum {
 	SLOTS_MAX = 1 << VERBS_SLOT_BITS
 };
 
-static enum outcome verbs_open(struct loop *loop, const struct log *log, struct transport **transport)
+static enum outcome verbs_open(struct loop *loop, const struct log *log, struct error *reason,
+			       struct transport **transport)
 {
 	struct verbs_transport *verbs = calloc(1, sizeof(*verbs));
 
 	if (!verbs)
-		return verbs_report_resources(log, NULL, "opening the transport", ENOMEM);
+		return verbs_report_resources(reason, NULL, "opening the transport", ENOMEM);
 	verbs->base = (struct transport){ .backend = &verbs_backend, .loop = loop, .log = log };
 	*transport = &verbs->base;
 	return OUTCOME_OK;

@@ -137,12 +137,12 @@ void verbs_reap_later(struct verbs_transport *transport);
 
 #define VERBS_MANAGER_FILE "/dev/infiniband/rdma_cm"
 
-/* diagnosis.c: logs why there is no event channel, or no memory, with a hint at the remedy. */
-enum outcome verbs_report_no_channel(const struct log *log, int error);
-enum outcome verbs_report_resources(const struct log *log, const char *object, const char *what, int error);
+/* diagnosis.c: why there is no event channel, or no memory, with a hint at the remedy. */
+enum outcome verbs_report_no_channel(struct error *reason, int error);
+enum outcome verbs_report_resources(struct error *reason, const char *object, const char *what, int error);
 /*
- * Logs the cause and returns its outcome if an error of librdmacm means a lack of resources or a device that cannot be
- * opened. Else logs nothing and returns OUTCOME_OK.
+ * Sets the cause and returns its outcome if an error of librdmacm means a lack of resources or a device that cannot be
+ * opened. Else sets nothing and returns OUTCOME_OK.
  */
 enum outcome verbs_report_shortage(const struct endpoint *endpoint, const char *what, int error);
 /* Logs an error of librdmacm. Returns OUTCOME_NO_CONNECTION. */

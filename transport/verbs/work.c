@@ -93,7 +93,8 @@ enum outcome verbs_post(struct endpoint *base, const struct work *work, size_t c
 						       : verbs_post_sends(endpoint, work, chain);
 
 		if (error) {
-			log_errno(base->log, base->name, error, "posting a %s", work_kind_text(work->kind));
+			error_errno(endpoint_error(base), base->name, error, "posting a %s",
+				    work_kind_text(work->kind));
 			return OUTCOME_INTERNAL;
 		}
 		for (size_t index = 0; index < chain; index++)

@@ -78,13 +78,15 @@ void pair_run(struct pair *pair, const char *server_line, const char *client_lin
 
 	*environment = (struct environment){
 		.loop = loop_create(),
-		.log = { .name = "test", .debug = getenv("PROVIDER_DEBUG") != NULL },
+		.log = { .name = "test", .debug = getenv("PROVIDER_DEBUG") != NULL, .errors = &pair->errors },
 	};
 	pair->values = (struct child_run_values){ .address = "10.0.0.1", .group = "239.1.2.3" };
 	snprintf(pair->values.timeout, sizeof(pair->values.timeout), "%s", timeout ? timeout : "5s");
 	if (!getenv("PROVIDER_DEBUG"))
 		capture_begin(&pair->capture);
-	assert_int_equal(transport_open("verbs", environment->loop, &environment->log, &environment->transport), 0);
+	assert_int_equal(transport_open("verbs", environment->loop, &environment->log, &(struct error){ 0 },
+					&environment->transport),
+			 0);
 	if (pair->begun)
 		pair->begun(pair);
 	pair->client_line = client_line;

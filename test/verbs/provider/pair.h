@@ -8,6 +8,7 @@
 #include "test/verbs/provider/provider.h"
 
 struct pair {
+	struct errors errors;
 	struct environment environment;
 	struct child_run_values values;
 	struct child_run server, client;

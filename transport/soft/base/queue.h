@@ -54,7 +54,7 @@ void soft_reap_later(struct soft_transport *transport);
 
 /*
  * Queues an event with a copy of data. soft_event_failed() queues SOFT_EVENT_FAILED with a cause and a named code
- * ("errno"), which are constant texts and logged at delivery. Without them (soft_event_queue()) nothing is logged.
+ * ("errno"), which are constant texts and its error at delivery. Without them (soft_event_queue()) it has none.
  */
 void soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length);
 void soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);

@@ -100,7 +100,7 @@ enum outcome soft_cm_connect(struct endpoint *base, const void *data, size_t len
 
 	cm_id = soft_cm_id_create(transport->cm, &endpoint->path);
 	if (!cm_id) {
-		log_errno(base->log, base->name, ENOMEM, "connecting");
+		error_errno(endpoint_error(base), base->name, ENOMEM, "connecting");
 		return OUTCOME_INTERNAL;
 	}
 	soft_cm_id_attach(cm_id, endpoint);

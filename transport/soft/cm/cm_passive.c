@@ -119,7 +119,7 @@ static void report_addresses(struct soft_cm *cm, const struct soft_endpoint *lis
 	    mad->transaction == cm->reported_transaction || !endpoint_take_log_line(&listener->base))
 		return;
 	cm->reported_transaction = mad->transaction;
-	log_error(listener->base.log, listener->base.name,
+	log_error(listener->base.transport->log, listener->base.name,
 		  "a request from %s is refused: it names %s and %s as its addresses, as after a NAT, which RoCE does "
 		  "not pass",
 		  address_host(&path->peer, peer), address_host(&one, source), address_host(&other, destination));
@@ -179,7 +179,7 @@ static bool admit_req(struct soft_cm *cm, const struct soft_endpoint *listener)
 	}
 	while (cm->half_open >= 2 * backlog && cm->rep_sent.first) {
 		if (endpoint_take_log_line(&listener->base))
-			log_error(listener->base.log, listener->base.name,
+			log_error(listener->base.transport->log, listener->base.name,
 				  "limit of %u half-open connections reached: the oldest are rejected (backlog %u)",
 				  cm->half_open, backlog);
 		soft_cm_evict(cm->rep_sent.first->object);
@@ -232,7 +232,7 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const 
 	error = soft_path_route(&path);
 	if (error) {
 		if (endpoint_take_log_line(&listener->base))
-			log_errno(listener->base.log, address_host(from, host), error,
+			log_errno(listener->base.transport->log, address_host(from, host), error,
 				  "finding the route to answer a request");
 		return;
 	}

@@ -207,7 +207,7 @@ static const char *socket_hint(struct soft_transport *transport, const struct ad
 	       "in: ss -lunp sport = 4791";
 }
 
-static enum outcome socket_report_error(struct soft_transport *transport, const struct log *log, const char *name,
+static enum outcome socket_report_error(struct soft_transport *transport, struct error *reason, const char *name,
 					const struct address *address, int error)
 {
 	const struct failure failure = { .object = name, .code = error };
@@ -215,31 +215,32 @@ static enum outcome socket_report_error(struct soft_transport *transport, const 
 
 	address_host(address, text);
 	if (error == EADDRINUSE && rxe_holds_port()) {
-		log_failure(log, &failure,
-			    "the kernel's soft-RoCE (rdma_rxe) holds UDP port 4791 in this network namespace");
-		log_hint(log, "use the verbs transport, or another network namespace, or delete its devices (rdma link "
-			      "delete DEVICE), then: modprobe -r rdma_rxe");
+		error_failure(reason, &failure,
+			      "the kernel's soft-RoCE (rdma_rxe) holds UDP port 4791 in this network namespace");
+		error_hint(reason,
+			   "use the verbs transport, or another network namespace, or delete its devices (rdma link "
+			   "delete DEVICE), then: modprobe -r rdma_rxe");
 		return OUTCOME_NO_DEVICE;
 	}
 	if (error == EADDRINUSE) {
-		log_failure(log, &failure, "another process holds UDP port 4791 on %s", text);
-		log_hint(log, "%s", socket_hint(transport, address));
+		error_failure(reason, &failure, "another process holds UDP port 4791 on %s", text);
+		error_hint(reason, "%s", socket_hint(transport, address));
 	} else if (error == EADDRNOTAVAIL) {
-		log_failure(log, &failure, "%s is not an address of this host", text);
+		error_failure(reason, &failure, "%s is not an address of this host", text);
 	} else {
-		log_errno(log, name, error, "opening UDP port 4791 on %s", text);
+		error_errno(reason, name, error, "opening UDP port 4791 on %s", text);
 	}
 	return socket_outcome(error);
 }
 
 /* Finds or opens the socket of an address. */
-static enum outcome socket_get(struct soft_transport *transport, const struct log *log, const char *name,
+static enum outcome socket_get(struct soft_transport *transport, struct error *reason, const char *name,
 			       const struct address *address, struct soft_socket **result)
 {
 	*result = socket_find(transport, address);
 	if (!*result)
 		*result = socket_open(transport, address, false);
-	return *result ? OUTCOME_OK : socket_report_error(transport, log, name, address, errno);
+	return *result ? OUTCOME_OK : socket_report_error(transport, reason, name, address, errno);
 }
 
 /* Finds or opens a socket on a free 127.0.0.x. Skips the peer's address, which its server may not have bound yet. */
@@ -284,11 +285,12 @@ int soft_path_route(struct soft_path *path)
 }
 
 /* Opens the socket of the local address that the route has given. */
-static enum outcome open_route_socket(struct soft_transport *transport, const struct log *log, const char *name,
+static enum outcome open_route_socket(struct soft_transport *transport, struct error *reason, const char *name,
 				      struct soft_path *path)
 {
 	if (address_is_any(&path->local)) {
-		log_cause(log, name, "resolving the address", 0, "the route that leads there has no local address");
+		error_failure(reason, &(struct failure){ .object = name, .phase = "resolving the address" },
+			      "the route that leads there has no local address");
 		return OUTCOME_NO_CONNECTION;
 	}
 	/* The peer may be another process of this host, which has bound that address. */
@@ -296,14 +298,14 @@ static enum outcome open_route_socket(struct soft_transport *transport, const st
 	    path->local.family == ADDRESS_IP4 && !socket_find(transport, &path->local)) {
 		path->socket = own_loopback_socket(transport, &path->peer);
 		if (!path->socket)
-			return socket_report_error(transport, log, name, &path->local, errno);
+			return socket_report_error(transport, reason, name, &path->local, errno);
 		path->local = path->socket->address;
 		return OUTCOME_OK;
 	}
-	return socket_get(transport, log, name, &path->local, &path->socket);
+	return socket_get(transport, reason, name, &path->local, &path->socket);
 }
 
-enum outcome soft_path_find(struct soft_transport *transport, const struct log *log, const char *name,
+enum outcome soft_path_find(struct soft_transport *transport, struct error *reason, const char *name,
 			    const struct address *source, const struct address *peer, struct soft_path *path)
 {
 	bool given = source && !address_is_any(source);
@@ -313,7 +315,7 @@ enum outcome soft_path_find(struct soft_transport *transport, const struct log *
 	*path = (struct soft_path){ .peer = *peer, .local.family = peer->family };
 	path->peer.port = PACKET_PORT;
 	if (source && source->family != peer->family) {
-		log_error(log, name, "the source and the destination are not of the same address family");
+		error_set(reason, name, "the source and the destination are not of the same address family");
 		return OUTCOME_NO_CONNECTION;
 	}
 	if (given) {
@@ -321,28 +323,30 @@ enum outcome soft_path_find(struct soft_transport *transport, const struct log *
 
 		path->local = *source;
 		path->local.port = 0;
-		outcome = socket_get(transport, log, name, &path->local, &path->socket);
+		outcome = socket_get(transport, reason, name, &path->local, &path->socket);
 		if (outcome)
 			return outcome;
 	}
 	if (address_is_link_local(peer) && !peer->scope && !path->local.scope) {
-		log_cause(log, name, "resolving the address", EINVAL,
-			  "a link-local address needs an interface: ADDRESS%%INTERFACE");
+		error_failure(reason,
+			      &(struct failure){ .object = name, .phase = "resolving the address", .code = EINVAL },
+			      "a link-local address needs an interface: ADDRESS%%INTERFACE");
 		return OUTCOME_NO_CONNECTION;
 	}
 	error = soft_path_route(path);
 	if (error == EINVAL || (!error && soft_is_loopback(&path->local) && path->interface != ROUTE_LOOPBACK)) {
-		log_cause(log, name, "resolving the address", EINVAL, "packets from %s do not leave this host",
-			  address_host(&path->local, host));
+		error_failure(reason,
+			      &(struct failure){ .object = name, .phase = "resolving the address", .code = EINVAL },
+			      "packets from %s do not leave this host", address_host(&path->local, host));
 		return OUTCOME_NO_CONNECTION;
 	}
 	if (error) {
-		log_errno(log, name, error, "resolving the address");
+		error_errno(reason, name, error, "resolving the address");
 		return socket_outcome(error);
 	}
 	if (is_link_scope(peer) && !peer->scope)
 		path->peer.scope = path->interface;
-	return given ? OUTCOME_OK : open_route_socket(transport, log, name, path);
+	return given ? OUTCOME_OK : open_route_socket(transport, reason, name, path);
 }
 
 void soft_path_reply(struct soft_socket *socket, const struct address *from, struct soft_path *path)
@@ -455,7 +459,7 @@ static void watch_addresses(struct soft_transport *transport)
  * Opens a free 127.0.0.x and every other local address of the family. Fails if another process has bound one of the
  * latter: peers that use it would not reach this listener.
  */
-static enum outcome listen_on_all_local(struct soft_transport *transport, const struct log *log, const char *name,
+static enum outcome listen_on_all_local(struct soft_transport *transport, struct error *reason, const char *name,
 					const struct address *any)
 {
 	struct address failed = { .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } };
@@ -467,16 +471,16 @@ static enum outcome listen_on_all_local(struct soft_transport *transport, const 
 		error = errno;
 	else
 		error = open_all_local(transport, any, &failed);
-	return error ? socket_report_error(transport, log, name, &failed, error) : OUTCOME_OK;
+	return error ? socket_report_error(transport, reason, name, &failed, error) : OUTCOME_OK;
 }
 
-enum outcome soft_socket_listen(struct soft_transport *transport, const struct log *log, const char *name,
+enum outcome soft_socket_listen(struct soft_transport *transport, struct error *reason, const char *name,
 				const struct address *address)
 {
 	struct soft_socket *socket;
 
-	return address_is_any(address) ? listen_on_all_local(transport, log, name, address)
-				       : socket_get(transport, log, name, address, &socket);
+	return address_is_any(address) ? listen_on_all_local(transport, reason, name, address)
+				       : socket_get(transport, reason, name, address, &socket);
 }
 
 /* The kernel charges skb->truesize to SO_RCVBUF: the data, rounded up to a power of two, and struct sk_buff. */
@@ -549,7 +553,7 @@ static bool join_group(const struct soft_socket *socket, unsigned interface)
 		       : !setsockopt(socket->fd, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &ip6, sizeof(ip6));
 }
 
-enum outcome soft_group_socket_join(struct soft_transport *transport, const struct log *log, const char *name,
+enum outcome soft_group_socket_join(struct soft_transport *transport, struct error *reason, const char *name,
 				    const struct soft_path *path, struct soft_socket **result)
 {
 	struct soft_socket *socket = transport->sockets;
@@ -562,10 +566,10 @@ enum outcome soft_group_socket_join(struct soft_transport *transport, const stru
 	if (!socket) {
 		socket = socket_open(transport, &path->peer, true);
 		if (!socket)
-			return socket_report_error(transport, log, name, &path->peer, errno);
+			return socket_report_error(transport, reason, name, &path->peer, errno);
 		if (!join_group(socket, path->interface)) {
 			error = errno;
-			log_errno(log, name, error, "joining the group");
+			error_errno(reason, name, error, "joining the group");
 			socket_close(socket);
 			return socket_outcome(error);
 		}

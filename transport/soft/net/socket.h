@@ -30,10 +30,10 @@ struct soft_socket {
 
 /*
  * Finds or opens the socket for a peer and fills *path. Without a source (NULL or the any address) the routing table
- * chooses the local address; on the loopback interface it is a free 127.0.0.x. Logs the cause of a failure to log,
- * under name.
+ * chooses the local address; on the loopback interface it is a free 127.0.0.x. Puts the cause of a failure into
+ * *reason, under name.
  */
-enum outcome soft_path_find(struct soft_transport *transport, const struct log *log, const char *name,
+enum outcome soft_path_find(struct soft_transport *transport, struct error *reason, const char *name,
 			    const struct address *source, const struct address *peer, struct soft_path *path);
 /* Fills *path for a reply to a packet that socket received, but for the interface and the MTU. Sets no port. */
 void soft_path_reply(struct soft_socket *socket, const struct address *from, struct soft_path *path);
@@ -43,9 +43,9 @@ int soft_path_route(struct soft_path *path);
 void soft_path_apply_options(struct soft_path *path, const struct endpoint *endpoint);
 /*
  * Opens the socket of a local address. For the any address: of every local address of its family (IPv6: both families),
- * also of those added later. Logs the cause of a failure to log, under name.
+ * also of those added later. Puts the cause of a failure into *reason, under name.
  */
-enum outcome soft_socket_listen(struct soft_transport *transport, const struct log *log, const char *name,
+enum outcome soft_socket_listen(struct soft_transport *transport, struct error *reason, const char *name,
 				const struct address *address);
 
 /*
@@ -58,10 +58,10 @@ uint32_t soft_socket_dropped(const struct soft_socket *socket);
 
 /*
  * Returns in *result the socket that receives a group's datagrams at the interface of a path to it. The first call
- * joins the group (IGMP, MLD). Each call adds a member, which soft_group_socket_leave() removes. On failure logs the
- * cause to log, under name and sets *result to NULL.
+ * joins the group (IGMP, MLD). Each call adds a member, which soft_group_socket_leave() removes. On failure puts the
+ * cause into *reason, under name and sets *result to NULL.
  */
-enum outcome soft_group_socket_join(struct soft_transport *transport, const struct log *log, const char *name,
+enum outcome soft_group_socket_join(struct soft_transport *transport, struct error *reason, const char *name,
 				    const struct soft_path *path, struct soft_socket **result);
 void soft_group_socket_leave(struct soft_socket *socket);
 

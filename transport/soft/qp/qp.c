@@ -101,23 +101,23 @@ enum outcome soft_qp_create(struct soft_endpoint *endpoint)
 	struct soft_transport *transport = soft_of(endpoint->base.transport);
 	struct soft_qp_table *table = transport->qps;
 	const struct endpoint_options *options = &endpoint->base.options;
-	const struct log *log = endpoint->base.log;
+	struct error *reason = endpoint_error(&endpoint->base);
 	struct soft_qp *qp;
 
 	if (options->send_depth > SOFT_QP_DEPTH_MAX || options->receive_depth > SOFT_QP_DEPTH_MAX) {
-		log_error(log, endpoint->base.name,
+		error_set(reason, endpoint->base.name,
 			  "a queue pair holds at most %d work requests in each direction, not %u", SOFT_QP_DEPTH_MAX,
 			  options->send_depth > options->receive_depth ? options->send_depth : options->receive_depth);
 		return OUTCOME_INTERNAL;
 	}
 	if (table->by_qpn.count >= SOFT_QPS_MAX) {
-		log_error(log, endpoint->base.name, "too many queue pairs: the maximum is %d", SOFT_QPS_MAX);
+		error_set(reason, endpoint->base.name, "too many queue pairs: the maximum is %d", SOFT_QPS_MAX);
 		return OUTCOME_INTERNAL;
 	}
 	/* One more send, for the probe. */
 	qp = qp_allocate(options->send_depth + 1, options->receive_depth);
 	if (!qp) {
-		log_errno(log, endpoint->base.name, ENOMEM, "creating a queue pair");
+		error_errno(reason, endpoint->base.name, ENOMEM, "creating a queue pair");
 		return OUTCOME_INTERNAL;
 	}
 	qp->transport = transport;
@@ -270,7 +270,8 @@ void qp_fail_connection(struct soft_qp *qp, const char *cause, const char *code_
 
 static enum outcome post_error(const struct soft_qp *qp, const struct work *work, int error)
 {
-	log_errno(qp->endpoint->base.log, qp->endpoint->base.name, error, "posting a %s", work_kind_text(work->kind));
+	error_errno(endpoint_error(&qp->endpoint->base), qp->endpoint->base.name, error, "posting a %s",
+		    work_kind_text(work->kind));
 	return OUTCOME_INTERNAL;
 }
 

@@ -18,7 +18,7 @@ enum outcome soft_region_create(struct domain *domain, size_t length, unsigned a
 		region->base.memory = calloc(1, length);
 	if (!region || !region->base.memory) {
 		free(region);
-		log_errno(domain->transport->log, domain->device, ENOMEM, "allocating memory");
+		error_errno(&domain->transport->error, domain->device, ENOMEM, "allocating memory");
 		return OUTCOME_INTERNAL;
 	}
 	/* A peer may take key 0 for no key. */

@@ -152,8 +152,7 @@ static enum outcome grant_more(struct ucmatose_connection *connection)
 
 /* ---- sends and receives ---- */
 
-/* Each call costs: nothing is posted below the least number. The device may have given the queue pair fewer than we
- * asked for. */
+/* Each call costs: nothing is posted below the least number. The device may have given fewer entries than asked for. */
 static enum outcome post_receives(struct ucmatose_connection *connection, uint32_t least)
 {
 	uint64_t total = connection->peer_window ? UINT64_MAX : connection->run->messages;

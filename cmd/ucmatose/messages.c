@@ -320,14 +320,15 @@ enum outcome ucmatose_messages_completed(struct ucmatose_connection *connection,
 	}
 	if (completion->kind == WORK_RECEIVE) {
 		outcome = received(connection, completion->length);
+		if (!outcome)
+			outcome = grant_more(connection);
 	} else if (completion->tag == TAG_GRANT) {
 		connection->grants_in_flight--;
+		outcome = grant_more(connection);
 	} else {
 		connection->acknowledged++;
 		ucmatose_figures_count(run, CONNECTION_SENDING);
 	}
-	if (!outcome)
-		outcome = grant_more(connection);
 	if (outcome || (connection->state != CONNECTION_SENDING && connection->state != CONNECTION_RECEIVING))
 		return outcome;
 	return go_on(connection);

@@ -213,6 +213,7 @@ static void connection_event(void *context, struct endpoint *endpoint, const str
 static void connection_completion(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
 	struct ucmatose_connection *connection = context;
+	const enum connection_state before = connection->state;
 	struct ucmatose *run = connection->run;
 	enum outcome outcome;
 
@@ -221,7 +222,8 @@ static void connection_completion(void *context, struct endpoint *endpoint, cons
 	outcome = ucmatose_messages_completed(connection, completion);
 	if (outcome)
 		ucmatose_connection_end(connection, outcome);
-	advance(run);
+	if (connection->state != before) /* else no phase can have ended */
+		advance(run);
 }
 
 static const struct endpoint_handlers connection_handlers = {

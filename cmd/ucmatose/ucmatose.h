@@ -169,7 +169,7 @@ void ucmatose_finish(struct ucmatose *run, enum outcome outcome);
 /* Frees what makes callbacks. */
 void ucmatose_release(struct ucmatose *run);
 
-/* messages.c: failures are logged, and the caller ends the connection. */
+/* messages.c: the caller ends what has failed, with the outcome. */
 /* Creates the QP, with memory and receives. The domain must be known; at a server also the hello. */
 enum outcome ucmatose_messages_prepare(struct ucmatose_connection *connection);
 enum outcome ucmatose_messages_begin(struct ucmatose_connection *connection);
@@ -180,7 +180,7 @@ void ucmatose_messages_free(struct ucmatose *run);
 void ucmatose_connection_enter(struct ucmatose_connection *connection, enum connection_state state);
 /* Frees what a connection has that was not established: it can be tried again. */
 void ucmatose_connection_reset(struct ucmatose_connection *connection);
-/* Closes it, or fails it: then the cause is already logged. */
+/* Closes it, or fails it and reports the error of the transport. */
 void ucmatose_connection_end(struct ucmatose_connection *connection, enum outcome outcome);
 /* The peer left too early, or is silent. */
 void ucmatose_connection_fail(struct ucmatose_connection *connection, const char *cause);

@@ -1463,6 +1463,7 @@ static void rates_are_over_the_time_of_each_phase(void **state)
 	finish(fake);
 	assert_reports(fake, "\"rate_per_second\":1.000");
 	assert_reports(fake, "\"sent_rate_per_second\":0.250,\"received_rate_per_second\":0.500,");
+	assert_reports(fake, "\"sent_bytes_per_second\":25.000,\"received_bytes_per_second\":50.000");
 	assert_over(fake, OUTCOME_OK, "");
 }
 

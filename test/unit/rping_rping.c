@@ -362,6 +362,26 @@ static void client_keeps_the_interval(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
+/* A ping that took longer than its slot is followed at once by one more, and that by the next slot. */
+static void client_skips_missed_slots(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *endpoint;
+
+	fake->options.common.timeout = 10 * CLOCK_NS_PER_S;
+	fake->options.interval = CLOCK_NS_PER_S;
+	endpoint = connected_client(fake, NULL);
+	run_for(fake, 5 * CLOCK_NS_PER_S / 2);
+	pings(endpoint, 1);
+	answer_ping(endpoint, 32, SIZE_MAX);
+	of(endpoint)->send_count = 0;
+	go_ahead(endpoint);
+	assert_int_equal(of(endpoint)->send_count, 0);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	disconnect(endpoint);
+	assert_ended(fake, OUTCOME_OK, "");
+}
+
 static void client_disconnects_after_its_duration(void **state)
 {
 	struct fake *fake = *state;
@@ -1668,6 +1688,7 @@ int main(void)
 		TEST(client_fails_if_a_warm_up_ping_fails),
 		TEST(client_counts_a_lost_ping),
 		TEST(client_keeps_the_interval),
+		TEST(client_skips_missed_slots),
 		TEST(client_disconnects_after_its_duration),
 		TEST(client_pings_at_its_rate_for_its_duration),
 		TEST(client_sweeps_its_sizes),

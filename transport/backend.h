@@ -82,7 +82,7 @@ void endpoint_set_name(struct endpoint *endpoint);
 /* Calls the command's event handler unless the endpoint is destroyed. */
 void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *event);
 
-/* Enters the state, and reports the event without further members. */
+/* Enters the state, and reports the event without further members; nothing after a failure. */
 void endpoint_reached(struct endpoint *endpoint, enum endpoint_state state, enum event_kind kind);
 
 /* Reports EVENT_REQUEST on the listener. Rejects a request that arrived on another interface than its options name. */

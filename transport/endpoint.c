@@ -177,7 +177,9 @@ static void endpoint_reached_with(struct endpoint *endpoint, enum endpoint_state
 
 void endpoint_reached(struct endpoint *endpoint, enum endpoint_state state, enum event_kind kind)
 {
-	endpoint_reached_with(endpoint, state, kind, OUTCOME_OK, NULL, 0);
+	/* An event may be due in the same turn of the loop as a deadline. */
+	if (endpoint->state < ENDPOINT_FAILED)
+		endpoint_reached_with(endpoint, state, kind, OUTCOME_OK, NULL, 0);
 }
 
 void endpoint_report_request(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,

@@ -18,13 +18,15 @@ enum {
 
 static struct soft_transport *transport;
 static struct channel *channel;
-static unsigned requests;
+static unsigned requests, failures, successes;
 
 static void on_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
 	(void)context;
 	(void)endpoint;
 	requests += event->kind == EVENT_REQUEST;
+	failures += event->kind == EVENT_FAILED;
+	successes += event->kind == EVENT_ADDRESS_RESOLVED;
 }
 
 static int begin(void **state)
@@ -32,7 +34,7 @@ static int begin(void **state)
 	(void)state;
 	network_open(1, 1500, 1 << 20);
 	transport = stack_open();
-	requests = 0;
+	requests = failures = successes = 0;
 	assert_int_equal(channel_create(&transport->base, &channel), OUTCOME_OK);
 	return 0;
 }
@@ -174,6 +176,27 @@ static void request_of_destroyed_listener(void **state)
 }
 
 /* --mtu can only reduce the path MTU. */
+/* A deadline that passes in the turn of the loop before the event. */
+static void event_of_failed_endpoint(void **state)
+{
+	static const struct endpoint_handlers handlers = { .event = on_event };
+	const struct endpoint_options options = { .port_space = PORT_SPACE_TCP };
+	struct address peer = address_of("10.0.0.1"), source = address_of("10.0.0.2");
+	struct endpoint *endpoint;
+
+	(void)state;
+	assert_int_equal(endpoint_create(ENDPOINT_CONNECTION, channel, &options, &handlers, NULL, &endpoint),
+			 OUTCOME_OK);
+	assert_int_equal(endpoint_resolve(endpoint, &source, &peer), OUTCOME_OK);
+	endpoint_timed_out(endpoint);
+	network_run_due();
+	assert_int_equal(failures, 1);
+	assert_int_equal(successes, 0);
+	assert_int_equal(endpoint->state, ENDPOINT_FAILED);
+	endpoint_destroy(endpoint);
+	network_run_due();
+}
+
 static void options_apply_to_path(void **state)
 {
 	static const struct {
@@ -285,6 +308,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(exact_listener_is_preferred, begin, end),
 		cmocka_unit_test_setup_teardown(port_is_used_once, begin, end),
 		cmocka_unit_test_setup_teardown(request_of_destroyed_listener, begin, end),
+		cmocka_unit_test_setup_teardown(event_of_failed_endpoint, begin, end),
 		cmocka_unit_test(options_apply_to_path),
 		cmocka_unit_test(figures_of_the_path),
 		cmocka_unit_test_setup_teardown(timeout_causes, begin, end),

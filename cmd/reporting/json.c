@@ -50,7 +50,7 @@ static void report_nonempty(struct report *report, const char *name, const char 
 	report_text(report, name, *text ? text : NULL);
 }
 
-static void report_error(struct report *report, const struct error *error)
+static void json_error(struct report *report, const struct error *error)
 {
 	char text[ERROR_TEXT_SIZE];
 
@@ -69,7 +69,7 @@ static void report_errors(struct report *report, const struct errors *errors)
 	report_list(report, "errors");
 	for (uint64_t i = 0; i < errors->count && i < 2; i++) {
 		report_object(report, NULL);
-		report_error(report, i ? &errors->last : &errors->first);
+		json_error(report, i ? &errors->last : &errors->first);
 		report_end(report);
 	}
 	report_end(report);
@@ -131,7 +131,7 @@ static void keep_interval(struct reporting *reporting)
 
 static void stream_error(struct reporting *reporting, const struct error *error)
 {
-	report_error(reporting_begin_record(reporting, "error"), error);
+	json_error(reporting_begin_record(reporting, "error"), error);
 	reporting_end_record(reporting);
 }
 

@@ -133,5 +133,6 @@ void reporting_write_prometheus(struct reporting *reporting)
 	if (replaced)
 		unlink(temporary);
 	log_errno(&reporting->environment->log, file, error, "--prometheus: writing the file");
-	environment_record_outcome(reporting->environment, OUTCOME_INTERNAL);
+	if (!reporting->environment->outcome)
+		reporting->environment->outcome = OUTCOME_INTERNAL;
 }

@@ -18,23 +18,6 @@ void environment_print(const struct environment *environment, const char *format
 	fputc('\n', output);
 }
 
-void environment_report_error(const struct environment *environment)
-{
-	if (!environment->transport)
-		return;
-	log_report(&environment->log, &environment->transport->error);
-	error_clear(&environment->transport->error);
-}
-
-void environment_record_outcome(struct environment *environment, enum outcome outcome)
-{
-	if (!outcome)
-		return;
-	environment_report_error(environment);
-	if (!environment->outcome)
-		environment->outcome = outcome;
-}
-
 void *environment_allocate(const struct environment *environment, size_t count, size_t size)
 {
 	void *memory = calloc(count, size);

@@ -41,10 +41,23 @@ struct environment {
 };
 
 /* Reports why the last call of the transport failed, or what the event carries, unless that has been done. */
-void environment_report_error(const struct environment *environment);
+static inline void environment_report_error(const struct environment *environment)
+{
+	if (!environment->transport)
+		return;
+	log_report(&environment->log, &environment->transport->error);
+	error_clear(&environment->transport->error);
+}
 
 /* Records a failure and reports it. The first one decides the exit code. OUTCOME_OK changes nothing. */
-void environment_record_outcome(struct environment *environment, enum outcome outcome);
+static inline void environment_record_outcome(struct environment *environment, enum outcome outcome)
+{
+	if (!outcome)
+		return;
+	environment_report_error(environment);
+	if (!environment->outcome)
+		environment->outcome = outcome;
+}
 
 /* What a result line has besides its text. */
 struct verdict {

@@ -63,7 +63,7 @@ static void json_error(struct report *report, const struct error *error)
 	report_text(report, "part", error->part);
 }
 
-static void report_errors(struct report *report, const struct errors *errors)
+static void add_errors(struct report *report, const struct errors *errors)
 {
 	report_count(report, "error_count", errors->count);
 	report_list(report, "errors");
@@ -78,7 +78,7 @@ static void report_errors(struct report *report, const struct errors *errors)
 static void end_summary(struct reporting *reporting)
 {
 	reporting_add_verdict(reporting);
-	report_errors(&reporting->report, reporting->environment->log.errors);
+	add_errors(&reporting->report, reporting->environment->log.errors);
 	report_close(&reporting->report);
 }
 

@@ -125,7 +125,7 @@ static void record_error(struct target *target, const char *text)
 }
 
 /* Reports the transport's error, if any. The last error of the run is then the target's. */
-static void report_error(struct target *target)
+static void note_error(struct target *target)
 {
 	const struct environment *environment = target->all->environment;
 	char text[ERROR_TEXT_SIZE];
@@ -238,7 +238,7 @@ static enum outcome target_disconnect(struct target *target, enum outcome outcom
 {
 	target->outcome = outcome;
 	if (outcome)
-		report_error(target);
+		note_error(target);
 	target_enter(target, TARGET_DISCONNECTING);
 	return endpoint_disconnect(target->peer.endpoint);
 }
@@ -509,7 +509,7 @@ void target_end(struct target *target, enum outcome outcome)
 		outcome = target->outcome;
 	if (outcome) {
 		dial_give_up(&target->dial);
-		report_error(target);
+		note_error(target);
 	} else {
 		dial_stop(&target->dial);
 	}

@@ -66,14 +66,8 @@ const struct option connection_option_table[] = {
 
 const struct option endpoint_option_table[] = {
 #if WITH_EXTRAS
-	ROW(OPTION_INTEGER, "ready-fd", daemon.ready_fd, "N", "3 to 2147483647", "",
-	    OPTION_HELP("When peers can connect, write \"ready ADDRESS PORT\" to descriptor N and close it", "none"),
-	    .tags = FOR_SERVER, .section = SECTION_SERVICE),
-	ROW(OPTION_TEXT, "pidfile", daemon.pidfile, "FILE", "", "",
-	    OPTION_HELP("Write the process ID to FILE, and remove it at the end"), .tags = FOR_SERVER,
-	    .section = SECTION_SERVICE),
-	FLAG(0, "daemon", daemon.daemon,
-	     OPTION_HELP("Run in the background; the command returns when peers can connect, or fails"),
+	FLAG(0, "daemon", daemon,
+	     OPTION_HELP("Run in the background; the command prints the process ID and returns when peers can connect, or fails"),
 	     .tags = FOR_SERVER, .section = SECTION_SERVICE),
 	ROW(OPTION_TEXT, "device", path.device, "NAME", "", "", OPTION_HELP("Use this RDMA device"),
 	    .section = SECTION_PATH),
@@ -126,7 +120,7 @@ const char *common_transport(const struct common_options *common)
 
 unsigned common_privileges(const struct common_options *common)
 {
-	return (WITH_REPORT && common->reporting.prometheus) || EXTRA(common->daemon.pidfile) ? PRIVILEGE_FILES : 0;
+	return WITH_REPORT && common->reporting.prometheus ? PRIVILEGE_FILES : 0;
 }
 
 enum outcome common_open(const struct common_options *common, const char *name, struct environment *environment,

@@ -3,7 +3,6 @@
 #ifndef CMD_COMMON_H
 #define CMD_COMMON_H
 
-#include "cmd/daemon.h"
 #include "cmd/path.h"
 #include "cmd/reporting/reporting.h"
 #include "core/clock.h"
@@ -18,9 +17,9 @@ struct common_options {
 	int64_t deadline;      /* of the whole run, nanoseconds; 0: none */
 	const char *transport; /* NULL: RDMATEST_TRANSPORT, or the default transport */
 	struct reporting_options reporting;
-	struct daemon_options daemon; /* of endpoint_option_table; else zeros */
 	struct path_options path;     /* of endpoint_option_table; else PATH_OPEN */
 	struct family_options family; /* of endpoint_option_table; else zeros */
+	bool daemon;
 	bool poll;
 	int64_t spin; /* microseconds */
 	bool debug;

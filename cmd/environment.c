@@ -2,8 +2,10 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/command.h"
+#include "cmd/daemon.h"
 #include "cmd/output.h"
 #include "core/privileges.h"
 
@@ -118,15 +120,15 @@ static void set_up_once(struct environment *environment)
 /* Privileges are dropped before the ready line: whoever reads it connects. */
 bool environment_setup_done(struct environment *environment, const struct address *address, const char *line)
 {
-	bool serves = WITH_EXTRAS && line && environment->daemon;
-	enum outcome outcome = serves ? daemon_register(environment->daemon) : OUTCOME_OK;
+	enum outcome outcome = OUTCOME_OK;
 
-	if (!outcome)
-		set_up_once(environment);
-	if (!outcome && line)
+	set_up_once(environment);
+	if (line)
 		print_ready(environment, address, line);
-	if (!outcome && serves)
-		outcome = daemon_ready(environment->daemon, address);
+	if (WITH_EXTRAS && line && environment->daemon) {
+		environment_print(environment, "%ld", (long)getpid());
+		outcome = output_is_lost() ? OUTCOME_INTERNAL : daemon_ready(environment->daemon);
+	}
 	if (outcome)
 		environment_finish(environment, outcome, &verdict_empty, "set-up did not complete");
 	else if (HAS_CHILD_RUNS && line && environment->ready)

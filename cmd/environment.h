@@ -31,7 +31,7 @@ struct environment {
 
 	/* NULL in a child run of selftest or doctor. */
 	struct reporting *reporting;
-	struct daemon *daemon;
+	struct daemon *daemon;			/* NULL also without --daemon */
 	const struct common_options *to_set_up; /* NULL also after the first environment_setup_done() */
 
 	/* Callbacks of a child run, else NULL. The command calls them, so they must not free its state. */
@@ -83,9 +83,9 @@ void environment_print_result(const struct environment *environment, bool failed
 /*
  * Call it when the run is set up, before its data moves. From now on it looks up no name, connects to no address, and
  * opens devices only for connecting peers. With several targets or members the data of the first may have moved. Drops
- * privileges; only the first call does. A server or receiver gives its address
- * and its ready line: writes the pidfile before, and prints the line and writes to the descriptor of --ready-fd after
- * that. Others give NULL. Returns false after an error, which has ended the run.
+ * privileges; only the first call does. A server or receiver gives its address and its ready line, which is printed
+ * after that; with --daemon it then goes into the background. Others give NULL. Returns false after an error, which has
+ * ended the run.
  */
 bool environment_setup_done(struct environment *environment, const struct address *address, const char *line);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/daemon.h"
 #include "cmd/output.h"
 #include "cmd/signals.h"
 #include "core/privileges.h"
@@ -166,15 +167,12 @@ static enum outcome run_command(struct run *run, const void *options)
 		outcome = output_discard(&environment->output, &environment->log);
 	if (!outcome && run->command->check)
 		outcome = run->command->check(environment, options);
-	if (!outcome && WITH_EXTRAS) {
-		outcome = daemon_begin(&run->daemon, &run->common->daemon, &environment->log);
-		/* The running process of --pidfile may write the same file of --prometheus. */
-		if (outcome)
-			run->reporting.prometheus = NULL;
+	if (!outcome && EXTRA(run->common->daemon)) {
+		environment->daemon = &run->daemon;
+		outcome = daemon_begin(&run->daemon, &environment->log);
 	}
 	if (outcome)
 		return outcome;
-	environment->daemon = &run->daemon;
 	if (opens)
 		environment->to_set_up = run->common;
 	environment->loop = loop_create();
@@ -201,8 +199,6 @@ static enum outcome run_command(struct run *run, const void *options)
 	transport_close(environment->transport);
 	environment->transport = NULL;
 	loop_destroy(environment->loop);
-	if (WITH_EXTRAS)
-		daemon_end(&run->daemon);
 	return environment->outcome;
 }
 

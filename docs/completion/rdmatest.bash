@@ -70,8 +70,6 @@ _rdmatest_table() {
 			'--idle-timeout='
 			'--timeout='
 			'--deadline='
-			'--ready-fd='
-			'--pidfile=@files'
 			'--daemon')
 		;;
 	ucmatose)
@@ -119,8 +117,6 @@ _rdmatest_table() {
 			'--idle-timeout='
 			'--timeout='
 			'--deadline='
-			'--ready-fd='
-			'--pidfile=@files'
 			'--daemon')
 		;;
 	mckey)
@@ -166,8 +162,6 @@ _rdmatest_table() {
 			'--idle-timeout='
 			'--timeout='
 			'--deadline='
-			'--ready-fd='
-			'--pidfile=@files'
 			'--daemon')
 		;;
 	selftest)

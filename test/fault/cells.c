@@ -10,7 +10,7 @@
 #include <rdma/rdma_cma.h>
 #include <stddef.h>
 
-#define SERVER_LIMITS	" --ready-fd 9 --timeout ~ --idle-timeout ~ --deadline !"
+#define SERVER_LIMITS	" --timeout ~ --idle-timeout ~ --deadline !"
 #define CLIENT_LIMITS	" --timeout ~ --deadline !"
 #define RPING_SERVER	"rping -s -a @ -p 71%" SERVER_LIMITS
 #define RPING_CLIENT	"rping -c -a @ -p 71% --source ^ -C 2 -V" CLIENT_LIMITS
@@ -18,7 +18,7 @@
 #define UCMATOSE_CLIENT "ucmatose -s @ -p 72% --source ^ -c 2 -C 2" CLIENT_LIMITS
 #define MCKEY_RECEIVER	"mckey -m 239.1.%.1 -b @ -C 2" SERVER_LIMITS
 #define MCKEY_SENDER	"mckey -m 239.1.%.1 -b ^ -s -C 2 --pause 20ms" CLIENT_LIMITS
-#define FILES		" --json --pidfile &/pid.% --prometheus &/prometheus.%"
+#define FILES		" --json-stream --prometheus &/prometheus.%"
 
 /* What follows the peer are more fields by name. */
 #define SERVER(role, own, ...) { .name = role, .line = own, .passive = true, .peer = __VA_ARGS__ }

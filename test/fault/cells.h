@@ -10,7 +10,7 @@ struct role {
 	const char *name;
 	const char *line;
 	const char *peer;      /* NULL: none is needed */
-	bool passive;	       /* it is there before its peer, and says so to --ready-fd */
+	bool passive;	       /* it is there before its peer */
 	const char *transport; /* NULL: both */
 };
 

@@ -39,8 +39,7 @@ enum {
 	CALLS_MAX = 128,
 	CELLS_MAX = 65536,
 	ROLES_MAX = 32,
-	BOUND_MS = 12000, /* a cell's time: the deadline of its commands and what comes on top */
-	READY_FD = 9
+	BOUND_MS = 12000 /* a cell's time: the deadline of its commands and what comes on top */
 };
 
 struct settings {
@@ -124,9 +123,9 @@ static void path_of(const struct settings *settings, unsigned place, const char 
 	snprintf(path, 128, "%s/%s.%u", settings->folder, what, place);
 }
 
-/* fault NULL: not watched at all; "": nothing fails, uses are counted. */
+/* fault NULL: not watched at all; "": nothing fails, uses are counted. output: for stdout, or -1. */
 static pid_t start(const struct settings *settings, const char *line, unsigned place, const char *name,
-		   const char *fault, int ready)
+		   const char *fault, int output)
 {
 	char text[TEXT_MAX], path[128], report[128], *words[WORDS_MAX], *rest = text, *word;
 	size_t count = 0, used;
@@ -147,12 +146,9 @@ static pid_t start(const struct settings *settings, const char *line, unsigned p
 	dup2(fd, STDERR_FILENO);
 	fd = open("/dev/null", O_RDWR);
 	dup2(fd, STDIN_FILENO);
-	dup2(fd, STDOUT_FILENO);
-	if (ready >= 0)
-		dup2(ready, READY_FD);
+	dup2(output >= 0 ? output : fd, STDOUT_FILENO);
 	for (fd = STDERR_FILENO + 1; fd < 64; fd++)
-		if (ready < 0 || fd != READY_FD)
-			close(fd);
+		close(fd);
 	setenv("RDMATEST_TRANSPORT", settings->transport, 1);
 	if (fault) {
 		path_of(settings, place, "report", report);
@@ -191,32 +187,40 @@ static void finish(const struct settings *settings, pid_t child, unsigned place,
 	ending->words[length] = '\0';
 }
 
-static void wait_ready(int end, int bound)
+/* Reads the lines of a server or receiver until one says that peers can connect, or it ends. */
+static void wait_ready(int output, int bound)
 {
-	struct pollfd ready = { .fd = end, .events = POLLIN };
+	struct pollfd readable = { .fd = output, .events = POLLIN };
+	char text[TEXT_MAX] = "";
+	size_t used = 0;
+	ssize_t length = 1;
 
-	poll(&ready, 1, bound);
-	close(end);
+	while (length > 0 && !strstr(text, "ready") && !strstr(text, "listening") && !strstr(text, "receiving")) {
+		length = poll(&readable, 1, bound) > 0 ? read(output, text + used, sizeof(text) - 1 - used) : 0;
+		if (length > 0)
+			used += (size_t)length;
+		text[used] = '\0';
+	}
 }
 
 /* Runs the two ends of a cell; what ends the one under test is in *tested, the other in *peer. */
 static void run_pair(const struct settings *settings, const struct role *role, unsigned place, const char *fault,
 		     struct ending *tested, struct ending *peer)
 {
-	int ready[2];
+	int output[2] = { -1, -1 }; /* of the one that is there first */
 	long begin = now(), bound = (long)BOUND_MS * settings->slower;
 	pid_t children[2] = { 0 }; /* the one under test, its peer */
 
 	*tested = *peer = (struct ending){ 0 };
 	if (role->peer) {
-		if (pipe2(ready, O_CLOEXEC))
+		if (pipe2(output, O_CLOEXEC))
 			give_up("pipe");
 		if (role->passive)
-			children[0] = start(settings, role->line, place, "tested", fault, ready[1]);
+			children[0] = start(settings, role->line, place, "tested", fault, output[1]);
 		else
-			children[1] = start(settings, role->peer, place, "peer", NULL, ready[1]);
-		close(ready[1]);
-		wait_ready(ready[0], (int)bound);
+			children[1] = start(settings, role->peer, place, "peer", NULL, output[1]);
+		close(output[1]);
+		wait_ready(output[0], (int)bound);
 	}
 	if (!children[0])
 		children[0] = start(settings, role->line, place, "tested", fault, -1);
@@ -225,6 +229,7 @@ static void run_pair(const struct settings *settings, const struct role *role, u
 	finish(settings, children[0], place, "tested", begin, bound, tested);
 	if (role->peer)
 		finish(settings, children[1], place, "peer", begin, 2 * bound, peer);
+	close(output[0]);
 }
 
 /* ---- the report of inject.c ---- */

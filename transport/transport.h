@@ -10,7 +10,8 @@
  * Errors. transport->error has the cause when a function has returned anything but OUTCOME_OK, and while EVENT_FAILED,
  * EVENT_REQUEST_FAILED or a failed completion is handled; its kind says whether another try may succeed. It is valid
  * until the next of these, as errno is. It is not set where there is nothing to tell: a peer has withdrawn its request,
- * or too many errors of strangers were told lately. The transport itself logs only what no call and no event carries.
+ * or too many errors of strangers were reported lately. The transport itself logs only what no call and no event
+ * carries.
  *
  * Order. Callbacks come from the loop, never from a function below. EVENT_ESTABLISHED comes before the endpoint's first
  * completion, EVENT_DISCONNECTED after the last; the kernel does not order the two descriptors. Flushed work is not

@@ -89,9 +89,10 @@ void finding_begin_probe(struct doctor *doctor)
 	probe->log.errors = &probe->errors;
 }
 
-void finding_probe_failed(struct doctor *doctor, const struct transport *transport)
+void finding_probe_failed(struct doctor *doctor, struct transport *transport)
 {
 	log_report(&doctor->probe.log, &transport->error);
+	error_clear(&transport->error);
 }
 
 void finding_add_error(struct doctor *doctor, enum finding_status status, const char *check, const struct error *error)

@@ -47,7 +47,7 @@ void finding_add(struct doctor *doctor, enum finding_status status, const char *
 /* Clears doctor->probe: its log keeps the errors of the next operation. */
 void finding_begin_probe(struct doctor *doctor);
 /* The operation was a call of this transport, or its event: keeps its error. */
-void finding_probe_failed(struct doctor *doctor, const struct transport *transport);
+void finding_probe_failed(struct doctor *doctor, struct transport *transport);
 /* Adds an error. Its hint is the remedy. */
 void finding_add_error(struct doctor *doctor, enum finding_status status, const char *check, const struct error *error);
 

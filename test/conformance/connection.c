@@ -64,6 +64,7 @@ static void nobody_listens(struct bench *bench)
 
 	REQUIRE(bench, bench_resolve(bench, &options));
 	outcome = endpoint_connect(bench->client.endpoint, NULL, 0);
+	bench_report(bench);
 	if (!outcome) {
 		REQUIRE(bench, bench_await_event(bench, &bench->client, EVENT_FAILED));
 		outcome = bench->client.records[bench->client.count - 1].outcome;

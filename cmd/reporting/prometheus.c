@@ -133,6 +133,5 @@ void reporting_write_prometheus(struct reporting *reporting)
 	if (replaced)
 		unlink(temporary);
 	log_errno(&reporting->environment->log, file, error, "--prometheus: writing the file");
-	if (!reporting->environment->outcome)
-		reporting->environment->outcome = OUTCOME_INTERNAL;
+	environment_record_outcome(reporting->environment, OUTCOME_INTERNAL);
 }

@@ -241,10 +241,7 @@ static void test_connect_to_same_host(void **state)
 	do_disconnect(passive);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
-	do_release(active);
-	do_release(passive);
-	network_drain();
-	check_cm_empty();
+	release_all();
 }
 
 static void test_ip6(void **state)
@@ -259,10 +256,7 @@ static void test_ip6(void **state)
 						    .scope = 4 });
 	active = connect_pair(&passive);
 	check_agreement(active, passive);
-	do_release(active);
-	do_release(passive);
-	network_drain();
-	check_cm_empty();
+	release_all();
 }
 
 static void test_no_listener(void **state)

@@ -36,10 +36,7 @@ static void test_dreq_with_other_qpn(void **state)
 	do_disconnect(active);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(passive->last, SOFT_EVENT_DISCONNECTED);
-	do_release(active);
-	do_release(passive);
-	network_drain();
-	check_cm_empty();
+	release_all();
 }
 
 /* However many acknowledgements are lost: the DREQ has the last one, and is repeated until its DREP. */
@@ -60,10 +57,7 @@ static void test_dreq_acknowledges(void **state)
 	assert_int_equal(passive->qp.acked, 0x123456);
 	assert_int_equal(passive->last, SOFT_EVENT_DISCONNECTED);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
-	do_release(active);
-	do_release(passive);
-	network_drain();
-	check_cm_empty();
+	release_all();
 }
 
 /* The peer's answer may be among thousands of packets that wait to be read: time-outs send a few, and count no more. */
@@ -88,10 +82,7 @@ static void test_unread_packets_limit_resends(void **state)
 	cm_hosts.filter = NULL;
 	network_run(CLOCK_NS_PER_S);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
-	do_release(active);
-	do_release(passive);
-	network_drain();
-	check_cm_empty();
+	release_all();
 }
 
 static void test_crossing_dreqs(void **state)
@@ -107,10 +98,7 @@ static void test_crossing_dreqs(void **state)
 	assert_int_equal(count_sent(MAD_DREP), 2);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
 	assert_int_equal(passive->last, SOFT_EVENT_DISCONNECTED);
-	do_release(active);
-	do_release(passive);
-	network_drain();
-	check_cm_empty();
+	release_all();
 }
 
 /* The DREP was lost: a repeated DREQ in timewait gets a DREP. */

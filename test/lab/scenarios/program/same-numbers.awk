@@ -3,7 +3,7 @@
 # usage: awk -f same-numbers.awk [-v later="NAME..."] OTHER TEXT
 # Each figure of the text must be in JSON, the same but for what it was rounded by to four digits; prints how
 # many are, or what differs. TEXT's last block counts. OTHER has of JSON a line "NAME VALUE"
-# for each figure. Figures that change when a run ends are told by -v later.
+# for each figure. -v later names the figures that change when a run ends.
 
 BEGIN {
 	split("ns 1 us 1e3 ms 1e6 s 1e9 B 1 kB 1e3 MB 1e6 GB 1e9 k 1e3 M 1e6 G 1e9", words, " ")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What qemu-user leaves undone between a foreign program and this kernel, done inside the program: it hands UDP_SEGMENT
- * and UDP_GRO over in the byte order they come in, and takes a struct ip_mreqn to be longer than it is where a long has
- * 64 bits. Linked into the programs of this test alone.
+ * and UDP_GRO over in the byte order they come in, takes the interface in a struct ip_mreqn to be a long, and does not
+ * know IP_MULTICAST_IF. Linked into the programs of this test alone.
  */
 #include <endian.h>
 #include <netinet/in.h>
@@ -15,11 +15,21 @@ ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
 int __real_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
 int __real_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout);
 
-/* By its address the interface is found as well. */
 int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 {
-	if (level == IPPROTO_IP && (name == IP_ADD_MEMBERSHIP || name == IP_DROP_MEMBERSHIP))
-		size = sizeof(struct ip_mreq);
+	const struct ip_mreqn *membership = value;
+
+	/* The source's interface is the group's here, so nothing is lost. */
+	if (level == IPPROTO_IP && name == IP_MULTICAST_IF)
+		return 0;
+	if (level == IPPROTO_IP && (name == IP_ADD_MEMBERSHIP || name == IP_DROP_MEMBERSHIP)) {
+		const struct {
+			struct in_addr group, address;
+			long interface;
+		} emulated = { membership->imr_multiaddr, membership->imr_address, membership->imr_ifindex };
+
+		return __real_setsockopt(fd, level, name, &emulated, sizeof(emulated));
+	}
 	return __real_setsockopt(fd, level, name, value, size);
 }
 

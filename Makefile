@@ -100,14 +100,16 @@ whole_program := $(call known,-flto -flto-partition=none -ffat-lto-objects)
 endif
 # Unwind tables: without them 50 KB less on aarch64. gdb has those of -g.
 code := -fno-strict-aliasing -fno-asynchronous-unwind-tables -fno-unwind-tables -ffunction-sections -fdata-sections
+# Assertions are for the tests, which have the sanitizers.
 compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' -DRDMATEST_COMMIT='"$(commit)"' \
 	  $(foreach part,$(parts),-DWITH_$(part)=$(WITH_$(part))) -D'COMMANDS(ROW)=$(foreach name,$(COMMANDS),ROW($(name)))' \
 	  $(foreach name,$(commands),-DCOMMAND_$(name)=$(if $(filter $(name),$(COMMANDS)),1,0)) \
-	  $(code) $(harden_code) $(libev_headers) $(kernel_headers) $(sanitizers) $(CPPFLAGS) $(CFLAGS) $(smaller) $(whole_program)
+	  $(code) $(harden_code) $(libev_headers) $(kernel_headers) $(or $(sanitizers),-DNDEBUG) $(CPPFLAGS) $(CFLAGS) $(smaller) $(whole_program)
 # The tables are full of pointers: packed, their relocations take 1 KiB instead of 20 (older linkers ignore the wish).
 # What nothing leads to is left out: of a part that is not built, also what only that part uses in the files of others.
+# A weak symbol that no library has needs no entry for the dynamic linker, and without unwind tables there is no index of them.
 link = $(CC) $(if $(whole_program),-fno-lto) $(sanitizers) $(harden_file) $(CFLAGS) $(smaller) -Wl,--gc-sections -Wl,--as-needed -Wl,-z,pack-relative-relocs \
-       $(static) $(LDFLAGS)
+       $(if $(sanitizers)$(STATIC),,-Wl,-z,nodynamic-undefined-weak -Wl,--no-eh-frame-hdr) $(static) $(LDFLAGS)
 LIBEV := $(strip $(LIBEV))
 libraries := $(if $(filter 1,$(WITH_VERBS)),-lrdmacm -libverbs) $(if $(LIBEV),,-lev)
 

@@ -77,14 +77,9 @@ static void set_flag(struct parse *parse, const struct option *row)
 
 static void set_initial(const struct parse *parse)
 {
-	unsigned rows = 0;
-
-	for (const struct option *row = option_first(parse->table); row; row = option_next(row)) {
-		rows++;
-		assert(rows <= OPTION_ROWS_MAX);
+	for (const struct option *row = option_first(parse->table); row; row = option_next(row))
 		if (row->type != OPTION_FLAG && *option_field(row, OPTION_INITIAL))
 			option_set(row, parse->log, option_field(row, OPTION_INITIAL), parse->options);
-	}
 }
 
 static void mark_given(struct parse *parse, const struct option *row)
@@ -92,6 +87,7 @@ static void mark_given(struct parse *parse, const struct option *row)
 	unsigned position;
 
 	find_row(parse->table, row->text, &position);
+	assert(position < OPTION_ROWS_MAX);
 	parse->given |= UINT64_C(1) << position;
 }
 

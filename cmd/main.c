@@ -19,23 +19,6 @@ enum {
 	NAME_SIZE = 256
 };
 
-/* The options without a command. */
-struct main_options {
-	bool list;
-	bool help;
-	bool version;
-};
-
-/* clang-format off */
-static const struct option main_options[] = {
-	OPTION_FLAG_ROW(0, "list", struct main_options, list,
-			OPTION_HELP("List the commands that have links, one name a line")),
-	OPTION_FLAG_ROW('h', "help", struct main_options, help, OPTION_HELP("Print this help"), .stops = true),
-	OPTION_FLAG_ROW(0, "version", struct main_options, version, OPTION_HELP("Print the version"), .stops = true),
-	OPTION_END,
-};
-/* clang-format on */
-
 static const struct command *main_find_command(const char *name)
 {
 	for (const struct command *const *row = command_table; *row; row++)
@@ -44,27 +27,27 @@ static const struct command *main_find_command(const char *name)
 	return NULL;
 }
 
-static enum outcome unknown_command(const struct log *log, const char *name)
+static enum outcome unknown_word(const struct log *log, const char *word)
 {
-	const struct command *nearest = NULL;
+	bool is_option = *word == '-';
+	const char *nearest = NULL;
 	unsigned least = SPELLING_FAR;
 
-	log_error(log, name, "unknown command");
-	for (const struct command *const *row = command_table; *row; row++) {
-		unsigned distance = spelling_distance(name, (*row)->name);
+	log_error(log, word, is_option ? "unknown option" : "unknown command");
+	for (const struct command *const *row = command_table; *row && !is_option; row++) {
+		unsigned distance = spelling_distance(word, (*row)->name);
 
 		if (distance >= least)
 			continue;
 		least = distance;
-		nearest = *row;
+		nearest = (*row)->name;
 	}
-	if (nearest)
-		log_hint(log, "did you mean %s? %s --help lists the commands", nearest->name, log->name);
-	else
-		log_hint(log, "%s --help lists the commands", log->name);
-	return OUTCOME_UNKNOWN_COMMAND;
+	log_hint(log, nearest ? "did you mean %s? %s --help lists the commands" : "%.0s%s --help lists the commands",
+		 nearest ? nearest : "", log->name);
+	return is_option ? OUTCOME_USAGE : OUTCOME_UNKNOWN_COMMAND;
 }
 
+/* docs/options.awk reads the options, as those of a command. */
 static void print_usage(FILE *stream, const char *name)
 {
 	fprintf(stream,
@@ -78,7 +61,11 @@ static void print_usage(FILE *stream, const char *name)
 		name, name);
 	for (const struct command *const *row = command_table; *row; row++)
 		fprintf(stream, "  %-10s %s\n", (*row)->name, (*row)->summary);
-	options_help(main_options, false, stream);
+	fprintf(stream, "\n"
+			"Options:\n"
+			"      --list     List the commands that have links, one name a line\n"
+			"  -h, --help     Print this help\n"
+			"      --version  Print the version\n");
 }
 
 /* The links that symlinks.sh makes. */
@@ -89,85 +76,34 @@ static void list_links(void)
 			fprintf(stdout, "%s\n", (*row)->name);
 }
 
-/* "rdmatest --list" and the like. */
-static enum outcome run_options(const struct log *log, int argc, char *const *argv)
-{
-	struct main_options options = { 0 };
-	uint64_t given;
-	enum outcome outcome = options_parse(main_options, log, argc, argv, &options, &given);
-
-	if (outcome)
-		return outcome;
-	if (options.help)
-		print_usage(stdout, log->name);
-	else if (options.version)
-		fprintf(stdout, "rdmatest %s\n", RDMATEST_VERSION RDMATEST_COMMIT);
-	else if (options.list)
-		list_links();
-	return OUTCOME_OK;
-}
-
-/* "rdmatest help" and "rdmatest help COMMAND". */
-static enum outcome run_help(const struct log *log, int argc, char *const *argv)
-{
-	const struct command *command;
-	char name[NAME_SIZE];
-
-	if (argc < 2) {
-		print_usage(stdout, log->name);
-		return OUTCOME_OK;
-	}
-	if (argc > 2) {
-		log_error(log, argv[2], "help takes one command");
-		return OUTCOME_USAGE;
-	}
-	command = main_find_command(argv[1]);
-	if (!command)
-		return unknown_command(log, argv[1]);
-	snprintf(name, sizeof(name), "%s %s", log->name, command->name);
-	command_help(command, name, false);
-	return OUTCOME_OK;
-}
-
-/*
- * "rdmatest --transport soft rping -s": the command comes first, its options keep their order. --list is none of its
- * options.
- */
-static void put_command_first(int argc, char **argv)
-{
-	for (int i = 2; i < argc; i++) {
-		char *name = argv[i];
-
-		if (!main_find_command(name))
-			continue;
-		memmove(argv + 2, argv + 1, (size_t)(i - 1) * sizeof(*argv));
-		argv[1] = name;
-		return;
-	}
-}
-
 static enum outcome dispatch(struct log *log, int argc, char **argv)
 {
 	const struct command *command = main_find_command(log->name);
+	const char *word = argc > 1 ? argv[1] : "";
+	bool helps = !strcmp(word, "help") || !strcmp(word, "--help") || !strcmp(word, "-h");
 	char name[NAME_SIZE];
 
 	if (command)
 		return command_run(command, log->name, argc, argv);
-	if (argc < 2) {
-		print_usage(stderr, log->name);
-		return OUTCOME_USAGE;
+	if (helps && argc > 2)
+		word = argv[2];
+	command = main_find_command(word);
+	if (command) {
+		snprintf(name, sizeof(name), "%s %s", log->name, word);
+		if (!helps)
+			return command_run(command, name, argc - 1, argv + 1);
+		command_help(command, name, false);
+	} else if (argc < 2 || (helps && argc == 2)) {
+		print_usage(helps ? stdout : stderr, log->name);
+		return helps ? OUTCOME_OK : OUTCOME_USAGE;
+	} else if (!strcmp(word, "--list")) {
+		list_links();
+	} else if (!strcmp(word, "--version")) {
+		fprintf(stdout, "rdmatest %s\n", RDMATEST_VERSION RDMATEST_COMMIT);
+	} else {
+		return unknown_word(log, word);
 	}
-	if (argv[1][0] == '-' && strcmp(argv[1], "--list") != 0)
-		put_command_first(argc, argv);
-	if (argv[1][0] == '-')
-		return run_options(log, argc, argv);
-	if (!strcmp(argv[1], "help"))
-		return run_help(log, argc - 1, argv + 1);
-	command = main_find_command(argv[1]);
-	if (!command)
-		return unknown_command(log, argv[1]);
-	snprintf(name, sizeof(name), "%s %s", log->name, command->name);
-	return command_run(command, name, argc - 1, argv + 1);
+	return OUTCOME_OK;
 }
 
 /*

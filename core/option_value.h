@@ -13,12 +13,9 @@ enum {
 const char *option_label(const struct option *row, char text[OPTION_TEXT_SIZE]);
 
 /* The limits of a number; nanoseconds for a duration. */
-void option_limits(const struct option *row, int64_t *minimum, int64_t *maximum);
+void option_limits(const struct option *row, double *minimum, double *maximum);
 
-/*
- * Parses text into the row's member of the options struct. Returns OUTCOME_OK, or OUTCOME_USAGE after it has reported
- * the error. Not for flags.
- */
-enum outcome option_set(const struct option *row, const struct log *log, const char *text, void *options);
+/* Parses text into the row's member of the options struct. Returns false if that is no such value. Not for flags. */
+bool option_set(const struct option *row, const char *text, void *options);
 
 #endif

@@ -40,7 +40,8 @@ static void check_values(const struct command *command, const char *options, con
 {
 	for (const struct option *row = option_first(command->options); row; row = option_next(row)) {
 		const char *place = options + row->offset;
-		int64_t number, minimum, maximum;
+		double minimum, maximum;
+		int64_t number;
 		const char *text;
 
 		switch ((enum option_type)row->type) {
@@ -51,7 +52,7 @@ static void check_values(const struct command *command, const char *options, con
 			memcpy(&number, place, sizeof(number));
 			option_limits(row, &minimum, &maximum);
 			if (memcmp(place, defaults + row->offset, sizeof(number)) &&
-			    (number < minimum || number > maximum))
+			    ((double)number < minimum || (double)number > maximum))
 				violation("%s: --%s is taken out of its range", command->name, row->text);
 			break;
 		case OPTION_TEXT:

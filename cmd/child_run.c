@@ -1,50 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/child_run.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *value_of(const char *word, const struct child_run_values *values)
-{
-	if (!strcmp(word, "@address"))
-		return values->address;
-	if (!strcmp(word, "@port"))
-		return values->port;
-	if (!strcmp(word, "@group"))
-		return values->group;
-	if (!strcmp(word, "@sizes"))
-		return values->sizes;
-	return word;
-}
-
-/* Splits run->arguments in place. */
-static int split_arguments(struct child_run *run, char *words[CHILD_RUN_ARGUMENTS_MAX],
-			   const struct child_run_values *values)
-{
-	char *rest = run->arguments;
-	char *word;
-	int count = 0;
-
-	while ((word = strsep(&rest, " ")) && count < CHILD_RUN_ARGUMENTS_MAX) {
-		const char *value = value_of(word, values);
-
-		/* The option parser and the commands only read the words. */
-		words[count++] = value == word ? word : (char *)(uintptr_t)value;
-	}
-	return count;
-}
-
-static enum outcome parse(struct child_run *run, const char *arguments, const struct child_run_values *values)
+static enum outcome parse(struct child_run *run, int64_t timeout, const char *arguments)
 {
 	const struct command *command = run->command;
 	struct environment *environment = &run->environment;
-	char *words[CHILD_RUN_ARGUMENTS_MAX];
+	char *words[CHILD_RUN_ARGUMENTS_MAX], *rest = run->arguments;
 	enum outcome outcome;
-	int count;
+	int count = 0;
 
-	snprintf(run->arguments, sizeof(run->arguments), "%s %s --timeout %s", command->name, arguments,
-		 values->timeout);
-	count = split_arguments(run, words, values);
+	snprintf(run->arguments, sizeof(run->arguments), "%s --timeout %" PRId64 "ns %s", command->name, timeout,
+		 arguments);
+	while (rest && count < CHILD_RUN_ARGUMENTS_MAX)
+		words[count++] = strsep(&rest, " ");
 	outcome = options_parse(command->options, &environment->log, count, words, run->options, &environment->given);
 	if (!outcome && command->check)
 		outcome = command->check(environment, run->options);
@@ -100,7 +72,7 @@ static void child_ready(void *context)
 }
 
 void child_run_start(struct child_run *run, const struct environment *parent, const struct command *command,
-		     const char *role, const char *arguments, const struct child_run_values *values)
+		     const char *role, int64_t timeout, const char *arguments)
 {
 	struct environment *environment = &run->environment;
 	enum outcome outcome = OUTCOME_INTERNAL;
@@ -123,7 +95,7 @@ void child_run_start(struct child_run *run, const struct environment *parent, co
 	if (!run->options || !environment->output)
 		log_error(&environment->log, NULL, "out of memory");
 	else
-		outcome = parse(run, arguments, values);
+		outcome = parse(run, timeout, arguments);
 	if (!outcome)
 		outcome = command->start(environment, run->options, &run->state);
 	environment_record_outcome(environment, outcome);

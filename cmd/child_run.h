@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cmd/command.h"
 
@@ -15,15 +16,6 @@ enum {
 	CHILD_RUN_NAME_SIZE = 128,
 	CHILD_RUN_ARGUMENTS_MAX = 24,
 	CHILD_RUN_ARGUMENTS_SIZE = 512,
-};
-
-/* The values of @address, @port, @group and @sizes in the arguments, and of --timeout. */
-struct child_run_values {
-	char address[ADDRESS_TEXT_SIZE];
-	char port[8];
-	char group[ADDRESS_TEXT_SIZE];
-	char sizes[16];
-	char timeout[32];
 };
 
 struct child_run;
@@ -48,15 +40,13 @@ struct child_run {
 };
 
 /*
- * Starts command with the words of arguments, of which @address, @port, @group and @sizes are replaced, and with
- * --timeout.
- * values must outlive the run. parent gives the loop, the transport and the log; role, as "server", is added to its
- * name. The loop calls ready, which may be NULL, when the command is ready for a peer, and ended when the run has ended
- * and its state is freed. If the start fails, running is false, environment.outcome has the reason, and neither is
- * called.
+ * Starts command with --timeout and the words of arguments. parent gives the loop, the transport and the log; role, as
+ * "server", is added to its name. The loop calls ready, which may be NULL, when the command is ready for a peer, and
+ * ended when the run has ended and its state is freed. If the start fails, running is false, environment.outcome has
+ * the reason, and neither is called.
  */
 void child_run_start(struct child_run *run, const struct environment *parent, const struct command *command,
-		     const char *role, const char *arguments, const struct child_run_values *values);
+		     const char *role, int64_t timeout, const char *arguments);
 /* Interrupts a run once; later calls, and calls after its end, do nothing. */
 void child_run_interrupt(struct child_run *run, enum interruption reason);
 /* Ends the run immediately, without calling ended. Its text and its outcome stay. */

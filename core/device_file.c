@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -18,16 +17,15 @@ enum {
 	UNMAPPED_OWNER = 65534, /* what stat(2) says of an owner outside the user namespace */
 };
 
-/* Of a file that may not be opened. */
-static unsigned forbidden_by(const char *path, const struct stat *status)
+/* Of a file that may not be opened. Another reason is a file system without devices. */
+static unsigned forbidden_by(const struct stat *status)
 {
 	const mode_t open_to_all = S_IROTH | S_IWOTH;
-	struct statvfs system;
 
-	if ((status->st_mode & open_to_all) != open_to_all)
-		return status->st_uid == UNMAPPED_OWNER && !privileges_user_namespace_is_initial() ? FACT_FOREIGN
-												   : FACT_FORBIDDEN;
-	return !statvfs(path, &system) && system.f_flag & ST_NODEV ? FACT_NODEV : 0;
+	if ((status->st_mode & open_to_all) == open_to_all)
+		return 0;
+	return status->st_uid == UNMAPPED_OWNER && !privileges_user_namespace_is_initial() ? FACT_FOREIGN
+											   : FACT_FORBIDDEN;
 }
 
 /* Whether the file is no device, or its number that of another one or of none. Adds that to the cause. */
@@ -41,14 +39,12 @@ static bool is_stale(const struct stat *status, int error, const char *number, c
 	other = *number && strcmp(own, number) != 0;
 	if (is_device && !other && (*number || (error != ENXIO && error != ENODEV)))
 		return false;
-	if (error)
-		strcat(cause, "; ");
 	used = strlen(cause);
 	if (is_device)
-		snprintf(cause + used, DEVICE_FILE_TEXT_SIZE - used, "its number %s is stale%s%s", own,
-			 other ? ", the device has " : "", number);
+		log_text(cause + used, DEVICE_FILE_TEXT_SIZE - used, "%sits number %s is stale%s%s", error ? "; " : "",
+			 own, other ? ", the device has " : "", number);
 	else
-		strcpy(cause + used, "it is no device file");
+		log_text(cause + used, DEVICE_FILE_TEXT_SIZE - used, "%sit is no device file", error ? "; " : "");
 	return true;
 }
 
@@ -70,7 +66,7 @@ int device_file_check(const char *path, const char *number_path, char cause[DEVI
 	else if (is_stale(&status, error, number, cause))
 		facts |= FACT_STALE;
 	else
-		facts |= error == EPERM ? FACT_REFUSED : error == EACCES ? forbidden_by(path, &status) : 0;
+		facts |= error == EPERM ? FACT_REFUSED : error == EACCES ? forbidden_by(&status) : 0;
 	number[strcspn(number, ":")] = ' ';
 	*remedy = remedy_find(PROBLEM_FILE, facts, path, number);
 	return facts & FACT_STALE && !error ? -1 : error;

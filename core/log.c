@@ -40,6 +40,21 @@ char *log_text(char *text, size_t size, const char *format, ...)
 	return text;
 }
 
+void log_fill(char *text, size_t size, const char *format, const char *name, const char *number)
+{
+	char *end = text + size - 1;
+
+	for (; *format && text < end; format++) {
+		const char *value = *format == '@' ? name : *format == '#' ? number : NULL;
+
+		if (value)
+			text += strlen(log_text(text, (size_t)(end - text) + 1, "%s", value));
+		else
+			*text++ = *format;
+	}
+	*text = '\0';
+}
+
 /* One write, so that the lines of several processes on one terminal or log do not mix. */
 static void print(const struct log *log, const char *object, const char *text)
 {
@@ -74,8 +89,8 @@ const char *error_text(const struct error *error, char text[ERROR_TEXT_SIZE])
 
 /* ---- filling ---- */
 
-static void __attribute__((format(printf, 3, 0))) fill(struct error *error, const struct failure *failure,
-						       const char *format, va_list list)
+static void __attribute__((format(printf, 3, 0)))
+fill(struct error *error, const struct failure *failure, const char *format, va_list list)
 {
 	const char *name = failure->code_name;
 
@@ -107,8 +122,8 @@ void error_set(struct error *error, const char *object, const char *format, ...)
 	va_end(list);
 }
 
-static void __attribute__((format(printf, 4, 0))) fill_errno(struct error *error, const char *object, int number,
-							     const char *format, va_list list)
+static void __attribute__((format(printf, 4, 0)))
+fill_errno(struct error *error, const char *object, int number, const char *format, va_list list)
 {
 	char phase[ERROR_PHASE_SIZE];
 

@@ -121,6 +121,8 @@ void log_debug(const struct log *log, const char *format, ...) __attribute__((fo
  * ends in "...". Returns text.
  */
 char *log_text(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Writes format, in which '@' stands for name and '#' for number, in the same way. */
+void log_fill(char *text, size_t size, const char *format, const char *name, const char *number);
 char *log_text_list(char *text, size_t size, const char *format, va_list list) __attribute__((format(printf, 3, 0)));
 
 /* "phase: cause (code)", as it is printed after the object. Returns text. */

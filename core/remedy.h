@@ -51,19 +51,18 @@ enum fact {
 	FACT_REFUSED = 1 << 18,	  /* by the device rules of a control group */
 	FACT_FORBIDDEN = 1 << 19, /* by the mode of the file */
 	FACT_FOREIGN = 1 << 20,	  /* the same, and no user here owns it */
-	FACT_NODEV = 1 << 21,	  /* its file system has no devices */
 
 	/* The kernel and its limits. */
-	FACT_FIRST_NETWORK = 1 << 22, /* the network namespace of process 1, or unknown */
-	FACT_EXCLUSIVE = 1 << 23,     /* network namespaces do not share devices */
-	FACT_RXE = 1 << 24,	      /* the kernel may have the module */
-	FACT_SIW = 1 << 25,
-	FACT_MAY_RAISE = 1 << 26, /* the hard limit of locked memory is unlimited */
+	FACT_FIRST_NETWORK = 1 << 21, /* the network namespace of process 1, or unknown */
+	FACT_EXCLUSIVE = 1 << 22,     /* network namespaces do not share devices */
+	FACT_RXE = 1 << 23,	      /* the kernel may have the module */
+	FACT_SIW = 1 << 24,
+	FACT_MAY_RAISE = 1 << 25, /* the hard limit of locked memory is unlimited */
 };
 
+/* "" for none. For PROBLEM_ADDRESS the cause, which follows the text of the finding, then perhaps a line feed and it. */
 struct remedy {
-	char cause[REMEDY_SIZE];
-	char text[REMEDY_SIZE]; /* "" for none */
+	char text[REMEDY_SIZE];
 };
 
 /* Those of the process. */

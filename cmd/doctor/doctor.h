@@ -77,7 +77,6 @@ struct doctor {
 	struct loop_timer step;
 	struct address routes[INTERFACE_ADDRESSES_MAX]; /* local addresses */
 	struct resolver resolver;			/* of the target */
-	struct child_run_values ping_values;
 	struct child_run ping;
 };
 

@@ -13,11 +13,13 @@
 #include "core/privileges.h"
 #include "core/units.h"
 
+#define NETNS_MODE "/sys/module/ib_core/parameters/netns_mode"
+
 enum {
 	LIST_SIZE = 512 /* has space for every module */
 };
 
-/* The modules of every transport. The path also exists if the module is built into the kernel. */
+/* The modules that every device needs. The path also exists if the module is built into the kernel. */
 static const struct {
 	char module[10];
 	char path[29];
@@ -26,23 +28,6 @@ static const struct {
 	{ "ib_uverbs", "sys/class/infiniband_verbs" },
 	{ "rdma_cm", "sys/class/misc/rdma_cm" },
 	{ "rdma_ucm", "sys/class/misc/rdma_cm" },
-};
-
-/*
- * The RDMA modules of cards whose PCI driver has none, and those of software devices. Sources: drivers/infiniband of
- * Linux and the network drivers that it uses. The names are arrays: a pointer with its relocation would need more space
- * than the name.
- */
-static const struct {
-	char driver[10], module[15];
-} cards[] = {
-	{ "mlx5_core", "mlx5_ib" },   { "mlx4_core", "mlx4_ib" }, { "bnxt_en", "bnxt_re" }, { "ice", "irdma" },
-	{ "i40e", "irdma" },	      { "cxgb4", "iw_cxgb4" },	  { "qede", "qedr" },	    { "be2net", "ocrdma" },
-	{ "hns3", "hns_roce_hw_v2" }, { "mana", "mana_ib" },	  { "", "rdma_rxe" },	    { "", "siw" },
-};
-
-enum {
-	CARDS = sizeof(cards) / sizeof(cards[0])
 };
 
 static void append_word(char list[LIST_SIZE], const char *separator, const char *word)
@@ -104,9 +89,6 @@ static void check_modules(struct doctor *doctor)
 		else
 			append_word(missing, " ", modules[i].module);
 	}
-	for (unsigned i = 0; i < CARDS; i++)
-		if (has_module(doctor->root, cards[i].module) && !strstr(loaded, cards[i].module))
-			append_word(loaded, ", ", cards[i].module);
 	if (*loaded)
 		finding_add(doctor, FINDING_OK, "modules", "%s", loaded);
 	if (*missing)
@@ -148,41 +130,12 @@ static void check_order(struct doctor *doctor)
 
 static void check_namespaces(struct doctor *doctor)
 {
-	char mode[SYSFS_TEXT_SIZE];
+	bool exclusive = doctor->facts & FACT_EXCLUSIVE;
 
-	if (!sysfs_line(mode, "%s/sys/module/ib_core/parameters/netns_mode", doctor->root))
-		return;
-	if (*mode == 'Y')
-		finding_add(doctor, FINDING_OK, "netns", "shared: every network namespace sees every RDMA device");
-	else if (doctor->devices)
-		finding_add(doctor, FINDING_OK, "netns",
-			    "exclusive: this network namespace sees only its own RDMA devices");
-	else
-		finding_add(doctor, FINDING_WARN, "netns",
-			    "exclusive: this network namespace has no RDMA device of its own");
-}
-
-/* Cards whose driver needs another module for RDMA, which is usually loaded with it. */
-static void check_cards(struct doctor *doctor)
-{
-	unsigned idle[CARDS] = { 0 };
-	char directory[SYSFS_PATH_SIZE], driver[SYSFS_TEXT_SIZE];
-	struct names names = sysfs_names(sysfs_path(directory, "%s/sys/bus/pci/devices", doctor->root));
-
-	for (int i = 0; i < names.count; i++) {
-		sysfs_path(directory, "%s/sys/bus/pci/devices/%s", doctor->root, names.entries[i]->d_name);
-		if (!sysfs_link(driver, "%s/driver", directory) || sysfs_has("%s/infiniband", directory))
-			continue;
-		for (unsigned card = 0; card < CARDS; card++)
-			idle[card] += !strcmp(cards[card].driver, driver);
-	}
-	sysfs_names_free(&names);
-	for (unsigned card = 0; card < CARDS; card++)
-		if (idle[card] && !has_module(doctor->root, cards[card].module))
-			finding_add(doctor, FINDING_WARN, "card",
-				    "%u %s card%s without an RDMA device: %s is not loaded\n%s", idle[card],
-				    cards[card].driver, units_plural(idle[card]), cards[card].module,
-				    remedy_find(PROBLEM_MODULES, doctor->facts, cards[card].module, NULL).text);
+	if (sysfs_has("%s" NETNS_MODE, doctor->root))
+		finding_add(doctor, exclusive && !doctor->devices ? FINDING_WARN : FINDING_OK, "netns", "%s",
+			    exclusive ? "exclusive: this network namespace sees only its own RDMA devices"
+				      : "shared: every network namespace sees every RDMA device");
 }
 
 /* Only root may read the namespaces of process 1. */
@@ -206,7 +159,7 @@ void kernel_read_facts(struct doctor *doctor)
 		facts |= FACT_RXE;
 	if (kernel_may_have(root, "siw"))
 		facts |= FACT_SIW;
-	if (sysfs_line(mode, "%s/sys/module/ib_core/parameters/netns_mode", root) && *mode != 'Y')
+	if (sysfs_line(mode, "%s" NETNS_MODE, root) && *mode != 'Y')
 		facts |= FACT_EXCLUSIVE;
 	doctor->facts = facts;
 }
@@ -220,7 +173,6 @@ void kernel_check(struct doctor *doctor)
 	check_modules(doctor);
 	check_order(doctor);
 	check_namespaces(doctor);
-	check_cards(doctor);
 }
 
 /* class: the file's directory in /sys; user: the device or the function that needs the file. */
@@ -254,19 +206,17 @@ void kernel_check_files(struct doctor *doctor)
 
 void kernel_check_memory(struct doctor *doctor)
 {
-	struct rlimit limit;
+	bool privileged = privileges_have(CAP_IPC_LOCK) && privileges_user_namespace_is_initial();
 	unsigned facts = doctor->facts;
+	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_MEMLOCK, &limit))
 		return;
 	if (limit.rlim_max == RLIM_INFINITY)
 		facts |= FACT_MAY_RAISE;
-	if (limit.rlim_cur == RLIM_INFINITY)
-		finding_add(doctor, FINDING_OK, "memlock", "any amount of memory may be locked");
-	else if (privileges_have(CAP_IPC_LOCK) && privileges_user_namespace_is_initial())
-		finding_add(doctor, FINDING_OK, "memlock",
-			    "any amount of memory may be locked with CAP_IPC_LOCK (%" PRIu64 " KiB without it)",
-			    (uint64_t)limit.rlim_cur / 1024);
+	if (limit.rlim_cur == RLIM_INFINITY || privileged)
+		finding_add(doctor, FINDING_OK, "memlock", "any amount of memory may be locked%s",
+			    privileged ? " with CAP_IPC_LOCK" : "");
 	else
 		finding_add(doctor, FINDING_WARN, "memlock",
 			    "at most %" PRIu64 " KiB of memory may be locked, and RDMA locks its memory\n%s",

@@ -141,8 +141,8 @@ static void report_no_address(struct doctor *doctor, const struct device *device
 			     doctor->facts | devices_facts(doctor->root, device, port) |
 				     (doctor->usable ? FACT_USABLE : 0),
 			     port ? port->netdev : NULL, NULL);
-	finding_add(doctor, doctor->verbs_failure, "address", "no address of this host leads to %s%s\n%s", device->name,
-		    remedy.cause, remedy.text);
+	finding_add(doctor, doctor->verbs_failure, "address", "no address of this host leads to %s%s", device->name,
+		    remedy.text);
 }
 
 void route_report(struct doctor *doctor)

@@ -2,6 +2,7 @@
 /* The route to ADDRESS, as the transport resolves it for a connection, and a ping. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/doctor/doctor.h"
@@ -63,9 +64,9 @@ static void ping_ended(struct child_run *ping)
 	enum error_kind error = doctor->probe.errors.first.kind;
 	size_t length;
 	const char *verdict = child_run_verdict(ping, &length);
-	unsigned answered = 0;
+	/* "FAILED: 3 pings ..." */
+	unsigned answered = (unsigned)strtoul(verdict + strcspn(verdict, "0123456789"), NULL, 10);
 
-	sscanf(verdict, "FAILED: %2u ping", &answered);
 	if (error == ERROR_NO_REPLY)
 		hint_at_firewall(doctor);
 	if (!ping->environment.outcome)
@@ -81,20 +82,17 @@ static void ping_ended(struct child_run *ping)
 static void ping_target(struct doctor *doctor, const struct address *address)
 {
 	struct environment parent = *doctor->environment;
-	struct child_run_values *values = &doctor->ping_values;
+	char arguments[CHILD_RUN_ARGUMENTS_SIZE], host[ADDRESS_TEXT_SIZE];
 
 	finding_begin_probe(doctor);
 	parent.log = doctor->probe.log;
-	address_host(address, values->address);
-	snprintf(values->port, sizeof(values->port), "%" PRId64, doctor->options->port);
 	/* The default size, then up to several packets; a stock server gets only that size. */
-	snprintf(values->sizes, sizeof(values->sizes), "0-%" PRIu32, PACKETS * doctor->mtu);
-	snprintf(values->timeout, sizeof(values->timeout), "%" PRId64 "ns", doctor->options->common.timeout);
+	snprintf(arguments, sizeof(arguments),
+		 WITH_REPORT ? "-c -V -C 1 -a %s -p %" PRId64 " -S 0-%" PRIu32 : "-c -V -C 1 -a %s -p %" PRId64,
+		 address_host(address, host), doctor->options->port, PACKETS * doctor->mtu);
 	doctor->ping.ended = ping_ended;
 	doctor->ping.context = doctor;
-	child_run_start(&doctor->ping, &parent, &rping_command, "ping",
-			WITH_REPORT ? "-c -V -C 1 -a @address -p @port -S @sizes" : "-c -V -C 1 -a @address -p @port",
-			values);
+	child_run_start(&doctor->ping, &parent, &rping_command, "ping", doctor->options->common.timeout, arguments);
 	if (!doctor->ping.running)
 		ping_ended(&doctor->ping);
 }

@@ -66,6 +66,16 @@ static void run_ended(struct child_run *run)
 	}
 }
 
+static void start(struct part *part, struct child_run *run, const char *role, const char *format)
+{
+	char arguments[CHILD_RUN_ARGUMENTS_SIZE];
+
+	run->ended = run_ended;
+	run->context = part;
+	log_fill(arguments, sizeof(arguments), format, part->address, part->number);
+	child_run_start(run, part->environment, part->row->command, role, part->timeout, arguments);
+}
+
 static void server_ready(struct child_run *server)
 {
 	struct part *part = server->context;
@@ -73,10 +83,7 @@ static void server_ready(struct child_run *server)
 	if (server->interrupted || part->client_started)
 		return;
 	part->client_started = true;
-	part->client.ended = run_ended;
-	part->client.context = part;
-	child_run_start(&part->client, part->environment, part->row->command, "client", part->row->client,
-			&part->values);
+	start(part, &part->client, "client", part->row->client);
 	if (!part->client.running)
 		run_ended(&part->client);
 }
@@ -91,9 +98,7 @@ void part_start(struct part *part)
 	struct child_run *server = &part->server;
 
 	server->ready = server_ready;
-	server->ended = run_ended;
-	server->context = part;
-	child_run_start(server, part->environment, part->row->command, "server", part->row->server, &part->values);
+	start(part, server, "server", part->row->server);
 	if (!server->running)
 		loop_timer_start(part->environment->loop, &server->step, 0, start_failed, server);
 }

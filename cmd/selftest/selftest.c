@@ -30,22 +30,22 @@ static const struct part_row parts[] = {
 #if COMMAND_rping
 	{
 		.command = &rping_command,
-		.server = "-s -V -a @address -p @port",
-		.client = "-c -V -C 10 -S 1000 -a @address -p @port",
+		.server = "-s -V -a @ -p #",
+		.client = "-c -V -C 10 -S 1000 -a @ -p #",
 	},
 #endif
 #if COMMAND_ucmatose
 	{
 		.command = &ucmatose_command,
-		.server = "-c 4 -C 10 -S 1000 -b @address -p @port",
-		.client = "-c 4 -C 10 -S 1000 -s @address -p @port",
+		.server = "-c 4 -C 10 -S 1000 -b @ -p #",
+		.client = "-c 4 -C 10 -S 1000 -s @ -p #",
 	},
 #endif
 #if COMMAND_mckey
 	{
 		.command = &mckey_command,
-		.server = "-S 200 -C 10 -m @group -b @address",
-		.client = "-s -S 200 -C 10 -m @group -b @address",
+		.server = "-S 200 -C 10 -m # -b @",
+		.client = "-s -S 200 -C 10 -m # -b @",
 		.multicast = true,
 		.server_verdict = true,
 	},
@@ -189,7 +189,7 @@ static const char *reason_to_skip(const struct selftest *selftest, const struct 
 }
 
 /* The group's address contains the port: concurrent runs on one network rarely use the same group. */
-static enum outcome fill_values(const struct selftest *selftest, struct child_run_values *values)
+static enum outcome choose_values(const struct selftest *selftest, struct part *part)
 {
 	const struct testbed *testbed = &selftest->testbed;
 	uint16_t port;
@@ -197,13 +197,13 @@ static enum outcome fill_values(const struct selftest *selftest, struct child_ru
 
 	if (outcome)
 		return outcome;
-	address_host(&testbed->address, values->address);
-	snprintf(values->port, sizeof(values->port), "%u", port);
-	if (testbed->address.family == ADDRESS_IP4)
-		snprintf(values->group, sizeof(values->group), "239.255.%u.%u", port >> 8, port & 0xff);
+	address_host(&testbed->address, part->address);
+	if (!part->row->multicast)
+		snprintf(part->number, sizeof(part->number), "%u", port);
+	else if (testbed->address.family == ADDRESS_IP4)
+		snprintf(part->number, sizeof(part->number), "239.255.%u.%u", port >> 8, port & 0xff);
 	else
-		snprintf(values->group, sizeof(values->group), "ff15::%x", port);
-	snprintf(values->timeout, sizeof(values->timeout), "%" PRId64 "ns", selftest->options->common.timeout);
+		snprintf(part->number, sizeof(part->number), "ff15::%x", port);
 	return OUTCOME_OK;
 }
 
@@ -220,7 +220,7 @@ static void start_part(struct selftest *selftest, const struct part_row *row)
 	part->timeout = selftest->options->common.timeout;
 	part->ended = part_ended;
 	part->context = selftest;
-	outcome = fill_values(selftest, &part->values);
+	outcome = choose_values(selftest, part);
 	if (!outcome) {
 		part_start(part);
 		return;

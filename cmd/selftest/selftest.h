@@ -43,8 +43,7 @@ enum outcome testbed_find_port(const struct testbed *testbed, uint16_t *port);
 
 struct part_row {
 	const struct command *command;
-	const char *server;
-	const char *client;
+	const char *server, *client; /* arguments: '@' is the address, '#' the port, or the group of a multicast */
 	bool multicast;
 	bool server_verdict; /* print the server's verdict; else the client's */
 };
@@ -54,7 +53,7 @@ struct part {
 	const struct part_row *row;
 	const struct environment *environment; /* selftest's */
 	int64_t timeout;
-	struct child_run_values values;
+	char address[ADDRESS_TEXT_SIZE], number[ADDRESS_TEXT_SIZE];
 	struct child_run server;
 	struct child_run client;
 	bool client_started;	    /* also if its start failed */

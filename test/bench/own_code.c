@@ -42,11 +42,9 @@ static const struct {
 	const char *command, *server, *client;
 	unsigned window, moves, sets, compares;
 } rows[] = {
-	[RPING] = { "rping", "rping -s -a @address", "rping -c -a @address", .moves = 2 },
-	[RPING_V] = { "rping-V", "rping -s -V -a @address", "rping -c -V -a @address", .moves = 2, .sets = 1,
-		      .compares = 2 },
-	[UCMATOSE] = { "ucmatose", "ucmatose -b @address", "ucmatose -s @address", .window = 4 << 20, .moves = 2,
-		       .compares = 2 },
+	[RPING] = { "rping", "rping -s -a @", "rping -c -a @", .moves = 2 },
+	[RPING_V] = { "rping-V", "rping -s -V -a @", "rping -c -V -a @", .moves = 2, .sets = 1, .compares = 2 },
+	[UCMATOSE] = { "ucmatose", "ucmatose -b @", "ucmatose -s @", .window = 4 << 20, .moves = 2, .compares = 2 },
 };
 
 static int64_t device(size_t row, unsigned size, unsigned count)

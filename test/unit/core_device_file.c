@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 
 #include "test/unit/unit.h"
@@ -21,7 +20,6 @@ struct host {
 	bool in_container, in_user_namespace;
 	bool is_foreign; /* the owner is outside the user namespace */
 	uid_t user;
-	unsigned long mount_flags;
 };
 
 static const struct host *host;
@@ -47,14 +45,6 @@ int __wrap_stat(const char *path, struct stat *status)
 				 .st_rdev = makedev(231, host->minor),
 				 .st_uid = host->is_foreign ? 65534 : 0 };
 	return host->mode ? 0 : -1;
-}
-
-int __wrap_statvfs(const char *path, struct statvfs *system);
-int __wrap_statvfs(const char *path, struct statvfs *system)
-{
-	assert_string_equal(path, FILE_PATH);
-	*system = (struct statvfs){ .f_flag = host->mount_flags };
-	return 0;
 }
 
 uid_t __wrap_geteuid(void);
@@ -131,11 +121,6 @@ static const struct {
 	  "Permission denied",
 	  "on the host: chmod a+rw " FILE_PATH },
 	{ { EACCES, PRIVATE, 192, true }, EACCES, "Permission denied", NULL },
-	{ { EACCES, DEVICE, 192, true, .in_container = true, .mount_flags = ST_NODEV },
-	  EACCES,
-	  "Permission denied",
-	  "start the container with the device " FILE_PATH },
-	{ { EACCES, DEVICE, 192, true, .mount_flags = ST_NODEV }, EACCES, "Permission denied", NULL },
 	{ { EACCES, DEVICE, 192, true, .user = 1000 }, EACCES, "Permission denied", NULL },
 	/* The directory may not be searched: nothing is known of the file. */
 	{ { EACCES, .user = 1000 }, EACCES, "Permission denied", NULL },

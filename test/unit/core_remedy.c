@@ -12,7 +12,7 @@ enum {
 static const struct {
 	enum problem problem;
 	unsigned facts;
-	const char *cause, *remedy;
+	const char *cause, *remedy; /* of an address the cause, then a line feed and the remedy */
 } cases[] = {
 	{ PROBLEM_NONE, ~0u, "", "" },
 	{ PROBLEM_ADDRESS, FACT_NO_CM | GOOD, ": its driver does not support the RDMA connection manager", "" },
@@ -75,9 +75,11 @@ static void test_rows(void **state)
 		bool named = cases[i].facts & FACT_NAMED || strstr(cases[i].remedy, "NAME");
 		const struct remedy remedy = remedy_find(cases[i].problem, cases[i].facts & ~(unsigned)FACT_NAMED,
 							 named ? "NAME" : NULL, NULL);
+		char text[2 * REMEDY_SIZE];
 
-		assert_string_equal(remedy.cause, cases[i].cause);
-		assert_string_equal(remedy.text, cases[i].remedy);
+		snprintf(text, sizeof(text), "%s%s%s", cases[i].cause, *cases[i].cause && *cases[i].remedy ? "\n" : "",
+			 cases[i].remedy);
+		assert_string_equal(remedy.text, text);
 	}
 }
 

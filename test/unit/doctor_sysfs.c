@@ -143,7 +143,6 @@ static void add_card(const struct sysfs_tree *tree)
 	add(tree, PORT "gid_attrs/ndevs/1", "eth2\n");
 	add(tree, PORT "gid_attrs/ndevs/2", "eth2\n");
 	add(tree, "sys/class/infiniband_verbs/uverbs7/ibdev", "mlx5_0\n");
-	add(tree, "sys/module/mlx5_ib/refcnt", "1\n");
 }
 
 static void test_card(void **state)
@@ -244,7 +243,7 @@ static void test_missing_module(void **state)
 	tree->doctor.devices = devices = devices_read(tree->root);
 	kernel_check(&tree->doctor);
 	assert_true(has_finding(tree, FINDING_FAIL, "modules", "rdma_cm rdma_ucm"));
-	assert_true(has_finding(tree, FINDING_OK, "modules", "ib_core, ib_uverbs, mlx5_ib"));
+	assert_true(has_finding(tree, FINDING_OK, "modules", "ib_core, ib_uverbs"));
 	devices_free(devices);
 }
 
@@ -270,27 +269,12 @@ static void test_module_order(void **state)
 	}
 }
 
-static void test_idle_card(void **state)
-{
-	struct sysfs_tree *tree = *state;
-
-	add_link(tree, "sys/bus/pci/devices/0000:03:00.0/driver", "../../drivers/mlx5_core");
-	add_link(tree, "sys/bus/pci/devices/0000:03:00.1/driver", "../../drivers/mlx5_core");
-	add_link(tree, "sys/bus/pci/devices/0000:04:00.0/driver", "../../drivers/bnxt_en");
-	add(tree, "sys/bus/pci/devices/0000:04:00.0/infiniband/bnxt_re0/node_type", "1: CA\n");
-	add_link(tree, "sys/bus/pci/devices/0000:05:00.0/driver", "../../drivers/e1000e");
-	kernel_check(&tree->doctor);
-	assert_true(
-		has_finding(tree, FINDING_WARN, "card", "2 mlx5_core cards without an RDMA device: mlx5_ib is not"));
-	assert_false(has_finding(tree, FINDING_WARN, "card", "bnxt_en"));
-	assert_false(has_finding(tree, FINDING_WARN, "card", "e1000e"));
-}
-
 static void test_exclusive(void **state)
 {
 	struct sysfs_tree *tree = *state;
 
 	add(tree, "sys/module/ib_core/parameters/netns_mode", "N\n");
+	kernel_read_facts(&tree->doctor);
 	kernel_check(&tree->doctor);
 	assert_true(has_finding(tree, FINDING_WARN, "netns", "exclusive"));
 }
@@ -369,7 +353,7 @@ static void test_locked_memory(void **state)
 	kernel_check_memory(&tree->doctor);
 	if (privileges_have(CAP_IPC_LOCK) && privileges_user_namespace_is_initial())
 		assert_true(has_finding(tree, FINDING_OK, "memlock",
-					"any amount of memory may be locked with CAP_IPC_LOCK (64 KiB without it)"));
+					"any amount of memory may be locked with CAP_IPC_LOCK"));
 	else
 		assert_true(has_finding(tree, FINDING_WARN, "memlock", "at most 64 KiB of memory may be locked"));
 	child = fork();
@@ -590,7 +574,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_module_to_load, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_missing_module, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_module_order, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_idle_card, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_exclusive, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_files, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_rxe_elsewhere, set_up, tear_down),

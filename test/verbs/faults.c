@@ -13,12 +13,10 @@
 
 static const struct pair_lines {
 	const char *server, *client;
-} rping = { "rping -s -a @address", "rping -c -C 3 -a @address" },
-  own = { "rping -s -q -a @address", "rping -c -q -C 3 -a @address" },
-  ucmatose = { "ucmatose -b @address -c 2 -m -t 32", "ucmatose -s @address -c 2 -m -t 32 -a 14" },
-  mckey = { "mckey -m @group -b @address -C 5", "mckey -m @group -b @address -s --pause 1ms -C 5" },
-  native_group = { "mckey -M ff12:401b:ffff::5 -b @address -C 5",
-		   "mckey -M ff12:401b:ffff::5 -b @address -s --pause 1ms -C 5" };
+} rping = { "rping -s -a @", "rping -c -C 3 -a @" }, own = { "rping -s -q -a @", "rping -c -q -C 3 -a @" },
+  ucmatose = { "ucmatose -b @ -c 2 -m -t 32", "ucmatose -s @ -c 2 -m -t 32 -a 14" },
+  mckey = { "mckey -m # -b @ -C 5", "mckey -m # -b @ -s --pause 1ms -C 5" },
+  native_group = { "mckey -M ff12:401b:ffff::5 -b @ -C 5", "mckey -M ff12:401b:ffff::5 -b @ -s --pause 1ms -C 5" };
 
 static const struct {
 	const char *call;
@@ -371,7 +369,7 @@ static void unreachable_server(void **state)
 		{ "rping -s --idle-timeout 50ms", 1, true },
 		{ "ucmatose --idle-timeout 50ms", 1, true },
 		{ "rping -s --idle-timeout 50ms", 2, false },
-		{ "rping -s -a @address --idle-timeout 50ms", 1, false },
+		{ "rping -s -a @ --idle-timeout 50ms", 1, false },
 	};
 
 	(void)state;
@@ -396,10 +394,8 @@ static void server_of_another_tool(void **state)
 	static const struct {
 		const char *server, *client, *cause;
 	} tools[] = {
-		{ "ucmatose -b @address -p 7174", "rping -c -C 3 -a @address",
-		  "10.0.0.1:7174: the server is ucmatose, not rping\n" },
-		{ "rping -s -a @address -p 7471", "ucmatose -s @address",
-		  "10.0.0.1:7471: the server is rping, not ucmatose\n" },
+		{ "ucmatose -b @ -p 7174", "rping -c -C 3 -a @", "10.0.0.1:7174: the server is ucmatose, not rping\n" },
+		{ "rping -s -a @ -p 7471", "ucmatose -s @", "10.0.0.1:7471: the server is rping, not ucmatose\n" },
 	};
 
 	(void)state;
@@ -442,7 +438,7 @@ static void limits(void **state)
 	provider_begin(PROVIDER_ROCE, 0);
 	provider.devices[0]->inline_max = 16;
 	pair.grace_ms = 20;
-	pair_run(&pair, rping.server, "rping -c -C 3 -a @address --inline 64", "500ms");
+	pair_run(&pair, rping.server, "rping -c -C 3 -a @ --inline 64", "500ms");
 	assert_int_equal(pair.client_outcome, OUTCOME_INTERNAL);
 	assert_non_null(strstr(pair.capture.text, "creating a queue pair with 64 bytes inline: Invalid argument"));
 	assert_non_null(strstr(pair.capture.text, "the device may take fewer bytes inline"));
@@ -458,13 +454,13 @@ static void limits(void **state)
 	/* The deepest queue, and one receive more than it has: on iWARP as many are posted as messages come. */
 	provider_begin(PROVIDER_IWARP, 0);
 	provider.devices[0]->limits.max_qp_wr = 16;
-	pair_expect(&pair, "ucmatose -b @address -C 100", "ucmatose -s @address -C 100", OUTCOME_OK, OUTCOME_OK);
+	pair_expect(&pair, "ucmatose -b @ -C 100", "ucmatose -s @ -C 100", OUTCOME_OK, OUTCOME_OK);
 	pair_free(&pair);
 	provider_end();
 	provider_begin(PROVIDER_IWARP, 0);
 	provider.devices[0]->limits.max_qp_wr = 4096;
 	provider.devices[0]->refuses = takes_half;
-	pair_expect(&pair, "ucmatose -b @address -C 5000", "ucmatose -s @address -C 5000", OUTCOME_OK, OUTCOME_OK);
+	pair_expect(&pair, "ucmatose -b @ -C 5000", "ucmatose -s @ -C 5000", OUTCOME_OK, OUTCOME_OK);
 	pair_free(&pair);
 	provider_end();
 }
@@ -495,9 +491,9 @@ static void remove_soon(void *context)
 static void a_device_that_goes(void **state)
 {
 	static const struct pair_lines lines[] = {
-		{ "rping -s -a @address", "rping -c -C 100000 -a @address" },
-		{ "ucmatose -b @address -C 100000", "ucmatose -s @address -C 100000" },
-		{ "mckey -m @group -b @address", "mckey -m @group -b @address -s --pause 1ms --rate 100 -C 1000" },
+		{ "rping -s -a @", "rping -c -C 100000 -a @" },
+		{ "ucmatose -b @ -C 100000", "ucmatose -s @ -C 100000" },
+		{ "mckey -m # -b @", "mckey -m # -b @ -s --pause 1ms --rate 100 -C 1000" },
 	};
 
 	(void)state;
@@ -526,8 +522,8 @@ static void break_send(struct pair *pair)
 static void a_completion_that_fails(void **state)
 {
 	static const struct pair_lines lines[] = {
-		{ "rping -s -a @address", "rping -c -C 100000 -a @address" },
-		{ "ucmatose -b @address -C 100000", "ucmatose -s @address -C 100000" },
+		{ "rping -s -a @", "rping -c -C 100000 -a @" },
+		{ "ucmatose -b @ -C 100000", "ucmatose -s @ -C 100000" },
 	};
 
 	(void)state;

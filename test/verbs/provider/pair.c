@@ -31,12 +31,15 @@ static void start(struct pair *pair, struct child_run *run, const char *role, co
 {
 	const struct command *const *row = command_table;
 	size_t length = strcspn(line, " ");
+	char arguments[CHILD_RUN_ARGUMENTS_SIZE];
 
 	while (strncmp((*row)->name, line, length) != 0 || (*row)->name[length])
 		row++;
 	run->ended = ended;
 	run->context = pair;
-	child_run_start(run, &pair->environment, *row, role, line + length + (line[length] == ' '), &pair->values);
+	log_fill(arguments, sizeof(arguments) - 32, line + length + (line[length] == ' '), "10.0.0.1", "239.1.2.3");
+	strcat(strcat(arguments, " --timeout "), pair->timeout);
+	child_run_start(run, &pair->environment, *row, role, 5 * CLOCK_NS_PER_S, arguments);
 }
 
 static void later(void *context)
@@ -80,8 +83,7 @@ void pair_run(struct pair *pair, const char *server_line, const char *client_lin
 		.loop = loop_create(),
 		.log = { .name = "test", .debug = getenv("PROVIDER_DEBUG") != NULL, .errors = &pair->errors },
 	};
-	pair->values = (struct child_run_values){ .address = "10.0.0.1", .group = "239.1.2.3" };
-	snprintf(pair->values.timeout, sizeof(pair->values.timeout), "%s", timeout ? timeout : "5s");
+	pair->timeout = timeout ? timeout : "5s";
 	if (!getenv("PROVIDER_DEBUG"))
 		capture_begin(&pair->capture);
 	assert_int_equal(transport_open("verbs", environment->loop, &environment->log, &(struct error){ 0 },

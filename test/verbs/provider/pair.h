@@ -10,7 +10,7 @@
 struct pair {
 	struct errors errors;
 	struct environment environment;
-	struct child_run_values values;
+	const char *timeout;
 	struct child_run server, client;
 	const char *client_line;
 	void (*begun)(struct pair *pair); /* called before the server */
@@ -25,9 +25,9 @@ struct pair {
 };
 
 /*
- * Runs both to their ends: "rping -s ..." and "rping -c ...". In them @address and @group are replaced, and "--timeout"
- * is added (timeout: NULL for 5s). The client comes when the server is ready; when one has ended, the other has a
- * moment and is then interrupted. A line may be NULL.
+ * Runs both to their ends: "rping -s ..." and "rping -c ...". In them '@' is the address, '#' the group, and
+ * "--timeout" is added (timeout: NULL for 5s). The client comes when the server is ready; when one has ended, the other
+ * has a moment and is then interrupted. A line may be NULL.
  */
 void pair_run(struct pair *pair, const char *server_line, const char *client_line, const char *timeout);
 /* Frees what it printed. */

@@ -89,8 +89,8 @@ const char *error_text(const struct error *error, char text[ERROR_TEXT_SIZE])
 
 /* ---- filling ---- */
 
-static void __attribute__((format(printf, 3, 0)))
-fill(struct error *error, const struct failure *failure, const char *format, va_list list)
+static void __attribute__((format(printf, 3, 0))) fill(struct error *error, const struct failure *failure,
+						       const char *format, va_list list)
 {
 	const char *name = failure->code_name;
 
@@ -122,8 +122,8 @@ void error_set(struct error *error, const char *object, const char *format, ...)
 	va_end(list);
 }
 
-static void __attribute__((format(printf, 4, 0)))
-fill_errno(struct error *error, const char *object, int number, const char *format, va_list list)
+static void __attribute__((format(printf, 4, 0))) fill_errno(struct error *error, const char *object, int number,
+							     const char *format, va_list list)
 {
 	char phase[ERROR_PHASE_SIZE];
 

@@ -60,7 +60,8 @@ enum fact {
 	FACT_MAY_RAISE = 1 << 25, /* the hard limit of locked memory is unlimited */
 };
 
-/* "" for none. For PROBLEM_ADDRESS the cause, which follows the text of the finding, then perhaps a line feed and it. */
+/* "" for none. For PROBLEM_ADDRESS the cause, which follows the text of the finding, then perhaps a line feed and it.
+ */
 struct remedy {
 	char text[REMEDY_SIZE];
 };

@@ -165,10 +165,11 @@ $(archive): $(filter-out $(main),$(call object,$(sources))) $(libev) $(members)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $(filter %.o,$^)
 
+# The object's headers count however BUILD names the same folder.
 $(BUILD)/objects/%.o: %.c $(settings)
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(compile) -MMD -MP -c -o $@ $<
+	$(Q)$(compile) -MMD -MP -MT '$$(BUILD)/objects/$*.o' -c -o $@ $<
 
 ifneq ($(LIBEV),)
 $(libev): $(LIBEV)/ev.c $(settings)

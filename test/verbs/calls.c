@@ -9,9 +9,7 @@
 
 #include "cmd/run.h"
 #include "cmd/table.h"
-#include "core/clock.h"
 #include "test/verbs/provider/provider.h"
-#include "transport/verbs/verbs.h"
 
 #define ARGUMENTS_MAX 16
 
@@ -143,17 +141,6 @@ static void ucmatose_options(void **state)
 		     "connect reads 1/1 retry 7 rnr 7 data 32\n");
 }
 
-static void mckey_without_multicast(void **state)
-{
-	(void)state;
-	provider_begin(PROVIDER_ROCE, 0);
-	device_drive(provider.devices[0], "bnxt_re");
-	expect_from(&mckey_command, "mckey -m 239.1.2.3", OUTCOME_NO_DEVICE,
-		    "create_id space 0x0111\n"
-		    "resolve 239.1.2.3:0 from none in 20 ms\n");
-	provider_end();
-}
-
 /* The loop has its turns all the same: the deadline comes. */
 static void news_do_not_keep_the_loop(void **state)
 {
@@ -206,163 +193,6 @@ static void servers_without_a_domain(void **state)
 			 "reject\n");
 }
 
-/* ---- a device that fails ---- */
-
-static void count_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
-{
-	log_report(endpoint->transport->log, &endpoint->transport->error);
-	assert_int_equal(event->kind, EVENT_FAILED);
-	++*(unsigned *)context;
-}
-
-static void stop(void *loop)
-{
-	loop_stop(loop);
-}
-
-static void fail_channel(struct verbs_transport *transport)
-{
-	struct loop_timer timer = { 0 };
-
-	provider_fail("rdma_get_cm_event", EIO, 0);
-	doorbell_set(&provider.channels->bell, true);
-	loop_timer_start(transport->base.loop, &timer, 2 * CLOCK_NS_PER_MS, stop, transport->base.loop);
-	loop_run(transport->base.loop);
-}
-
-/*
- * A completion queue that fails when only disconnections are awaited, or nothing at all, harms nobody, nor does a
- * channel when all has ended; else it fails all that need it, with a reason.
- */
-static void a_failure_nobody_needs_to_know(void **state)
-{
-	static const struct endpoint_handlers handlers = { .event = count_event };
-	static const struct {
-		enum endpoint_state states[2];
-		bool done;
-		bool channel;
-		unsigned failures;
-	} rounds[] = {
-		{ { ENDPOINT_DISCONNECTING, ENDPOINT_DISCONNECTING }, false, false, 0 },
-		{ { ENDPOINT_DISCONNECTING, ENDPOINT_ESTABLISHED }, false, false, 2 },
-		{ { ENDPOINT_DISCONNECTED, ENDPOINT_RESOLVING_ROUTE }, false, false, 2 },
-		{ { ENDPOINT_JOINED, ENDPOINT_JOINED }, false, false, 2 },
-		{ { ENDPOINT_JOINED, ENDPOINT_JOINED }, true, false, 0 },
-		{ { ENDPOINT_DISCONNECTED, ENDPOINT_DESTROYED }, false, true, 0 },
-		{ { ENDPOINT_JOINED, ENDPOINT_JOINED }, true, true, 0 },
-		{ { ENDPOINT_DISCONNECTED, ENDPOINT_DISCONNECTING }, false, true, 1 },
-	};
-
-	(void)state;
-	for (size_t round = 0; round < sizeof(rounds) / sizeof(*rounds); round++) {
-		struct log log = { .name = "test" };
-		struct verbs_endpoint endpoints[2] = { 0 };
-		struct verbs_slot slots[2] = { { .endpoint = &endpoints[0] }, { .endpoint = &endpoints[1] } };
-		struct verbs_transport transport = {
-			.base = { .loop = loop_create(), .log = &log },
-			.slots = slots,
-			.slot_count = 2,
-		};
-		struct verbs_domain domain = { .base = { .transport = &transport.base, .device = "ib0" } };
-		struct channel *channel;
-		struct capture capture;
-		unsigned failures = 0;
-
-		provider_begin(PROVIDER_INFINIBAND, 0);
-		assert_int_equal(verbs_channel_create(&transport.base, &channel), OUTCOME_OK);
-		for (size_t index = 0; index < 2; index++) {
-			endpoints[index].base.transport = &transport.base;
-			endpoints[index].base.channel = channel;
-			endpoints[index].base.domain = &domain.base;
-			endpoints[index].base.state = rounds[round].states[index];
-			endpoints[index].base.done = rounds[round].done;
-			endpoints[index].base.handlers = &handlers;
-			endpoints[index].base.context = &failures;
-		}
-		capture_begin(&capture);
-		if (rounds[round].channel)
-			fail_channel(&transport);
-		else
-			verbs_domain_failed(&domain, EINVAL, "arming a completion queue");
-		capture_end(&capture);
-		assert_int_equal(failures, rounds[round].failures);
-		assert_int_equal(strstr(capture.text, rounds[round].channel
-							      ? "event channel: reading an event: Input/output error"
-							      : "ib0: arming a completion queue: Invalid argument") !=
-					 NULL,
-				 failures > 0);
-		verbs_channel_free((struct verbs_channel *)channel);
-		loop_destroy(transport.base.loop);
-		provider_end();
-	}
-}
-
-/* Nothing would tell it of its completions. */
-static void a_failed_device_takes_nobody(void **state)
-{
-	struct log log = { .name = "test" };
-	struct ibv_context context = { 0 };
-	struct rdma_cm_id id = { .verbs = &context };
-	struct verbs_transport transport = { .base = { .loop = loop_create(), .log = &log } };
-	struct verbs_domain domain = { .base = { .transport = &transport.base, .device = "ib0" },
-				       .context = &context,
-				       .bound_id = &id };
-	struct verbs_endpoint endpoint = { .base = { .transport = &transport.base,
-						     .kind = ENDPOINT_CONNECTION,
-						     .options = { .path = &path_unset } },
-					   .id = &id };
-	struct capture capture;
-
-	(void)state;
-	transport.domains = &domain;
-	capture_begin(&capture);
-	assert_int_equal(verbs_domain_attach(&endpoint), OUTCOME_OK);
-	verbs_domain_failed(&domain, EINVAL, "arming a completion queue");
-	assert_int_equal(verbs_domain_attach(&endpoint), OUTCOME_FAILED);
-	log_report(&log, &transport.base.error);
-	capture_end(&capture);
-	assert_non_null(strstr(capture.text, "ib0: the device has failed before"));
-	loop_timer_stop(&transport.reaper);
-	loop_destroy(transport.base.loop);
-}
-
-static void hear_nothing(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
-{
-	(void)context;
-	log_report(endpoint->transport->log, &endpoint->transport->error);
-	assert_int_equal(event->kind, EVENT_FAILED);
-}
-
-/* Peers that ask and take it back, again and again, do not fill a server's log; what fails the listener is told. */
-static void strangers_do_not_fill_the_log(void **state)
-{
-	static const struct endpoint_handlers handlers = { .event = hear_nothing };
-	const struct rdma_cm_event event = { .event = RDMA_CM_EVENT_REJECTED, .status = 28 };
-	struct log log = { .name = "test" };
-	struct transport transport = { .log = &log };
-	struct verbs_endpoint endpoint = {
-		.base = { .transport = &transport, .kind = ENDPOINT_CONNECTION, .handlers = &handlers }
-	};
-	struct capture capture;
-	unsigned lines = 0;
-
-	(void)state;
-	capture_begin(&capture);
-	for (unsigned i = 0; i < 50; i++) {
-		endpoint.base.state = ENDPOINT_ACCEPTING;
-		verbs_endpoint_event(&endpoint, &event);
-		assert_int_equal(endpoint.base.state, ENDPOINT_FAILED);
-	}
-	endpoint.base.kind = ENDPOINT_LISTENER;
-	endpoint.base.state = ENDPOINT_LISTENING;
-	verbs_endpoint_event(&endpoint, &event);
-	capture_end(&capture);
-	for (const char *at = capture.text; (at = strchr(at, '\n')); at++)
-		lines++;
-	assert_int_equal(lines, 11);
-	assert_non_null(strstr(capture.text, "listening: "));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -374,12 +204,8 @@ int main(void)
 		cmocka_unit_test(ucmatose_native_gid_client),
 		cmocka_unit_test(ucmatose_native_gid_server),
 		cmocka_unit_test(ucmatose_options),
-		cmocka_unit_test(mckey_without_multicast),
 		cmocka_unit_test(news_do_not_keep_the_loop),
 		cmocka_unit_test(servers_without_a_domain),
-		cmocka_unit_test(a_failure_nobody_needs_to_know),
-		cmocka_unit_test(a_failed_device_takes_nobody),
-		cmocka_unit_test(strangers_do_not_fill_the_log),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

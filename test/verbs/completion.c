@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion queues: what comes while one is being armed, and how many of them there are. */
-#include "test/unit/unit.h"
+/* Completion queues: what comes while one is being armed, what a completion says, and how many queues there are. */
+#include "test/verbs/ends.h"
 
-#include "test/conformance/pair.h"
-#include "test/verbs/provider/provider.h"
-#include "transport/backend.h"
-#include "transport/verbs/verbs.h"
+#include <errno.h>
 
 static struct completion_entry late = { .base = { .opcode = IBV_WC_RECV, .byte_len = 8 } };
 static unsigned arms;
@@ -20,101 +17,392 @@ static int notify_late(struct ibv_cq *cq, int solicited)
 
 static void arming_loses_nothing(void **state)
 {
-	static const int64_t spins[] = { 0, 50000 };
-
 	(void)state;
-	for (size_t index = 0; index < LENGTH(spins); index++) {
-		static struct bench bench;
-		struct endpoint_options options;
-		struct path_options path = PATH_OPEN;
-		const struct verbs_endpoint *endpoint;
+	for (int64_t spin = 0; spin <= 50000; spin += 50000) {
 		struct ibv_context *context;
 
-		provider_begin(PROVIDER_ROCE, 0);
-		assert_true(bench_open(&bench, "verbs", "10.0.0.1", NULL));
-		options = bench_options(&bench);
-		options.path = &path;
-		bench.accept_receives = 4;
-		assert_true(bench_connect(&bench, &options));
-		assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
-		if (spins[index])
-			transport_spin(bench.transport, spins[index]);
-		endpoint = (const struct verbs_endpoint *)bench.server.endpoint;
-		late.base.wr_id = verbs_wr_id(verbs_of(bench.transport)->slots[endpoint->slot].generation,
-					      endpoint->slot, WORK_RECEIVE, 9);
-		context = endpoint->id->verbs;
+		connect_both(PROVIDER_ROCE);
+		if (spin)
+			transport_spin(bench.transport, spin);
+		late.base.wr_id = work_id(bench.server.endpoint, WORK_RECEIVE, 9);
+		context = verbs(bench.server.endpoint)->id->verbs;
 		context->ops.req_notify_cq = notify_late;
 		arms = 0;
 		/* A message raises the event after which the queue is armed again. */
-		assert_int_equal(
-			endpoint_post(bench.client.endpoint,
-				      &(struct work){ .kind = WORK_SEND, .region = bench.client_region, .length = 8 },
-				      1),
-			OUTCOME_OK);
+		send_8(0, false);
 		assert_true(bench_await_completions(&bench, &bench.server, WORK_RECEIVE, 2));
 		assert_true(arms > 0);
 		assert_int_equal(end_last_completion(&bench.server, WORK_RECEIVE)->tag, 9);
 		context->ops.req_notify_cq = cq_notify;
-		bench_clear(&bench);
-		bench_close(&bench);
-		provider_end();
+		end();
 	}
 }
 
 /* What a connection had reserved of a queue is there for the next one. */
 static void queues_are_used_again(void **state)
 {
-	static struct bench bench;
-	struct endpoint_options options;
-	struct path_options path = PATH_OPEN;
-	unsigned count = 0;
-
 	(void)state;
-	provider_begin(PROVIDER_ROCE, 0);
-	assert_true(bench_open(&bench, "verbs", "10.0.0.1", NULL));
-	options = bench_options(&bench);
-	options.path = &path;
+	begin(PROVIDER_ROCE);
 	options.send_depth = options.receive_depth = 60;
 	for (unsigned turn = 0; turn < 10; turn++) {
-		assert_true(bench_connect(&bench, &options));
-		assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
-		bench_clear(&bench);
+		if (turn)
+			bench_clear(&bench);
 		bench.client = bench.server = bench.listening = (struct end){ .bench = &bench };
 		bench.client_region = bench.server_region = NULL;
+		assert_true(bench_connect(&bench, &options));
+		assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
 	}
-	for (const struct completion_queue *queue = provider.cqs; queue; queue = queue->next)
-		count++;
-	assert_int_equal(count, 1);
-	bench_close(&bench);
-	provider_end();
+	assert_non_null(provider.cqs);
+	assert_null(provider.cqs->next);
+	end();
 }
 
 /* A device may leave completions of a queue pair that goes in the queue: their places are the next connection's. */
 static void a_queue_pair_leaves_no_completion(void **state)
 {
-	static struct bench bench;
-	struct endpoint_options options;
-	struct path_options path = PATH_OPEN;
-	const struct verbs_endpoint *endpoint;
 	struct completion_queue *queue;
 
 	(void)state;
-	provider_begin(PROVIDER_ROCE, 0);
+	begin(PROVIDER_ROCE);
 	provider.keeps_completions = true;
-	assert_true(bench_open(&bench, "verbs", "10.0.0.1", NULL));
-	options = bench_options(&bench);
-	options.path = &path;
 	assert_true(bench_connect(&bench, &options));
 	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
-	endpoint = (const struct verbs_endpoint *)bench.client.endpoint;
-	queue = (struct completion_queue *)endpoint->completions->cq;
-	late.base.wr_id = verbs_wr_id(verbs_of(bench.transport)->slots[endpoint->slot].generation, endpoint->slot,
-				      WORK_RECEIVE, 9);
+	queue = cq_of(bench.client.endpoint);
+	late.base.wr_id = work_id(bench.client.endpoint, WORK_RECEIVE, 9);
 	cq_push(queue, &late, true, true);
 	bench_clear(&bench);
 	assert_int_equal(queue->count, 0);
 	bench_close(&bench);
 	provider_end();
+}
+
+/* The server's receive that was taken as the nth. */
+static const struct completion *await_receive(size_t count)
+{
+	assert_true(bench_await_completions(&bench, &bench.server, WORK_RECEIVE, count));
+	return end_last_completion(&bench.server, WORK_RECEIVE);
+}
+
+static void what_took_the_receive(void **state)
+{
+	const struct completion *completion;
+
+	(void)state;
+	connect_both(PROVIDER_ROCE);
+	post(IBV_WR_RDMA_WRITE_WITH_IMM, 3000);
+	completion = await_receive(1);
+	assert_int_equal(completion->status, COMPLETION_OK);
+	assert_int_equal(completion->length, 0);
+	assert_true(completion->has_immediate);
+	assert_int_equal(completion->immediate, 0x01020304);
+	post(IBV_WR_SEND_WITH_IMM, 300);
+	completion = await_receive(2);
+	assert_int_equal(completion->length, 300);
+	assert_int_equal(completion->immediate, 0x01020304);
+	post(IBV_WR_SEND, 200);
+	completion = await_receive(3);
+	assert_int_equal(completion->length, 200);
+	assert_false(completion->has_immediate);
+	end();
+}
+
+/* The completion of work of a slot's earlier user. */
+static void a_stale_completion(void **state)
+{
+	uint32_t slot;
+	uint64_t stale;
+
+	(void)state;
+	connect_both(PROVIDER_ROCE);
+	slot = verbs(bench.client.endpoint)->slot;
+	stale = work_id(bench.client.endpoint, WORK_RECEIVE, 7);
+	endpoint_destroy(bench.client.endpoint);
+	bench_linger(&bench, 5);
+	region_destroy(bench.client_region);
+	bench.client.count = 0;
+	assert_true(bench_resolve(&bench, &options));
+	assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
+	assert_true(bench_await_event(&bench, &bench.client, EVENT_ESTABLISHED));
+	assert_int_equal(verbs(bench.client.endpoint)->slot, slot);
+	late.base.wr_id = stale;
+	cq_push(cq_of(bench.client.endpoint), &late, true, false);
+	bench_linger(&bench, 5);
+	assert_int_equal(end_completions(&bench.client, WORK_RECEIVE), 0);
+	/* A number that there never was. */
+	late.base.wr_id = ~0ull;
+	cq_push(cq_of(bench.client.endpoint), &late, true, false);
+	late.base.wr_id = work_id(bench.client.endpoint, WORK_RECEIVE, 9);
+	cq_push(cq_of(bench.client.endpoint), &late, true, false);
+	assert_true(bench_await_completions(&bench, &bench.client, WORK_RECEIVE, 1));
+	assert_int_equal(end_last_completion(&bench.client, WORK_RECEIVE)->tag, 9);
+	end();
+}
+
+/* A send of the client that completes so, and is told so. */
+static void expect_failed_send(bool unsignalled, enum completion_status status, const char *cause)
+{
+	const struct completion *completion;
+
+	EXPECT_TOLD(cause, {
+		send_8(77, unsignalled);
+		assert_true(bench_await_completions(&bench, &bench.client, WORK_SEND, 1));
+	});
+	completion = end_last_completion(&bench.client, WORK_SEND);
+	assert_int_equal(completion->status, status);
+	assert_int_equal(completion->tag, 77);
+	assert_int_equal(completion->length, 0);
+}
+
+/* What a device says in a failed completion besides its status means nothing; each status has its number and words. */
+static void failed_completions(void **state)
+{
+	static const struct {
+		enum ibv_wc_status status;
+		enum completion_status told;
+	} rows[] = {
+		{ IBV_WC_LOC_LEN_ERR, COMPLETION_LENGTH },
+		{ IBV_WC_LOC_PROT_ERR, COMPLETION_PROTECTION },
+		{ IBV_WC_LOC_ACCESS_ERR, COMPLETION_PROTECTION },
+		{ IBV_WC_REM_ACCESS_ERR, COMPLETION_REMOTE_ACCESS },
+		{ IBV_WC_REM_INV_REQ_ERR, COMPLETION_REMOTE_REQUEST },
+		{ IBV_WC_REM_OP_ERR, COMPLETION_REMOTE_OPERATION },
+		{ IBV_WC_RETRY_EXC_ERR, COMPLETION_RETRY_EXCEEDED },
+		{ IBV_WC_RNR_RETRY_EXC_ERR, COMPLETION_RNR_EXCEEDED },
+		{ IBV_WC_FATAL_ERR, COMPLETION_OTHER },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		connect_both(PROVIDER_ROCE);
+		provider.breaks_with = rows[row].status;
+		expect_failed_send(false, rows[row].told, "send failed: ");
+		if (rows[row].status != IBV_WC_LOC_ACCESS_ERR && rows[row].told != COMPLETION_OTHER)
+			assert_int_equal(rows[row].told, rows[row].status);
+		end();
+	}
+}
+
+/* One that is gone answers nothing. */
+static void a_peer_without_a_queue(void **state)
+{
+	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_ERR };
+
+	(void)state;
+	connect_both(PROVIDER_ROCE);
+	provider.retries_end = true;
+	assert_int_equal(ibv_modify_qp(verbs(bench.server.endpoint)->qp, &attributes, IBV_QP_STATE), 0);
+	expect_failed_send(true, COMPLETION_RETRY_EXCEEDED, "retries exceeded");
+	/* The peer's receives were flushed, which is no news. */
+	assert_int_equal(end_completions(&bench.server, WORK_RECEIVE), 0);
+	end();
+}
+
+/* Whoever gets no answer is told what is known of the own port. */
+static void why_the_peer_is_silent(void **state)
+{
+	static const struct {
+		enum ibv_port_state state;
+		enum ibv_event_type event;
+		uint8_t port;
+		const char *cause;
+	} rows[] = {
+		{ IBV_PORT_ACTIVE, IBV_EVENT_QP_FATAL, 0, "retries exceeded (" },
+		{ IBV_PORT_DOWN, IBV_EVENT_PORT_ERR, 1, "retries exceeded; port 1 of roce0 is down (" },
+		{ IBV_PORT_INIT, IBV_EVENT_QP_FATAL, 0, "retries exceeded; port 1 of roce0 is not active (" },
+		{ IBV_PORT_ACTIVE, IBV_EVENT_GID_CHANGE, 1, "; last event of port 1 of roce0: GID table change (" },
+		{ IBV_PORT_ACTIVE, IBV_EVENT_GID_CHANGE, 2, "retries exceeded (" },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		connect_both(PROVIDER_ROCE);
+		provider.devices[0]->ports[0].state = rows[row].state;
+		if (rows[row].port)
+			device_port_event(provider.devices[0], rows[row].event, rows[row].port);
+		bench_linger(&bench, 2);
+		provider.breaks_with = IBV_WC_RETRY_EXC_ERR;
+		expect_failed_send(false, COMPLETION_RETRY_EXCEEDED, rows[row].cause);
+		end();
+	}
+}
+
+/* A thousand connections cost one domain, and few completion queues, of which none overflows. */
+static void queues_are_shared(void **state)
+{
+	unsigned count = 0;
+
+	(void)state;
+	begin(PROVIDER_ROCE);
+	provider.devices[0]->limits.max_cqe = 600;
+	options.send_depth = 200;
+	options.receive_depth = 100;
+	assert_true(bench_connect(&bench, &options));
+	for (const struct completion_queue *cq = provider.cqs; cq; cq = cq->next) {
+		assert_int_equal(cq->capacity, count ? 600 : 300);
+		count++;
+	}
+	assert_int_equal(count, 2);
+	assert_int_equal(provider.protection_domains, 1);
+	/* Of a queue pair with two queues of that length one completion queue takes all completions. */
+	assert_int_equal(bench.client.endpoint->domain->max_qp_wr, 300);
+	end();
+	/* Each is twice as large as the one before, up to 65536 entries. */
+	begin(PROVIDER_ROCE);
+	provider.devices[0]->limits.max_cqe = provider.devices[0]->limits.max_qp_wr = 1 << 20;
+	options.send_depth = options.receive_depth = 20000;
+	assert_true(bench_connect(&bench, &options));
+	assert_int_equal(provider.cqs->capacity, 40000);
+	assert_int_equal(provider.cqs->next->capacity, 65536);
+	end();
+	begin(PROVIDER_ROCE);
+	provider.devices[0]->limits.max_cqe = 20;
+	assert_true(bench_listen(&bench, &options));
+	EXPECT_TOLD("has at most 20 entries, 32 are needed", assert_false(bench_resolve(&bench, &options)));
+	end();
+}
+
+/* A queue pair that could not be made keeps no entries. */
+static void what_failed_takes_no_room(void **state)
+{
+	(void)state;
+	begin(PROVIDER_ROCE);
+	assert_true(bench_listen(&bench, &options));
+	provider_fail("ibv_create_qp", ENOMEM, 0);
+	EXPECT_TOLD("creating a queue pair", assert_false(bench_resolve(&bench, &options)));
+	provider_fail(NULL, 0, 0);
+	endpoint_destroy(bench.client.endpoint);
+	region_destroy(bench.client_region);
+	bench_linger(&bench, 5);
+	bench.client.count = 0;
+	assert_true(bench_resolve(&bench, &options));
+	assert_int_equal(verbs(bench.client.endpoint)->completions->reserved, 2 * PAIR_DEPTH);
+	end();
+}
+
+/* Events of completion queues are paid back, and the last before a queue goes: the provider sees to the sum. */
+static void events_are_paid_back(void **state)
+{
+	const struct completion_queue *cq;
+	unsigned max = 0;
+
+	(void)state;
+	connect_both(PROVIDER_ROCE);
+	cq = cq_of(bench.server.endpoint);
+	for (uint32_t round = 0; round < 200; round++) {
+		struct work work = { .kind = WORK_RECEIVE, .region = bench.server_region, .length = 8 };
+
+		send_8(0, false);
+		assert_int_equal(endpoint_post(bench.server.endpoint, &work, 1), 0);
+		assert_true(bench_await_completions(&bench, &bench.server, WORK_RECEIVE, round + 1));
+		bench_linger(&bench, 0);
+		if (cq->taken - cq->acknowledged > max)
+			max = cq->taken - cq->acknowledged;
+	}
+	assert_true(cq->taken > 64);
+	assert_true(cq->acknowledged > 0);
+	assert_true(max < 64);
+	end();
+}
+
+/* Woken for an event that is not there: another process may have taken it, or the kernel woke too many. */
+static void woken_for_nothing(void **state)
+{
+	(void)state;
+	connect_both(PROVIDER_ROCE);
+	bench_linger(&bench, 5);
+	verbs_completion_readable(verbs_domain_of(verbs(bench.client.endpoint)));
+	assert_false(bench.client.endpoint->domain->removed);
+	end();
+}
+
+/* Armed when it was made, and not any more: without the news a connection would wait for ever. */
+static void a_queue_that_cannot_be_armed(void **state)
+{
+	(void)state;
+	connect_both(PROVIDER_ROCE);
+	bench_linger(&bench, 5);
+	provider_fail("ibv_req_notify_cq", EIO, 0);
+	post(IBV_WR_SEND, 8);
+	EXPECT_TOLD("roce0: arming a completion queue", {
+		assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
+		assert_true(bench_await_event(&bench, &bench.server, EVENT_FAILED));
+	});
+	end();
+}
+
+/* More than one turn of the loop may handle, before the first is told. */
+static void a_flood_of_completions(void **state)
+{
+	enum {
+		COUNT = 1200
+	};
+
+	(void)state;
+	begin(PROVIDER_ROCE);
+	options.receive_depth = options.send_depth = COUNT / 2;
+	bench.accept_receives = 4;
+	assert_true(bench_connect(&bench, &options));
+	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+	for (uint32_t index = 0; index < COUNT; index++) {
+		late.base.wr_id = work_id(bench.server.endpoint, WORK_RECEIVE, index);
+		cq_push(cq_of(bench.server.endpoint), &late, false, false);
+	}
+	assert_true(bench_await_completions(&bench, &bench.server, WORK_RECEIVE, COUNT));
+	for (uint32_t index = 0; index < COUNT; index++)
+		assert_int_equal(bench.server.records[1 + index].completion.tag, index);
+	end();
+}
+
+/* The message lies in the completion queue, which nobody was woken for. */
+static void the_last_message_before_the_end(void **state)
+{
+	struct completion_queue *cq;
+
+	(void)state;
+	connect_both(PROVIDER_ROCE);
+	cq = cq_of(bench.server.endpoint);
+	cq->armed = false;
+	post(IBV_WR_SEND, 100);
+	provider_pump();
+	assert_int_equal(end_completions(&bench.server, WORK_RECEIVE), 0);
+	assert_int_equal(endpoint_disconnect(bench.client.endpoint), 0);
+	assert_true(bench_await_event(&bench, &bench.server, EVENT_DISCONNECTED));
+	assert_int_equal(end_completions(&bench.server, WORK_RECEIVE), 1);
+	assert_int_equal(bench.server.records[bench.server.count - 1].event, EVENT_DISCONNECTED);
+	end();
+}
+
+/* A device that raises no event for flushed work; and the work is no news in any case. */
+static void a_silent_flush(void **state)
+{
+	(void)state;
+	for (int fabric = PROVIDER_ROCE; fabric <= PROVIDER_IWARP; fabric++) {
+		connect_both((enum provider_fabric)fabric);
+		provider.silent_flush = true;
+		assert_int_equal(endpoint_disconnect(bench.server.endpoint), 0);
+		assert_true(bench_await_event(&bench, &bench.client, EVENT_DISCONNECTED));
+		assert_true(bench_await_event(&bench, &bench.server, EVENT_DISCONNECTED));
+		assert_int_equal(end_completions(&bench.server, WORK_RECEIVE), 0);
+		end();
+	}
+}
+
+/* soft-RoCE flushes the queue pair whose peer was refused, and raises no event of the device. */
+static void a_queue_that_is_flushed_without_a_reason(void **state)
+{
+	(void)state;
+	for (int silent = 0; silent < 2; silent++) {
+		struct work work = { .kind = WORK_WRITE, .length = 8, .remote_address = 1, .remote_key = 1 };
+
+		connect_both(PROVIDER_ROCE);
+		provider.refuses_in_silence = silent;
+		work.region = bench.client_region;
+		assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
+		EXPECT_FAILURE(&bench.server,
+			       silent ? "the queue pair failed, and the device gives no reason" : "access error");
+		assert_int_equal(end_completions(&bench.server, WORK_RECEIVE), 0);
+		end();
+	}
 }
 
 int main(void)
@@ -123,6 +411,20 @@ int main(void)
 		cmocka_unit_test(arming_loses_nothing),
 		cmocka_unit_test(queues_are_used_again),
 		cmocka_unit_test(a_queue_pair_leaves_no_completion),
+		cmocka_unit_test(what_took_the_receive),
+		cmocka_unit_test(a_stale_completion),
+		cmocka_unit_test(failed_completions),
+		cmocka_unit_test(a_peer_without_a_queue),
+		cmocka_unit_test(why_the_peer_is_silent),
+		cmocka_unit_test(queues_are_shared),
+		cmocka_unit_test(what_failed_takes_no_room),
+		cmocka_unit_test(events_are_paid_back),
+		cmocka_unit_test(woken_for_nothing),
+		cmocka_unit_test(a_queue_that_cannot_be_armed),
+		cmocka_unit_test(a_flood_of_completions),
+		cmocka_unit_test(the_last_message_before_the_end),
+		cmocka_unit_test(a_silent_flush),
+		cmocka_unit_test(a_queue_that_is_flushed_without_a_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -436,15 +436,6 @@ static void limits(void **state)
 	pair_free(&pair);
 	provider_end();
 	provider_begin(PROVIDER_ROCE, 0);
-	provider.devices[0]->inline_max = 16;
-	pair.grace_ms = 20;
-	pair_run(&pair, rping.server, "rping -c -C 3 -a @ --inline 64", "500ms");
-	assert_int_equal(pair.client_outcome, OUTCOME_INTERNAL);
-	assert_non_null(strstr(pair.capture.text, "creating a queue pair with 64 bytes inline: Invalid argument"));
-	assert_non_null(strstr(pair.capture.text, "the device may take fewer bytes inline"));
-	pair_free(&pair);
-	provider_end();
-	provider_begin(PROVIDER_ROCE, 0);
 	provider.devices[0]->limits.max_qp_wr = 2;
 	pair.grace_ms = 20;
 	pair_run(&pair, rping.server, rping.client, "500ms");

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections: what is agreed on, what ends them, and why one was not made. */
+#include "test/verbs/ends.h"
+
+#include <errno.h>
+
+#include "core/clock.h"
+
+/* Somebody who is not ours asks a listener on the second device for a connection. */
+static struct cm_id *ask(const struct rdma_conn_param *parameters)
+{
+	struct sockaddr_in to = provider.devices[1]->ports[0].address;
+	struct cm_id *client;
+
+	assert_true(address_parse("10.0.1.1", ADDRESS_FORMAT_IP, &bench.address));
+	assert_true(bench_listen(&bench, &options));
+	to.sin_port = htobe16(bench.listener->local.port);
+	client = cm_ask((const struct sockaddr *)&provider.devices[0]->ports[0].address, (const struct sockaddr *)&to,
+			parameters);
+	assert_true(bench_await_event(&bench, &bench.listening, EVENT_REQUEST));
+	return client;
+}
+
+static void reads_are_limited_by_the_device(void **state)
+{
+	const struct rdma_conn_param parameters = {
+		.qp_num = 99, .initiator_depth = 16, .responder_resources = 9, .retry_count = 6, .rnr_retry_count = 5
+	};
+
+	(void)state;
+	for (int own_qp = 0; own_qp < 2; own_qp++) {
+		const struct ibv_qp_attr *attributes;
+		struct cm_id *client, *server;
+
+		begin(PROVIDER_INFINIBAND);
+		provider.devices[1]->limits.max_qp_rd_atom = 4;
+		provider.devices[1]->limits.max_qp_init_rd_atom = 2;
+		options.own_qp = own_qp;
+		path.rnr_retry = 3;
+		client = ask(&parameters);
+		assert_int_equal(bench.server.endpoint->state, ENDPOINT_ACCEPTING);
+		server = id_of(bench.server.endpoint);
+		assert_int_equal(server->local.responder_resources, 4);
+		assert_int_equal(server->local.initiator_depth, 2);
+		assert_int_equal(server->local.rnr_retry_count, 3);
+		attributes = &qp_of(bench.server.endpoint)->attributes;
+		assert_int_equal(attributes->max_dest_rd_atomic, 4);
+		assert_int_equal(attributes->max_rd_atomic, 2);
+		assert_int_equal(attributes->retry_cnt, 6);
+		assert_int_equal(attributes->rnr_retry, 5);
+		cm_ask_end(client);
+		end();
+	}
+}
+
+/* But on iWARP, where a peer of an older protocol says nothing of that. */
+static void peer_that_allows_no_reads(void **state)
+{
+	(void)state;
+	for (int iwarp = 0; iwarp <= 1; iwarp++) {
+		struct cm_id *client;
+
+		begin(iwarp ? PROVIDER_IWARP : PROVIDER_ROCE);
+		client = ask(&(struct rdma_conn_param){ .qp_num = 99 });
+		assert_int_equal(bench.server.endpoint->no_reads, !iwarp);
+		cm_ask_end(client);
+		end();
+	}
+}
+
+static void how_often_to_try_again(void **state)
+{
+	(void)state;
+	for (int asked = 0; asked < 2; asked++)
+		for (int own_qp = 0; own_qp < 2; own_qp++) {
+			const struct ibv_qp_attr *attributes;
+
+			begin(PROVIDER_ROCE);
+			options.own_qp = own_qp;
+			if (asked) {
+				path.retry = 2;
+				path.rnr_retry = 5;
+				path.ack_timeout = 14;
+				path.type_of_service = 96;
+				path.backlog = 5;
+			}
+			assert_true(bench_connect(&bench, &options));
+			assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+			assert_int_equal(id_of(bench.listener)->backlog, asked ? 5 : 1024);
+			for (int side = 0; side < 2; side++) {
+				const struct endpoint *endpoint = side ? bench.server.endpoint : bench.client.endpoint;
+
+				attributes = &qp_of(endpoint)->attributes;
+				assert_int_equal(attributes->retry_cnt, asked ? 2 : 7);
+				assert_int_equal(attributes->rnr_retry, asked ? 5 : 7);
+				assert_int_equal(attributes->timeout, asked ? 14 : 18);
+				assert_int_equal(attributes->max_rd_atomic, 1);
+				assert_int_equal(attributes->max_dest_rd_atomic, 1);
+				/* 0 would be 655 ms. */
+				assert_int_equal(attributes->min_rnr_timer, 1);
+				assert_int_equal(id_of(endpoint)->type_of_service, asked ? 96 : -1);
+				assert_int_equal(id_of(endpoint)->ack_timeout, asked ? 14 : -1);
+			}
+			end();
+		}
+}
+
+static unsigned ready_to_receive_with; /* of the receiver-not-ready timer */
+
+static void note_timer(const struct queue_pair *qp)
+{
+	if (qp->base.state == IBV_QPS_RTR)
+		ready_to_receive_with = qp->attributes.min_rnr_timer;
+}
+
+/* From the moment that the peer may send, not only when the connection is told of. */
+static void how_soon_the_peer_tries_again(void **state)
+{
+	(void)state;
+	begin(PROVIDER_ROCE);
+	options.own_qp = true;
+	provider.moved = note_timer;
+	assert_true(bench_connect(&bench, &options));
+	assert_int_equal(ready_to_receive_with, 1);
+	end();
+}
+
+/* A kernel that does not know the option: the queue pair is moved by hand, with the time-out. */
+static void a_time_out_that_the_kernel_lacks(void **state)
+{
+	(void)state;
+	begin(PROVIDER_ROCE);
+	path.ack_timeout = 14;
+	provider_fail("rdma_set_option", ENOSYS, 0);
+	assert_true(bench_connect(&bench, &options));
+	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+	assert_int_equal(qp_of(bench.client.endpoint)->attributes.timeout, 14);
+	assert_int_equal(qp_of(bench.server.endpoint)->attributes.timeout, 14);
+	end();
+}
+
+static const struct {
+	enum provider_fabric fabric;
+	enum rdma_cm_event_type type;
+	int status;
+	enum error_kind kind;
+	const char *cause;
+} failures[] = {
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_REJECTED, 8, ERROR_NO_LISTENER, "nobody listens there" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_REJECTED, 28, ERROR_OTHER, "refused by the peer" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_REJECTED, 4, ERROR_OTHER, "manager timed out" },
+	{ PROVIDER_IWARP, RDMA_CM_EVENT_REJECTED, -ECONNREFUSED, ERROR_NO_LISTENER, "nobody listens there" },
+	{ PROVIDER_IWARP, RDMA_CM_EVENT_REJECTED, -ECONNRESET, ERROR_OTHER, "refused by the peer" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, ERROR_NO_REPLY, "no answer in time" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_UNREACHABLE, -EHOSTUNREACH, ERROR_NO_REPLY, "no route to the host" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_UNREACHABLE, -ENETUNREACH, ERROR_OTHER, "no route to the host" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_CONNECT_ERROR, -ECONNRESET, ERROR_OTHER, "the peer closed the connection" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_CONNECT_ERROR, 1, ERROR_OTHER, "connection manager error" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_ADDR_ERROR, -EADDRNOTAVAIL, ERROR_OTHER, "not an address of this host" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV, ERROR_OTHER, "no RDMA device on the route to it" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_ROUTE_ERROR, -524, ERROR_OTHER, "the kernel does not support this" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_ROUTE_ERROR, -EADDRINUSE, ERROR_OTHER, "the port is in use" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_ROUTE_ERROR, -EPROTO, ERROR_OTHER, "Protocol error" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_DISCONNECTED, -ETIMEDOUT, ERROR_NO_REPLY, "no answer in time" },
+};
+
+static void why_it_did_not_connect(void **state)
+{
+	(void)state;
+	for (size_t row = 0; row < LENGTH(failures); row++) {
+		begin(failures[row].fabric);
+		bench.answer_requests = false;
+		request_connection();
+		cm_raise(id_of(bench.client.endpoint), failures[row].type, failures[row].status);
+		EXPECT_FAILURE(&bench.client, failures[row].cause);
+		assert_int_equal(bench.error.kind, failures[row].kind);
+		assert_int_equal(bench.client.records[bench.client.count - 1].outcome, OUTCOME_NO_CONNECTION);
+		/* Once is enough. */
+		cm_raise(id_of(bench.client.endpoint), failures[row].type, failures[row].status);
+		bench_linger(&bench, 5);
+		assert_int_equal(end_events(&bench.client, EVENT_FAILED), 1);
+		end();
+	}
+}
+
+/* librdmacm moves the client's QP. */
+static void qp_of_client_is_not_moved(void **state)
+{
+	(void)state;
+	begin(PROVIDER_ROCE);
+	request_connection();
+	provider_fail("ucma_modify_qp", ETIMEDOUT, 0);
+	EXPECT_FAILURE(&bench.client, "connecting: no answer in time (");
+	assert_int_equal(bench.error.kind, ERROR_NO_REPLY);
+	end();
+}
+
+/* What librdmacm answers at once decides what becomes of the endpoint; only without a listener or a reply another try
+ * may succeed. */
+static void connecting_and_leaving_that_fail(void **state)
+{
+	static const struct {
+		int error;
+		enum error_kind kind;
+	} rows[] = { { ECONNREFUSED, ERROR_NO_LISTENER },
+		     { ETIMEDOUT, ERROR_NO_REPLY },
+		     { EHOSTUNREACH, ERROR_NO_REPLY },
+		     { EINVAL, ERROR_OTHER } };
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		begin(PROVIDER_ROCE);
+		assert_true(bench_listen(&bench, &options));
+		assert_true(bench_resolve(&bench, &options));
+		provider_fail("rdma_connect", rows[row].error, 0);
+		EXPECT_TOLD("connecting: ",
+			    assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), OUTCOME_NO_CONNECTION));
+		assert_int_equal(bench.error.kind, rows[row].kind);
+		end();
+	}
+	for (int own_qp = 0; own_qp < 2; own_qp++) {
+		begin(PROVIDER_ROCE);
+		options.own_qp = own_qp;
+		assert_true(bench_connect(&bench, &options));
+		provider_fail("rdma_disconnect", EINVAL, 0);
+		EXPECT_TOLD("disconnecting: ",
+			    assert_int_equal(endpoint_disconnect(bench.client.endpoint), OUTCOME_FAILED));
+		/* librdmacm, which failed, has not moved its own. */
+		assert_int_equal(qp_of(bench.client.endpoint)->base.state == IBV_QPS_ERR, own_qp);
+		end();
+	}
+}
+
+/* Neither a failed listener nor a listener of another device keeps the identifier of who asks. */
+static void an_unwanted_request(void **state)
+{
+	unsigned before = 0, after = 0;
+
+	(void)state;
+	begin(PROVIDER_ROCE);
+	assert_true(bench_listen(&bench, &options));
+	assert_true(bench_resolve(&bench, &options));
+	cm_raise(id_of(bench.listener), RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
+	EXPECT_FAILURE(&bench.listening, "listening: ");
+	for (const struct cm_id *id = provider.ids; id; id = id->next)
+		before++;
+	assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
+	EXPECT_FAILURE(&bench.client, "refused by the peer");
+	for (const struct cm_id *id = provider.ids; id; id = id->next)
+		after++;
+	assert_int_equal(after, before);
+	assert_int_equal(end_events(&bench.listening, EVENT_REQUEST), 0);
+	end();
+}
+
+/* The command hears of a request that finds no memory, and the peer is refused. */
+static void a_request_without_memory(void **state)
+{
+	(void)state;
+	begin(PROVIDER_ROCE);
+	request_connection();
+	provider_fail("calloc", ENOMEM, 0);
+	EXPECT_TOLD("a request is refused: out of memory", {
+		assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
+		provider_fail(NULL, 0, 0);
+	});
+	assert_int_equal(end_events(&bench.listening, EVENT_REQUEST_FAILED), 1);
+	assert_int_equal(end_events(&bench.listening, EVENT_REQUEST), 0);
+	end();
+}
+
+/* The client has gone before its request is answered, and its withdrawal is not yet heard of. */
+static void an_answer_to_nobody(void **state)
+{
+	(void)state;
+	begin(PROVIDER_ROCE);
+	bench.answer_requests = false;
+	cm_ask_end(ask(&(struct rdma_conn_param){ .qp_num = 99 }));
+	provider_pump();
+	EXPECT_TOLD("the peer withdrew the request",
+		    assert_int_equal(endpoint_create_qp(bench.server.endpoint), OUTCOME_NO_CONNECTION));
+	end();
+}
+
+/* The RTU is lost. The client's first message proves the connection to the kernel, too: else it would send no DREQ. */
+static void a_message_in_place_of_the_rtu(void **state)
+{
+	(void)state;
+	begin(PROVIDER_ROCE);
+	bench.accept_receives = 4;
+	provider.rtu_lost = true;
+	assert_true(bench_connect(&bench, &options));
+	post(IBV_WR_SEND, 8);
+	assert_true(bench_await_completions(&bench, &bench.server, WORK_RECEIVE, 1));
+	assert_int_equal(endpoint_disconnect(bench.server.endpoint), 0);
+	assert_true(bench_await_event(&bench, &bench.client, EVENT_DISCONNECTED));
+	bench_linger(&bench, 5);
+	assert_int_equal(end_events(&bench.server, EVENT_ESTABLISHED), 1);
+	end();
+}
+
+/* The connection manager's message overtakes the last acknowledgement; which may also never come. */
+static void the_last_acknowledgement(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 3; way++) {
+		struct completion_entry entry = { .base = { .opcode = IBV_WC_SEND } };
+		int64_t start;
+
+		begin(PROVIDER_ROCE);
+		assert_true(bench_connect(&bench, &options));
+		assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+		send_8(7, false);
+		entry.base.wr_id = qp_of(bench.client.endpoint)->sends->request.wr_id;
+		entry.base.qp_num = bench.client.endpoint->qpn;
+		assert_int_equal(endpoint_disconnect(bench.server.endpoint), 0);
+		start = clock_now();
+		bench_linger(&bench, 5);
+		assert_int_equal(end_events(&bench.client, EVENT_DISCONNECTED), 0);
+		if (way == 0)
+			cq_push(cq_of(bench.client.endpoint), &entry, false, false);
+		if (way == 1)
+			assert_int_equal(endpoint_disconnect(bench.client.endpoint), 0);
+		assert_true(bench_await_event(&bench, &bench.client, EVENT_DISCONNECTED));
+		assert_int_equal(end_completions(&bench.client, WORK_SEND), way == 0);
+		assert_int_equal(bench.client.records[bench.client.count - 1].event, EVENT_DISCONNECTED);
+		assert_int_equal(clock_now() - start >= 400 * CLOCK_NS_PER_MS, way == 2);
+		assert_true(bench_await_event(&bench, &bench.server, EVENT_DISCONNECTED));
+		end();
+	}
+}
+
+/* What a queue pair that is being destroyed has posted completes after all. */
+static void complete_late(struct queue_pair *qp)
+{
+	struct completion_entry entry = { .base = { .opcode = IBV_WC_SEND, .qp_num = qp->base.qp_num } };
+
+	if (qp->sends) {
+		entry.base.wr_id = qp->sends->request.wr_id;
+		cq_push((struct completion_queue *)qp->base.send_cq, &entry, false, true);
+	}
+	entry.base.opcode = IBV_WC_RECV;
+	if (qp->receives) {
+		entry.base.wr_id = qp->receives->request.wr_id;
+		cq_push((struct completion_queue *)qp->base.recv_cq, &entry, false, true);
+	}
+}
+
+/* The endpoint is destroyed while it waits for it: when the acknowledgement comes there is nobody to tell. */
+static void the_last_acknowledgement_of_nobody(void **state)
+{
+	(void)state;
+	connect_both(PROVIDER_ROCE);
+	provider.keeps_completions = true;
+	provider.destroying = complete_late;
+	send_8(0, false);
+	assert_int_equal(endpoint_disconnect(bench.server.endpoint), 0);
+	bench_linger(&bench, 5);
+	assert_int_equal(end_events(&bench.client, EVENT_DISCONNECTED), 0);
+	endpoint_destroy(bench.client.endpoint);
+	bench.client.endpoint = NULL;
+	bench_linger(&bench, 5);
+	assert_int_equal(end_completions(&bench.client, WORK_SEND), 0);
+	assert_int_equal(end_events(&bench.client, EVENT_DISCONNECTED), 0);
+	end();
+}
+
+/* iWARP's client, whose server has been told of the connection. */
+static void connect_iwarp(void)
+{
+	struct work work = { .kind = WORK_RECEIVE, .length = 100 };
+
+	begin(PROVIDER_IWARP);
+	bench.accept_receives = 1;
+	assert_true(bench_listen(&bench, &options));
+	assert_true(bench_resolve(&bench, &options));
+	work.region = bench.client_region;
+	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
+	assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
+	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+}
+
+/* iWARP's client is told of its connection a moment late; what comes for it meanwhile, or ends it, comes behind. */
+static void news_are_kept_back(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 3; way++) {
+		int64_t start = clock_now();
+
+		connect_iwarp();
+		if (way == 1) {
+			const struct work work = { .kind = WORK_SEND, .region = bench.server_region, .length = 100 };
+
+			assert_int_equal(endpoint_post(bench.server.endpoint, &work, 1), 0);
+			assert_true(bench_await_completions(&bench, &bench.client, WORK_RECEIVE, 1));
+		} else if (way == 2) {
+			assert_int_equal(endpoint_disconnect(bench.server.endpoint), 0);
+			assert_true(bench_await_event(&bench, &bench.client, EVENT_DISCONNECTED));
+		}
+		assert_true(bench_await_event(&bench, &bench.client, EVENT_ESTABLISHED));
+		assert_int_equal(bench.client.records[2].event, EVENT_ESTABLISHED);
+		assert_int_equal(bench.client.private_length, 7);
+		assert_memory_equal(bench.client.private_data, "welcome", 7);
+		if (way == 0)
+			assert_true(clock_now() - start >= 20 * CLOCK_NS_PER_MS);
+		end();
+	}
+}
+
+/* Only soft-iWARP needs the moment. */
+static void a_card_keeps_no_news(void **state)
+{
+	(void)state;
+	begin(PROVIDER_IWARP);
+	device_drive(provider.devices[0], "irdma");
+	assert_true(bench_connect(&bench, &options));
+	assert_null(verbs(bench.client.endpoint)->delayed);
+	end();
+}
+
+/* It is cut short while its news are kept back: what the device still completes finds nothing to settle. */
+static void news_kept_back_are_freed_once(void **state)
+{
+	(void)state;
+	connect_iwarp();
+	provider.keeps_completions = true;
+	provider.destroying = complete_late;
+	assert_non_null(verbs(bench.client.endpoint)->delayed);
+	endpoint_destroy(bench.client.endpoint);
+	bench.client.endpoint = NULL;
+	bench_linger(&bench, 30);
+	assert_int_equal(end_events(&bench.client, EVENT_ESTABLISHED), 0);
+	end();
+}
+
+static void hear_nothing(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	(void)context;
+	log_report(endpoint->transport->log, &endpoint->transport->error);
+	assert_int_equal(event->kind, EVENT_FAILED);
+}
+
+/* Peers that ask and take it back, again and again, do not fill a server's log; what fails the listener is told. */
+static void strangers_do_not_fill_the_log(void **state)
+{
+	static const struct endpoint_handlers handlers = { .event = hear_nothing };
+	const struct rdma_cm_event event = { .event = RDMA_CM_EVENT_REJECTED, .status = 28 };
+	struct log log = { .name = "test" };
+	struct transport transport = { .log = &log };
+	struct verbs_endpoint endpoint = {
+		.base = { .transport = &transport, .kind = ENDPOINT_CONNECTION, .handlers = &handlers }
+	};
+	struct capture capture;
+	unsigned lines = 0;
+
+	(void)state;
+	capture_begin(&capture);
+	for (unsigned i = 0; i < 50; i++) {
+		endpoint.base.state = ENDPOINT_ACCEPTING;
+		verbs_endpoint_event(&endpoint, &event);
+		assert_int_equal(endpoint.base.state, ENDPOINT_FAILED);
+	}
+	endpoint.base.kind = ENDPOINT_LISTENER;
+	endpoint.base.state = ENDPOINT_LISTENING;
+	verbs_endpoint_event(&endpoint, &event);
+	capture_end(&capture);
+	for (const char *at = capture.text; (at = strchr(at, '\n')); at++)
+		lines++;
+	assert_int_equal(lines, 11);
+	assert_non_null(strstr(capture.text, "listening: "));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_are_limited_by_the_device),
+		cmocka_unit_test(peer_that_allows_no_reads),
+		cmocka_unit_test(how_often_to_try_again),
+		cmocka_unit_test(how_soon_the_peer_tries_again),
+		cmocka_unit_test(a_time_out_that_the_kernel_lacks),
+		cmocka_unit_test(why_it_did_not_connect),
+		cmocka_unit_test(qp_of_client_is_not_moved),
+		cmocka_unit_test(connecting_and_leaving_that_fail),
+		cmocka_unit_test(an_unwanted_request),
+		cmocka_unit_test(a_request_without_memory),
+		cmocka_unit_test(an_answer_to_nobody),
+		cmocka_unit_test(a_message_in_place_of_the_rtu),
+		cmocka_unit_test(the_last_acknowledgement),
+		cmocka_unit_test(the_last_acknowledgement_of_nobody),
+		cmocka_unit_test(news_are_kept_back),
+		cmocka_unit_test(a_card_keeps_no_news),
+		cmocka_unit_test(news_kept_back_are_freed_once),
+		cmocka_unit_test(strangers_do_not_fill_the_log),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

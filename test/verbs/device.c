@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Devices: their limits, and what becomes of the connections of one that fails or goes. */
+#include "test/verbs/ends.h"
+
+#include <errno.h>
+
+#include "core/clock.h"
+
+static struct endpoint *connect_port_2(struct end *end)
+{
+	struct endpoint *endpoint;
+
+	assert_true(address_parse("10.0.0.2", ADDRESS_FORMAT_IP, &bench.address));
+	assert_int_equal(endpoint_create(ENDPOINT_CONNECTION, bench.channel, &options, bench.client.endpoint->handlers,
+					 end, &endpoint),
+			 0);
+	assert_int_equal(endpoint_resolve(endpoint, NULL, &bench.address), 0);
+	assert_true(bench_await_event(&bench, end, EVENT_ROUTE_RESOLVED));
+	assert_int_equal(endpoint_create_qp(endpoint), 0);
+	return endpoint;
+}
+
+/* Port 1 is InfiniBand, port 2 Ethernet; an event of the device finds the endpoint of either. */
+static void a_card_of_two_fabrics(void **state)
+{
+	(void)state;
+	for (int whole = 0; whole < 2; whole++) {
+		struct endpoint *other;
+		struct capture capture;
+
+		begin(PROVIDER_INFINIBAND);
+		device_drive(provider.devices[0], "mlx4");
+		provider.devices[0]->ports[1].max_message = 1u << 24;
+		assert_true(bench_connect(&bench, &options));
+		other = connect_port_2(&bench.listening);
+		assert_int_equal(bench.client.endpoint->domain->fabric, FABRIC_INFINIBAND);
+		assert_int_equal(bench.client.endpoint->domain->max_message, 1u << 30);
+		assert_int_equal(other->domain->fabric, FABRIC_ROCE);
+		assert_int_equal(other->domain->max_message, 1u << 24);
+		capture_begin(&capture);
+		if (whole)
+			device_event(provider.devices[0], IBV_EVENT_DEVICE_FATAL, NULL);
+		else
+			device_event(provider.devices[0], IBV_EVENT_QP_FATAL, verbs(other)->qp);
+		bench_linger(&bench, 5);
+		told(&capture);
+		assert_int_equal(end_events(&bench.listening, EVENT_FAILED), 1);
+		assert_int_equal(end_events(&bench.client, EVENT_FAILED), whole);
+		endpoint_destroy(other);
+		end();
+	}
+}
+
+#define INLINE_HINT "the device may take fewer bytes inline"
+
+/* What is too much inline is named; what is too deep is made less deep. */
+static void limits_of_drivers(void **state)
+{
+	static const struct {
+		const char *driver;
+		int64_t inline_size;
+		uint32_t depth, got;
+		const char *hint;
+	} rows[] = {
+		{ "mlx5", 800, 0, 0, NULL },
+		{ "mlx5", 1024, 0, 0, INLINE_HINT },
+		{ "mlx5", PATH_UNSET, 32768, 32768, NULL },
+		{ "mlx5", PATH_UNSET, 65536, 32768, NULL },
+		{ "irdma", 101, 0, 0, NULL },
+		{ "irdma", 102, 0, 0, INLINE_HINT },
+		{ "bnxt_re", 96, 0, 0, NULL },
+		{ "bnxt_re", 200, 0, 0, INLINE_HINT },
+		{ "mlx4", 4096, 0, 0, INLINE_HINT },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++)
+		for (int own_qp = 0; own_qp < 2; own_qp++) {
+			struct capture capture;
+			bool opened;
+
+			begin(PROVIDER_ROCE);
+			device_drive(provider.devices[0], rows[row].driver);
+			provider.devices[0]->limits.max_cqe = 1 << 20;
+			path.inline_size = rows[row].inline_size;
+			options.own_qp = own_qp;
+			if (rows[row].depth)
+				options.receive_depth = rows[row].depth;
+			capture_begin(&capture);
+			opened = bench_resolve(&bench, &options);
+			expect_told(&capture, rows[row].hint ? rows[row].hint : "");
+			assert_int_equal(opened, rows[row].hint == NULL);
+			assert_int_equal(strstr(capture.text, "Invalid argument") == NULL, opened);
+			assert_null(strstr(capture.text, "locked"));
+			if (rows[row].got)
+				assert_int_equal(bench.client.endpoint->options.receive_depth, rows[row].got);
+			end();
+		}
+}
+
+static void events_of_the_device(void **state)
+{
+	static const struct {
+		enum ibv_event_type type;
+		int of; /* 0: the port, 1: the client's queue pair, 2: the completion queue of both, 3: the device */
+		bool client_fails, server_fails;
+	} rows[] = {
+		{ IBV_EVENT_PORT_ACTIVE, 0, false, false }, { IBV_EVENT_QP_FATAL, 1, true, false },
+		{ IBV_EVENT_QP_REQ_ERR, 1, true, false },   { IBV_EVENT_QP_ACCESS_ERR, 1, true, false },
+		{ IBV_EVENT_CQ_ERR, 2, true, true },	    { IBV_EVENT_DEVICE_FATAL, 3, true, true },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct capture capture;
+		void *elements[4] = { 0 };
+
+		connect_both(PROVIDER_ROCE);
+		elements[1] = verbs(bench.client.endpoint)->qp;
+		elements[2] = verbs(bench.client.endpoint)->completions->cq;
+		capture_begin(&capture);
+		device_event(provider.devices[0], rows[row].type, elements[rows[row].of]);
+		bench_linger(&bench, 5);
+		told(&capture);
+		assert_int_equal(end_events(&bench.client, EVENT_FAILED), rows[row].client_fails);
+		assert_int_equal(end_events(&bench.server, EVENT_FAILED), rows[row].server_fails);
+		assert_int_equal(bench.client.endpoint->domain->removed, rows[row].of == 3);
+		assert_int_equal(*capture.text != '\0', rows[row].client_fails);
+		/* Nobody connects over a device that has failed. */
+		if (rows[row].of == 3) {
+			struct endpoint *kept = bench.client.endpoint;
+
+			capture_begin(&capture);
+			bench.client.count = 0;
+			assert_true(bench_start_client(&bench, &options));
+			assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
+			assert_non_null(strstr(told(&capture), "roce0: the device has failed before"));
+			endpoint_destroy(kept);
+		}
+		end();
+	}
+}
+
+static void count_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
+{
+	log_report(endpoint->transport->log, &endpoint->transport->error);
+	assert_int_equal(event->kind, EVENT_FAILED);
+	++*(unsigned *)context;
+}
+
+static void stop(void *loop)
+{
+	loop_stop(loop);
+}
+
+static void fail_channel(struct verbs_transport *transport)
+{
+	struct loop_timer timer = { 0 };
+
+	provider_fail("rdma_get_cm_event", EIO, 0);
+	doorbell_set(&provider.channels->bell, true);
+	loop_timer_start(transport->base.loop, &timer, 2 * CLOCK_NS_PER_MS, stop, transport->base.loop);
+	loop_run(transport->base.loop);
+}
+
+/*
+ * A completion queue that fails when only disconnections are awaited, or nothing at all, harms nobody, nor does a
+ * channel when all has ended; else it fails all that need it, with a reason.
+ */
+static void a_failure_nobody_needs_to_know(void **state)
+{
+	static const struct endpoint_handlers handlers = { .event = count_event };
+	static const struct {
+		enum endpoint_state states[2];
+		bool done;
+		bool channel;
+		unsigned failures;
+	} rounds[] = {
+		{ { ENDPOINT_DISCONNECTING, ENDPOINT_DISCONNECTING }, false, false, 0 },
+		{ { ENDPOINT_DISCONNECTING, ENDPOINT_ESTABLISHED }, false, false, 2 },
+		{ { ENDPOINT_DISCONNECTED, ENDPOINT_RESOLVING_ROUTE }, false, false, 2 },
+		{ { ENDPOINT_JOINED, ENDPOINT_JOINED }, false, false, 2 },
+		{ { ENDPOINT_JOINED, ENDPOINT_JOINED }, true, false, 0 },
+		{ { ENDPOINT_DISCONNECTED, ENDPOINT_DESTROYED }, false, true, 0 },
+		{ { ENDPOINT_JOINED, ENDPOINT_JOINED }, true, true, 0 },
+		{ { ENDPOINT_DISCONNECTED, ENDPOINT_DISCONNECTING }, false, true, 1 },
+	};
+
+	(void)state;
+	for (size_t round = 0; round < sizeof(rounds) / sizeof(*rounds); round++) {
+		struct log log = { .name = "test" };
+		struct verbs_endpoint endpoints[2] = { 0 };
+		struct verbs_slot slots[2] = { { .endpoint = &endpoints[0] }, { .endpoint = &endpoints[1] } };
+		struct verbs_transport transport = {
+			.base = { .loop = loop_create(), .log = &log },
+			.slots = slots,
+			.slot_count = 2,
+		};
+		struct verbs_domain domain = { .base = { .transport = &transport.base, .device = "ib0" } };
+		struct channel *channel;
+		struct capture capture;
+		unsigned failures = 0;
+
+		provider_begin(PROVIDER_INFINIBAND, 0);
+		assert_int_equal(verbs_channel_create(&transport.base, &channel), OUTCOME_OK);
+		for (size_t index = 0; index < 2; index++) {
+			endpoints[index].base.transport = &transport.base;
+			endpoints[index].base.channel = channel;
+			endpoints[index].base.domain = &domain.base;
+			endpoints[index].base.state = rounds[round].states[index];
+			endpoints[index].base.done = rounds[round].done;
+			endpoints[index].base.handlers = &handlers;
+			endpoints[index].base.context = &failures;
+		}
+		capture_begin(&capture);
+		if (rounds[round].channel)
+			fail_channel(&transport);
+		else
+			verbs_domain_failed(&domain, EINVAL, "arming a completion queue");
+		capture_end(&capture);
+		assert_int_equal(failures, rounds[round].failures);
+		assert_int_equal(strstr(capture.text, rounds[round].channel
+							      ? "event channel: reading an event: Input/output error"
+							      : "ib0: arming a completion queue: Invalid argument") !=
+					 NULL,
+				 failures > 0);
+		verbs_channel_free((struct verbs_channel *)channel);
+		loop_destroy(transport.base.loop);
+		provider_end();
+	}
+}
+
+/* One goes, and the connections of the other stay. */
+static void one_device_of_two_goes(void **state)
+{
+	struct capture capture;
+	struct work work;
+
+	(void)state;
+	for (unsigned ways = REMOVAL_BY_MANAGER; ways <= (REMOVAL_BY_MANAGER | REMOVAL_BY_ASYNC); ways++) {
+		struct endpoint *other;
+		struct end *end_of_other = &bench.listening;
+
+		connect_both(PROVIDER_ROCE);
+		assert_int_equal(endpoint_create(ENDPOINT_CONNECTION, bench.channel, &options,
+						 bench.client.endpoint->handlers, end_of_other, &other),
+				 0);
+		assert_true(address_parse("10.0.1.2", ADDRESS_FORMAT_IP, &bench.address));
+		assert_int_equal(endpoint_resolve(other, NULL, &bench.address), 0);
+		assert_true(bench_await_event(&bench, end_of_other, EVENT_ROUTE_RESOLVED));
+		work = (struct work){ .kind = WORK_SEND, .region = bench.client_region, .length = 8 };
+		capture_begin(&capture);
+		device_remove(provider.devices[0], ways);
+		assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), OUTCOME_INTERNAL);
+		assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
+		assert_true(bench_await_event(&bench, &bench.server, EVENT_FAILED));
+		bench_linger(&bench, 5);
+		told(&capture);
+		assert_int_equal(end_events(&bench.client, EVENT_FAILED), 1);
+		assert_int_equal(end_events(end_of_other, EVENT_FAILED), ways & REMOVAL_BY_MANAGER ? 1 : 0);
+		assert_int_equal(other->state, ENDPOINT_ROUTE_RESOLVED);
+		assert_non_null(strstr(capture.text, "roce0: the device was removed"));
+		assert_null(strstr(strstr(capture.text, "roce0: the device was removed") + 1,
+				   "roce0: the device was removed"));
+		endpoint_destroy(other);
+		end();
+	}
+}
+
+static void forget_connections(void)
+{
+	endpoint_destroy(bench.client.endpoint);
+	endpoint_destroy(bench.server.endpoint);
+	region_destroy(bench.client_region);
+	region_destroy(bench.server_region);
+	bench.client = bench.server = (struct end){ .bench = &bench };
+	bench.client_region = bench.server_region = NULL;
+	bench_linger(&bench, 5);
+}
+
+static void connect_to(const char *address)
+{
+	assert_true(address_parse(address, ADDRESS_FORMAT_IP, &bench.address));
+	assert_true(bench_resolve(&bench, &options));
+	assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
+	assert_true(bench_await_event(&bench, &bench.client, EVENT_ESTABLISHED));
+	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+}
+
+/* Under a server that goes on: its device is removed, with a connection or without, and another comes, ten times. */
+static void devices_come_and_go(void **state)
+{
+	(void)state;
+	for (unsigned ways = REMOVAL_BY_MANAGER; ways <= (REMOVAL_BY_MANAGER | REMOVAL_BY_ASYNC); ways++) {
+		begin(PROVIDER_ROCE);
+		bench.accept_receives = 4;
+		assert_true(address_parse("0.0.0.0", ADDRESS_FORMAT_IP, &bench.address));
+		assert_true(bench_listen(&bench, &options));
+		connect_to("10.0.1.1");
+		forget_connections();
+		for (unsigned round = 0; round < 10; round++) {
+			unsigned place = round % 2 ? 2 : 0;
+			struct capture capture;
+
+			connect_to("10.0.0.1");
+			if (round < 5)
+				forget_connections();
+			capture_begin(&capture);
+			device_remove(provider.devices[place], ways);
+			bench_linger(&bench, 5);
+			assert_non_null(strstr(told(&capture), "roce0: the device was removed"));
+			forget_connections();
+			/* Only that of the other device is left. */
+			assert_int_equal(provider.protection_domains, 1);
+			assert_int_equal(device_is_held(provider.devices[place]), ways == REMOVAL_BY_ASYNC);
+			provider.devices[2 - place] = device_add(PROVIDER_ROCE, 0);
+		}
+		end();
+	}
+}
+
+/* The connection manager may know no address to bind another identifier to: an IPv6 address without its interface. */
+static void a_device_that_cannot_be_held(void **state)
+{
+	(void)state;
+	begin(PROVIDER_ROCE);
+	assert_true(address_parse("0.0.0.0", ADDRESS_FORMAT_IP, &bench.address));
+	assert_true(bench_listen(&bench, &options));
+	provider.binds_no_holder = true;
+	connect_to("10.0.0.1");
+	assert_int_equal(provider.protection_domains, 1);
+	forget_connections();
+	assert_int_equal(provider.protection_domains, 0);
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_card_of_two_fabrics),	cmocka_unit_test(limits_of_drivers),
+		cmocka_unit_test(events_of_the_device),		cmocka_unit_test(a_failure_nobody_needs_to_know),
+		cmocka_unit_test(one_device_of_two_goes),	cmocka_unit_test(devices_come_and_go),
+		cmocka_unit_test(a_device_that_cannot_be_held),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

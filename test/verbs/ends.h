@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the tests of the files of transport/verbs share: two ends on the simulated device, and what lies below them. */
+#ifndef RDMATEST_TEST_VERBS_ENDS_H
+#define RDMATEST_TEST_VERBS_ENDS_H
+
+#include "test/conformance/pair.h"
+#include "test/unit/unit.h"
+#include "test/verbs/provider/provider.h"
+#include "transport/backend.h"
+#include "transport/verbs/verbs.h"
+
+static struct bench bench;
+static struct endpoint_options options; /* of both ends */
+static struct path_options path;	/* asked for in them */
+
+static inline void begin(enum provider_fabric fabric)
+{
+	provider_begin(fabric, 0);
+	assert_true(bench_open(&bench, "verbs", "10.0.0.1", NULL));
+	path = (struct path_options)PATH_OPEN;
+	options = bench_options(&bench);
+	options.path = &path;
+}
+
+static inline void end(void)
+{
+	bench_clear(&bench);
+	bench_close(&bench);
+	provider_end();
+}
+
+static inline void connect_both(enum provider_fabric fabric)
+{
+	begin(fabric);
+	bench.accept_receives = 4;
+	assert_true(bench_connect(&bench, &options));
+	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+}
+
+static inline const struct verbs_endpoint *verbs(const struct endpoint *endpoint)
+{
+	return (const struct verbs_endpoint *)endpoint;
+}
+
+static inline struct queue_pair *qp_of(const struct endpoint *endpoint)
+{
+	return (struct queue_pair *)verbs(endpoint)->qp;
+}
+
+static inline struct completion_queue *cq_of(const struct endpoint *endpoint)
+{
+	return (struct completion_queue *)verbs(endpoint)->completions->cq;
+}
+
+static inline struct cm_id *id_of(const struct endpoint *endpoint)
+{
+	return (struct cm_id *)verbs(endpoint)->id;
+}
+
+/* The number of a work of the endpoint as the device has it. */
+static inline uint64_t work_id(const struct endpoint *endpoint, enum work_kind kind, uint32_t tag)
+{
+	uint32_t slot = verbs(endpoint)->slot;
+
+	return verbs_wr_id(verbs_of(bench.transport)->slots[slot].generation, slot, kind, tag);
+}
+
+/* Posts for the client without the backend, as another program would. */
+static inline void post(enum ibv_wr_opcode opcode, uint32_t length)
+{
+	struct ibv_sge sge = { (uintptr_t)bench.client_region->memory, length, bench.client_region->local_key };
+	struct ibv_send_wr *bad, request = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = opcode,
+		.imm_data = htobe32(0x01020304),
+		.wr = { .rdma = { (uintptr_t)bench.server_region->memory, bench.server_region->remote_key } },
+	};
+
+	assert_int_equal(ibv_post_send(verbs(bench.client.endpoint)->qp, &request, &bad), 0);
+}
+
+/* The client posts a send of 8 bytes. */
+static inline void send_8(uint32_t tag, bool unsignalled)
+{
+	const struct work work = {
+		.kind = WORK_SEND, .region = bench.client_region, .length = 8, .tag = tag, .unsignalled = unsignalled
+	};
+
+	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
+}
+
+/* As far as the request of the client. */
+static inline void request_connection(void)
+{
+	assert_true(bench_listen(&bench, &options));
+	assert_true(bench_resolve(&bench, &options));
+	assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
+}
+
+static inline void begin_member(enum provider_fabric fabric)
+{
+	begin(fabric);
+	options.port_space = PORT_SPACE_UDP;
+}
+
+static inline void join_member(void)
+{
+	assert_true(bench_member(&bench, &bench.client, &bench.client_region, &options));
+	assert_int_equal(endpoint_join(bench.client.endpoint, &bench), 0);
+	assert_true(bench_await_event(&bench, &bench.client, EVENT_JOINED));
+}
+
+/* What was printed, with the error of the last call. */
+static inline const char *told(struct capture *capture)
+{
+	bench_report(&bench);
+	return capture_end(capture);
+}
+
+static inline void expect_told(struct capture *capture, const char *cause)
+{
+	if (!strstr(told(capture), cause))
+		print_message("# %s\n# not told: %s\n", capture->text, cause);
+	assert_non_null(strstr(capture->text, cause));
+}
+
+/* What the statement does prints that cause. */
+#define EXPECT_TOLD(cause, statement)                                                                                  \
+	do {                                                                                                           \
+		struct capture told_capture;                                                                           \
+                                                                                                                       \
+		capture_begin(&told_capture);                                                                          \
+		statement;                                                                                             \
+		expect_told(&told_capture, cause);                                                                     \
+	} while (0)
+
+#define EXPECT_FAILURE(end, cause) EXPECT_TOLD(cause, assert_true(bench_await_event(&bench, end, EVENT_FAILED)))
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Groups: how they are joined, and what a device or a fabric has not. */
+#include "test/verbs/ends.h"
+
+#include <errno.h>
+
+static void service_level_of_a_group(void **state)
+{
+	(void)state;
+	for (int asked = 0; asked < 2; asked++) {
+		begin_member(PROVIDER_INFINIBAND);
+		if (asked)
+			path.service_level = 6;
+		join_member();
+		assert_int_equal(provider.last_handle.sl, asked ? 6 : 3);
+		assert_int_equal(bench.client.group.service_level, asked ? 6 : 3);
+		assert_int_equal(bench.client.group.lid, 0xc001);
+		assert_int_equal(bench.client.group.qkey, UDP_QKEY);
+		assert_int_equal(provider.last_handle.dlid, 0xc001);
+		end();
+	}
+}
+
+/* A native group is reached from an address of a device. */
+static void a_group_without_a_device(void **state)
+{
+	struct address any, gid = { .family = ADDRESS_GID, .bytes = { 0xff, 0x12, 0x40, 0x1b, [15] = 5 } };
+
+	(void)state;
+	begin_member(PROVIDER_INFINIBAND);
+	assert_true(address_parse("0.0.0.0", ADDRESS_FORMAT_IP, &any));
+	assert_int_equal(endpoint_create(ENDPOINT_GROUP, bench.channel, &options, &(struct endpoint_handlers){ 0 },
+					 &bench.client, &bench.client.endpoint),
+			 0);
+	EXPECT_TOLD("the address does not belong to an RDMA device",
+		    assert_int_equal(endpoint_resolve(bench.client.endpoint, &any, &gid), OUTCOME_NO_CONNECTION));
+	end();
+}
+
+static void a_membership_that_fails(void **state)
+{
+	static const struct {
+		const char *call, *cause;
+		int error;
+	} rows[] = {
+		{ "rdma_join_multicast", "joining the group: no RDMA device on the route to it", ENODEV },
+		{ "join", "joining: ", ENETUNREACH },
+		{ "ibv_create_ah", "creating the group's address handle", ENOMEM },
+		{ "ibv_attach_mcast", "joining: Cannot allocate memory", ENOMEM },
+		{ "ibv_attach_mcast", "joining: Operation not supported", EOPNOTSUPP },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		begin_member(PROVIDER_INFINIBAND);
+		assert_true(bench_member(&bench, &bench.client, &bench.client_region, &options));
+		provider_fail(rows[row].call, rows[row].error, 0);
+		EXPECT_TOLD(rows[row].cause, assert_true(endpoint_join(bench.client.endpoint, NULL) ||
+							 bench_await_event(&bench, &bench.client, EVENT_FAILED)));
+		/* What was never joined is not left. */
+		assert_int_equal(verbs(bench.client.endpoint)->is_member, row != 0);
+		end();
+	}
+	/* The subnet manager knows no send-only members. */
+	for (int error = 0; error < 2; error++) {
+		struct capture capture;
+
+		begin_member(PROVIDER_INFINIBAND);
+		options.send_only = true;
+		assert_true(bench_member(&bench, &bench.client, &bench.client_region, &options));
+		provider_fail("rdma_join_multicast", error ? EINVAL : ENODEV, 0);
+		capture_begin(&capture);
+		assert_int_equal(endpoint_join(bench.client.endpoint, NULL), OUTCOME_NO_CONNECTION);
+		assert_int_equal(strstr(told(&capture), "needs a subnet manager that supports it") != NULL, error);
+		end();
+	}
+}
+
+static void what_a_fabric_has_not(void **state)
+{
+	(void)state;
+	begin(PROVIDER_IWARP);
+	path.ack_timeout = 14;
+	assert_true(bench_listen(&bench, &options));
+	EXPECT_TOLD("iWARP has no acknowledgement time-out", assert_false(bench_resolve(&bench, &options)));
+	end();
+	/* Neither iWARP nor some RoCE cards have multicast. */
+	for (int card = 0; card < 2; card++) {
+		begin_member(card ? PROVIDER_ROCE : PROVIDER_IWARP);
+		if (card)
+			device_drive(provider.devices[0], "bnxt_re");
+		EXPECT_TOLD("the device has no multicast",
+			    assert_false(bench_member(&bench, &bench.client, &bench.client_region, &options)));
+		assert_false(bench.client.endpoint->domain->multicast);
+		end();
+	}
+	begin_member(PROVIDER_ROCE);
+	options.no_loopback = true;
+	EXPECT_TOLD("cannot keep multicast from looping back",
+		    assert_false(bench_member(&bench, &bench.client, &bench.client_region, &options)));
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(service_level_of_a_group),
+		cmocka_unit_test(a_group_without_a_device),
+		cmocka_unit_test(a_membership_that_fails),
+		cmocka_unit_test(what_a_fabric_has_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

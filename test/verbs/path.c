@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The path: what was asked for, and what was taken. */
+#include "test/verbs/ends.h"
+
+#include <errno.h>
+
+static void service_level_of_a_connection(void **state)
+{
+	(void)state;
+	begin(PROVIDER_INFINIBAND);
+	path.service_level = 5;
+	assert_true(bench_connect(&bench, &options));
+	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+	assert_int_equal(qp_of(bench.client.endpoint)->attributes.ah_attr.sl, 5);
+	assert_int_equal(qp_of(bench.server.endpoint)->attributes.ah_attr.sl, 5);
+	end();
+}
+
+static void the_path_that_was_taken(void **state)
+{
+	struct path taken;
+
+	(void)state;
+	connect_both(PROVIDER_ROCE);
+	endpoint_path(bench.client.endpoint, &taken);
+	assert_string_equal(taken.device, "roce0");
+	assert_string_equal(taken.gid_type, "RoCE v2");
+	assert_string_equal(taken.interface, "lo");
+	assert_int_equal(taken.port, 1);
+	assert_int_equal(taken.gid_index, 3);
+	assert_int_equal(taken.mtu, 2048);
+	assert_int_equal(taken.peer_qpn, bench.server.endpoint->qpn);
+	/* What cannot be asked is not known. */
+	provider_fail("ibv_query_qp", EIO, 0);
+	endpoint_path(bench.client.endpoint, &taken);
+	assert_int_equal(taken.peer_qpn, 0);
+	assert_string_equal(taken.gid_type, "RoCE v2");
+	provider_fail("ibv_query_gid_ex", EIO, 0);
+	endpoint_path(bench.client.endpoint, &taken);
+	assert_int_equal(taken.gid_index, PATH_UNSET);
+	end();
+	begin_member(PROVIDER_INFINIBAND);
+	join_member();
+	endpoint_path(bench.client.endpoint, &taken);
+	assert_string_equal(taken.gid_type, "IB");
+	assert_int_equal(taken.mtu, 2048);
+	/* It is known without a look at the table, of whose port nothing is told. */
+	provider_fail("ibv_query_port", EIO, 0);
+	endpoint_path(bench.client.endpoint, &taken);
+	assert_int_equal(taken.gid_index, 0);
+	provider_fail("ibv_query_gid_ex", EIO, 0);
+	endpoint_path(bench.client.endpoint, &taken);
+	assert_int_equal(taken.gid_index, PATH_UNSET);
+	end();
+}
+
+/* Entries 2 and 3 have the same GID, for RoCE v1 and v2: which of them is used is known only then. */
+static void a_gid_of_two_entries(void **state)
+{
+	static const struct {
+		int used;
+		int64_t client, server;
+		bool connects;
+	} rows[] = {
+		{ 3, 3, PATH_UNSET, true },  { 2, 2, PATH_UNSET, true }, { 3, 2, PATH_UNSET, false },
+		{ 2, 3, PATH_UNSET, false }, { 3, PATH_UNSET, 3, true }, { 3, PATH_UNSET, 2, false },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct path_options of_client = PATH_OPEN;
+		struct endpoint_options asked;
+		struct capture capture;
+
+		begin(PROVIDER_ROCE);
+		provider.devices[0]->ports[0].gid_index = rows[row].used;
+		path.gid_index = rows[row].server;
+		of_client.device = "roce0";
+		of_client.gid_index = rows[row].client;
+		asked = options;
+		asked.path = &of_client;
+		capture_begin(&capture);
+		assert_true(bench_listen(&bench, &options));
+		assert_true(bench_resolve(&bench, &asked));
+		assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
+		assert_true(bench_await_event(&bench, &bench.client,
+					      rows[row].connects ? EVENT_ESTABLISHED : EVENT_FAILED));
+		told(&capture);
+		if (rows[row].client != PATH_UNSET)
+			assert_int_equal(strstr(capture.text, "not the requested ") != NULL, !rows[row].connects);
+		end();
+		if (rows[row].client == PATH_UNSET)
+			continue;
+		begin_member(PROVIDER_ROCE);
+		provider.devices[0]->ports[0].gid_index = rows[row].used;
+		path.gid_index = rows[row].client;
+		capture_begin(&capture);
+		assert_true(bench_member(&bench, &bench.client, &bench.client_region, &options));
+		assert_int_equal(endpoint_join(bench.client.endpoint, NULL), 0);
+		assert_true(bench_await_event(&bench, &bench.client, rows[row].connects ? EVENT_JOINED : EVENT_FAILED));
+		told(&capture);
+		if (rows[row].connects) {
+			struct path taken;
+
+			endpoint_path(bench.client.endpoint, &taken);
+			assert_int_equal(taken.gid_index, rows[row].used);
+			assert_string_equal(taken.gid_type, rows[row].used == 2 ? "RoCE v1" : "RoCE v2");
+		}
+		end();
+	}
+}
+
+static void the_path_that_was_asked_for(void **state)
+{
+	static const struct {
+		const char *device;
+		int64_t port, gid_index;
+		const char *refusal;
+	} rows[] = {
+		{ "roce0", 1, 2, NULL },
+		{ "roce1", PATH_UNSET, PATH_UNSET, "not to the requested device" },
+		{ NULL, 2, PATH_UNSET, "not to the requested port" },
+		{ NULL, PATH_UNSET, 0, "not to the requested GID index" },
+		{ NULL, PATH_UNSET, 77, "not to the requested GID index" },
+	};
+
+	(void)state;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct capture capture;
+
+		begin(PROVIDER_ROCE);
+		assert_true(bench_listen(&bench, &options));
+		path.device = rows[row].device;
+		path.port = rows[row].port;
+		path.gid_index = rows[row].gid_index;
+		assert_int_equal(verbs_source_fits(bench.transport, &path, &bench.address), !rows[row].refusal);
+		capture_begin(&capture);
+		assert_int_equal(bench_start_client(&bench, &options), row < 3);
+		if (rows[row].refusal) {
+			/* As if the route led elsewhere. */
+			endpoint_destroy(bench.client.endpoint);
+			assert_int_equal(endpoint_create(ENDPOINT_CONNECTION, bench.channel, &options,
+							 bench.listener->handlers, &bench.client,
+							 &bench.client.endpoint),
+					 0);
+			bench.client.endpoint->peer = bench.address;
+			assert_int_equal(verbs_resolve(bench.client.endpoint, NULL, &bench.address), 0);
+			endpoint_enter(bench.client.endpoint, ENDPOINT_RESOLVING_ADDRESS);
+			assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
+		} else {
+			assert_true(bench_await_event(&bench, &bench.client, EVENT_ROUTE_RESOLVED));
+		}
+		told(&capture);
+		assert_int_equal(rows[row].refusal && strstr(capture.text, rows[row].refusal),
+				 rows[row].refusal != NULL);
+		end();
+	}
+}
+
+/* A listener that wants one device does not answer who comes by another. */
+static void a_request_by_another_way(void **state)
+{
+	struct endpoint_options anywhere;
+
+	(void)state;
+	begin(PROVIDER_ROCE);
+	anywhere = bench_options(&bench);
+	path.port = 2;
+	assert_true(address_parse("0.0.0.0", ADDRESS_FORMAT_IP, &bench.address));
+	assert_int_equal(endpoint_create(ENDPOINT_LISTENER, bench.channel, &options, &(struct endpoint_handlers){ 0 },
+					 &bench.listening, &bench.listener),
+			 0);
+	assert_int_equal(verbs_listen(bench.listener, &bench.address), 0);
+	endpoint_enter(bench.listener, ENDPOINT_LISTENING);
+	assert_true(address_parse("10.0.0.1", ADDRESS_FORMAT_IP, &bench.address));
+	assert_true(bench_resolve(&bench, &anywhere));
+	assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
+	EXPECT_FAILURE(&bench.client, "refused by the peer");
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(service_level_of_a_connection), cmocka_unit_test(the_path_that_was_taken),
+		cmocka_unit_test(a_gid_of_two_entries),		 cmocka_unit_test(the_path_that_was_asked_for),
+		cmocka_unit_test(a_request_by_another_way),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is posted, and with which rights. */
+#include "test/verbs/ends.h"
+
+static void what_is_posted(void **state)
+{
+	struct work work;
+	const struct send_work *posted;
+
+	(void)state;
+	begin(PROVIDER_ROCE);
+	path.inline_size = 32;
+	bench.accept_receives = 4;
+	assert_true(bench_connect(&bench, &options));
+	provider.signalled = provider.unsignalled = provider.inlined = 0;
+	work = (struct work){ .kind = WORK_SEND,
+			      .region = bench.client_region,
+			      .length = 33,
+			      .unsignalled = true,
+			      .has_immediate = true,
+			      .immediate = 0x0a0b0c0d };
+	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
+	posted = qp_of(bench.client.endpoint)->sends;
+	assert_int_equal(posted->request.imm_data, htobe32(0x0a0b0c0d));
+	assert_int_equal(posted->request.opcode, IBV_WR_SEND_WITH_IMM);
+	assert_int_equal(provider.unsignalled, 1);
+	assert_int_equal(provider.inlined, 0);
+	work.unsignalled = work.has_immediate = false;
+	work.length = 32;
+	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
+	assert_int_equal(provider.signalled, 1);
+	assert_int_equal(provider.inlined, 1);
+	/* What is read comes from the peer. */
+	work.kind = WORK_READ;
+	work.remote_address = (uintptr_t)bench.server_region->memory;
+	work.remote_key = bench.server_region->remote_key;
+	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
+	assert_true(bench_await_completions(&bench, &bench.client, WORK_READ, 1));
+	assert_int_equal(end_last_completion(&bench.client, WORK_READ)->status, COMPLETION_OK);
+	assert_int_equal(provider.inlined, 1);
+	assert_int_equal(end_completions(&bench.client, WORK_SEND), 1);
+	end();
+}
+
+/* More in one call than a chain, and more than a queue pair has room for. */
+static void long_chains(void **state)
+{
+	struct work works[40];
+
+	(void)state;
+	begin(PROVIDER_ROCE);
+	options.receive_depth = options.send_depth = LENGTH(works);
+	bench.accept_receives = LENGTH(works);
+	assert_true(bench_connect(&bench, &options));
+	for (size_t index = 0; index < LENGTH(works); index++)
+		works[index] = (struct work){ .kind = WORK_SEND, .region = bench.client_region, .length = 8, .tag = 1 };
+	assert_int_equal(endpoint_post(bench.client.endpoint, works, LENGTH(works)), 0);
+	assert_true(bench_await_completions(&bench, &bench.server, WORK_RECEIVE, LENGTH(works)));
+	assert_true(bench_await_completions(&bench, &bench.client, WORK_SEND, LENGTH(works)));
+	works[0].kind = WORK_RECEIVE;
+	works[0].region = bench.server_region;
+	for (size_t index = 0; index < LENGTH(works); index++)
+		assert_int_equal(endpoint_post(bench.server.endpoint, works, 1), 0);
+	EXPECT_TOLD("posting a receive",
+		    assert_int_equal(endpoint_post(bench.server.endpoint, works, 1), OUTCOME_INTERNAL));
+	end();
+}
+
+static void rights_of_a_region(void **state)
+{
+	static const unsigned both[] = { IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ,
+					 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE };
+
+	(void)state;
+	for (int fabric = PROVIDER_ROCE; fabric <= PROVIDER_IWARP; fabric++) {
+		static const unsigned asked[] = { REGION_LOCAL, REGION_REMOTE_READ, REGION_REMOTE_WRITE,
+						  REGION_READ_SINK };
+		/* The device writes to the sink of a READ on iWARP as its peer does. */
+		const unsigned given[] = { IBV_ACCESS_LOCAL_WRITE, both[0], both[1],
+					   fabric == PROVIDER_IWARP ? both[1] : (unsigned)IBV_ACCESS_LOCAL_WRITE };
+		struct region *region;
+
+		connect_both((enum provider_fabric)fabric);
+		for (size_t index = 0; index < LENGTH(asked); index++) {
+			const struct region_entry *entry = provider.regions;
+
+			assert_int_equal(region_create(bench.client.endpoint->domain, 64, asked[index], &region), 0);
+			while (entry && entry->base.lkey != region->local_key)
+				entry = entry->next;
+			assert_non_null(entry);
+			assert_int_equal(entry->access, given[index]);
+			assert_int_equal(entry->base.rkey, region->remote_key);
+			region_destroy(region);
+		}
+		end();
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_posted),
+		cmocka_unit_test(long_chains),
+		cmocka_unit_test(rights_of_a_region),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -18,10 +18,10 @@ static const uint16_t mtus[] = { 256, 512, 1024, 2048, 4096 };
 const struct option common_option_table[] = {
 	/* Long enough for a busy subnet manager; the kernel's own timeouts are 75 to 100 s. */
 	ROW(OPTION_DURATION, "timeout", timeout, "TIME", "1ms to 24h", "10s",
-	    OPTION_HELP("Maximum time of each phase: lookup, resolve, connect, reply, disconnect"),
+	    OPTION_HELP("Maximum time of each phase, such as connecting"),
 	    .section = SECTION_LIMITS),
 	ROW(OPTION_DURATION, "deadline", deadline, "TIME", "1ms to 8784h", "",
-	    OPTION_HELP("Maximum time of the whole run; an orderly shutdown may take 250 ms more", "none"),
+	    OPTION_HELP("Maximum time of the run; the shutdown may take 250 ms more", "none"),
 	    .section = SECTION_LIMITS, .brief = true),
 #if WITH_REPORT
 	FLAG(0, "json", reporting.json, OPTION_HELP("Print one JSON object at the end and nothing else"),
@@ -29,7 +29,7 @@ const struct option common_option_table[] = {
 	FLAG(0, "json-stream", reporting.json_stream, OPTION_HELP("Print JSON objects, one per line, as events occur"),
 	     .exclusive = ONE_OUTPUT, .section = SECTION_OUTPUT),
 	ROW(OPTION_TEXT, "prometheus", reporting.prometheus, "FILE", "", "",
-	    OPTION_HELP("Write metrics to FILE for node_exporter, every 15 s or every reported interval"),
+	    OPTION_HELP("Write metrics to FILE for node_exporter, every 15 s or interval"),
 	    .section = SECTION_OUTPUT),
 #endif
 	FLAG(0, "quiet", reporting.quiet, OPTION_HELP("Print errors only"), .exclusive = ONE_OUTPUT | NO_HISTOGRAM,
@@ -42,10 +42,10 @@ const struct option common_option_table[] = {
 
 const struct option spin_option_table[] = {
 #if WITH_EXTRAS
-	FLAG(0, "poll", poll, OPTION_HELP("Poll without sleeping: lower latency, but uses a whole processor"),
+	FLAG(0, "poll", poll, OPTION_HELP("Poll without sleeping, which uses a whole processor"),
 	     .exclusive = ONE_SPIN, .section = SECTION_PACE),
 	ROW(OPTION_INTEGER, "spin", spin, "USEC", "0 to 1000000", "0",
-	    OPTION_HELP("Poll for this many microseconds after the last event before sleeping"), .exclusive = ONE_SPIN,
+	    OPTION_HELP("Poll for this many microseconds before sleeping"), .exclusive = ONE_SPIN,
 	    .section = SECTION_PACE),
 #endif
 	OPTION_REST(common_option_table),
@@ -58,7 +58,7 @@ const struct option connection_option_table[] = {
 	PATH("rnr-retry", rnr_retry, "0 to 7", OPTION_HELP("Number of receiver-not-ready retries; 7: no limit", "7"),
 	     .section = SECTION_PATH),
 	PATH("backlog", backlog, "1 to 32768",
-	     OPTION_HELP("Server: maximum pending connection requests; with soft, twice as many half-open ones", "1024"),
+	     OPTION_HELP("Server: maximum pending connection requests", "1024"),
 	     .tags = FOR_SERVER, .section = SECTION_SERVER),
 #endif
 	OPTION_REST(endpoint_option_table),
@@ -67,7 +67,7 @@ const struct option connection_option_table[] = {
 const struct option endpoint_option_table[] = {
 #if WITH_EXTRAS
 	FLAG(0, "daemon", daemon,
-	     OPTION_HELP("Run in the background; the command prints the process ID and returns when peers can connect, or fails"),
+	     OPTION_HELP("Run in the background; print the process ID once peers can connect"),
 	     .tags = FOR_SERVER, .section = SECTION_SERVICE),
 	ROW(OPTION_TEXT, "device", path.device, "NAME", "", "", OPTION_HELP("Use this RDMA device"),
 	    .section = SECTION_PATH),
@@ -82,18 +82,18 @@ const struct option endpoint_option_table[] = {
 	PATH("dscp", dscp, "0 to 63", OPTION_HELP("DSCP of the packets: the upper six bits of --tos", "not set"),
 	     .tags = FOR_SENDER, .exclusive = ONE_SERVICE, .section = SECTION_PATH),
 	PATH("service-level", service_level, "0 to 15",
-	     OPTION_HELP("Service level of sent packets; on Ethernet the VLAN priority", "not set"), .tags = FOR_SENDER,
+	     OPTION_HELP("Service level; on Ethernet the VLAN priority", "not set"), .tags = FOR_SENDER,
 	     .section = SECTION_PATH),
 	ROW(OPTION_WORD, "mtu", path.mtu, "BYTES", "one of 256, 512, 1024, 2048, 4096", "",
 	    OPTION_HELP("Maximum payload of a packet", "by the interface"), .section = SECTION_PATH),
 	OPTION_VALUES_ROW(mtus),
 	ROW(OPTION_INTEGER, "inline", path.inline_size, "BYTES", "0 to 4096", "",
-	    OPTION_HELP("Send messages of up to this size inline in the work request", "0"), .tags = FOR_SENDER,
+	    OPTION_HELP("Send messages of up to this size inline", "0"), .tags = FOR_SENDER,
 	    .section = SECTION_PATH),
 #endif
 #if WITH_REPORT
 	FLAG(0, "histogram", reporting.histogram,
-	     OPTION_HELP("Show the distribution of times in the summary, and in JSON as a list"),
+	     OPTION_HELP("Show the distribution of times, also in JSON"),
 	     .exclusive = NO_HISTOGRAM, .section = SECTION_OUTPUT),
 	ROW(OPTION_DURATION, "interval-report", reporting.interval, "TIME", "10ms to 24h", "",
 	    OPTION_HELP("Also report each interval", "none"), .section = SECTION_OUTPUT),

@@ -25,8 +25,8 @@ static void __attribute__((noreturn)) wait_for_child(const struct log *log, pid_
 		continue;
 	if (WIFEXITED(status))
 		_exit(WEXITSTATUS(status));
-	log_failure(log, &(struct failure){ .object = "--daemon", .code_name = "signal", .code = WTERMSIG(status) },
-		    "killed before it was ready: %s", strsignal(WTERMSIG(status)));
+	log_error(log, "--daemon", "killed before it was ready: %s (signal %d)", strsignal(WTERMSIG(status)),
+		  WTERMSIG(status));
 	_exit(OUTCOME_INTERNAL);
 }
 

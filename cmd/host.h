@@ -11,9 +11,9 @@
 
 /*
  * Checks the value of an option: text, and address as parsed, ADDRESS_NONE if it is not numeric. Reports and returns
- * OUTCOME_USAGE for a bare number (inet_aton(3) takes it), an option in its place, numbers with dots that are no
- * IPv4 address, an appended port, a link-local address without its interface, and a multicast group. port_option is the
- * option for the port, or NULL. has_interface: another option names the interface.
+ * OUTCOME_USAGE for a bare number (inet_aton(3) takes it), an appended port, a link-local address without its
+ * interface, and a multicast group. port_option is the option for the port, or NULL. has_interface: another option
+ * names the interface.
  */
 enum outcome host_check(const struct log *log, const char *option, const char *text, const struct address *address,
 			const char *port_option, bool has_interface);

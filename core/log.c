@@ -189,17 +189,6 @@ void log_report(const struct log *log, const struct error *error)
 	errno = kept;
 }
 
-void log_failure(const struct log *log, const struct failure *failure, const char *format, ...)
-{
-	struct error error;
-	va_list list;
-
-	va_start(list, format);
-	fill(&error, failure, format, list);
-	va_end(list);
-	log_report(log, &error);
-}
-
 void log_error(const struct log *log, const char *object, const char *format, ...)
 {
 	struct error error;

@@ -107,8 +107,6 @@ void log_errno(const struct log *log, const char *object, int number, const char
 	__attribute__((format(printf, 4, 5)));
 void log_cause(const struct log *log, const char *object, const char *phase, int code, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
-void log_failure(const struct log *log, const struct failure *failure, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
 
 /* Prints one line of help. It is the hint of the error before it, unless that has one. */
 void log_hint(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));

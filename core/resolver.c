@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -23,8 +24,9 @@
 
 #include "core/clock.h"
 
-/* Between two look-ups of an unknown name. */
-#define RESOLVER_PAUSE (100 * CLOCK_NS_PER_MS)
+enum {
+	RESOLVER_PAUSE_MS = 100 /* between two look-ups of an unknown name */
+};
 
 /* What the child writes. */
 struct result {
@@ -99,7 +101,6 @@ static bool is_unknown(int error)
 static void __attribute__((noreturn)) run_child(const struct resolver *resolver, int pipe_end, pid_t parent)
 {
 	const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
-	const struct timespec pause = clock_timespec(RESOLVER_PAUSE);
 	int64_t until = clock_now() + resolver->wait;
 	struct result result = { 0 };
 	struct addrinfo *list;
@@ -111,7 +112,7 @@ static void __attribute__((noreturn)) run_child(const struct resolver *resolver,
 	/* In this child, not in another: a fork(2) later may come after memory is registered (resolver.h). */
 	do
 		result.error = getaddrinfo(resolver->text, NULL, &hints, &list);
-	while (is_unknown(result.error) && clock_now() < until && !nanosleep(&pause, NULL));
+	while (is_unknown(result.error) && clock_now() < until && !poll(NULL, 0, RESOLVER_PAUSE_MS));
 	/* EAI_* codes are negative and errno values positive. */
 	if (result.error == EAI_SYSTEM)
 		result.error = errno;
@@ -140,45 +141,12 @@ void resolver_stop(struct resolver *resolver)
 	reap_child(resolver);
 }
 
-static enum outcome report_error_code(const struct resolver *resolver, int32_t error)
+/* An error of the child: EAI_* are negative, errno values positive. */
+static enum outcome report_error(const struct resolver *resolver, int error)
 {
-	const struct log *log = resolver->log;
-	const struct failure failure = { .object = resolver->text, .code = error };
-
-	if (error > 0) {
-		log_failure(log, &failure, "look-up failed: %s", strerror(error));
-		return OUTCOME_INTERNAL;
-	}
-	switch (error) {
-	case EAI_NONAME:
-	case EAI_NODATA:
-		log_failure(log, &failure, "look-up failed: no address is known for this name");
-		return OUTCOME_NO_CONNECTION;
-	case EAI_AGAIN:
-		log_failure(log, &failure, "look-up failed: temporary failure in name resolution");
-		return OUTCOME_NO_CONNECTION;
-	case EAI_MEMORY:
-		log_failure(log, &failure, "look-up failed: out of memory");
-		return OUTCOME_INTERNAL;
-	default:
-		log_failure(log, &failure, "look-up failed: %s", gai_strerror(error));
-		return OUTCOME_NO_CONNECTION;
-	}
-}
-
-static enum outcome report_no_result(const struct resolver *resolver, int status)
-{
-	if (WIFSIGNALED(status))
-		log_failure(
-			resolver->log,
-			&(struct failure){ .object = resolver->text, .code_name = "signal", .code = WTERMSIG(status) },
-			"look-up failed: the look-up process was killed: %s", strsignal(WTERMSIG(status)));
-	else
-		log_failure(resolver->log,
-			    &(struct failure){
-				    .object = resolver->text, .code_name = "status", .code = WEXITSTATUS(status) },
-			    "look-up failed: the look-up process returned no result");
-	return OUTCOME_INTERNAL;
+	log_cause(resolver->log, resolver->text, "looking up", error, "%s",
+		  error > 0 ? strerror(error) : gai_strerror(error));
+	return error > 0 || error == EAI_MEMORY ? OUTCOME_INTERNAL : OUTCOME_NO_CONNECTION;
 }
 
 enum outcome resolver_read(struct resolver *resolver)
@@ -194,10 +162,13 @@ enum outcome resolver_read(struct resolver *resolver)
 	while (length < 0 && errno == EINTR);
 	/* No kill(2): the child has written, or closed the pipe, and exits. */
 	status = reap_child(resolver);
-	if (length != sizeof(result))
-		return report_no_result(resolver, status);
+	if (length != sizeof(result)) {
+		log_error(resolver->log, resolver->text, "looking up: the process for it has ended (wait status %d)",
+			  status);
+		return OUTCOME_INTERNAL;
+	}
 	if (result.error || !result.count || result.count > RESOLVER_ADDRESSES_MAX)
-		return report_error_code(resolver, result.error ? result.error : EAI_NONAME);
+		return report_error(resolver, result.error ? result.error : EAI_NONAME);
 	resolver->count = result.count;
 	memcpy(resolver->addresses, result.addresses, sizeof(result.addresses));
 	return OUTCOME_OK;
@@ -244,30 +215,13 @@ static enum outcome start_child(struct resolver *resolver)
 	return OUTCOME_OK;
 }
 
-static const char *format_text(enum address_format format)
-{
-	switch (format) {
-	case ADDRESS_FORMAT_ANY:
-		break;
-	case ADDRESS_FORMAT_IP:
-		return "an IPv4 or IPv6 address";
-	case ADDRESS_FORMAT_IP4:
-		return "an IPv4 address";
-	case ADDRESS_FORMAT_IP6:
-		return "an IPv6 address";
-	case ADDRESS_FORMAT_GID:
-		return "a GID";
-	}
-	return "an address";
-}
-
 /* Reports an error and returns true if text cannot be a name: its format is numeric, or it has colon and scope. */
 static bool reject_text(const struct resolver *resolver, enum address_format format)
 {
 	const char *scope = strchr(resolver->text, '%');
 
 	if (format != ADDRESS_FORMAT_ANY)
-		log_error(resolver->log, resolver->text, "is not %s", format_text(format));
+		log_error(resolver->log, resolver->text, "is not a numeric address of that format");
 	else if (scope && strchr(resolver->text, ':'))
 		log_error(resolver->log, resolver->text, "is not an IPv6 address, or interface %s does not exist",
 			  scope + 1);

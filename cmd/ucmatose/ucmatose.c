@@ -53,7 +53,7 @@ static const struct option options_table[] = {
 	ROW(OPTION_INTEGER, 'p', "port", port, "PORT", "0 to 65535", "7471",
 	    OPTION_HELP("Port of the server; 0: any free port"), .brief = true),
 	OPTION_FLAG_ROW('m', "migrate", struct ucmatose_options, migrate,
-			OPTION_HELP("Migrate all connections to a new event channel after the last message"),
+			OPTION_HELP("Migrate all connections to a new event channel"),
 			.section = SECTION_PATH),
 #if WITH_EXTRAS
 	WAIT_SERVER_OPTION(struct ucmatose_options, wait_server),

@@ -28,8 +28,6 @@ void __wrap_log_errno(const struct log *log, const char *object, int error, cons
 	__attribute__((format(printf, 4, 5)));
 void __wrap_log_cause(const struct log *log, const char *object, const char *phase, int code, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
-void __wrap_log_failure(const struct log *log, const struct failure *failure, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
 void __wrap_log_report(const struct log *log, const struct error *error);
 void __wrap_log_hint(const struct log *log, const char *format, ...);
 void __wrap_log_debug(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -82,16 +80,6 @@ void __wrap_log_cause(const struct log *log, const char *object, const char *pha
 	count_error(log, phase);
 	va_start(arguments, format);
 	print_trace(object, format, arguments);
-	va_end(arguments);
-}
-
-void __wrap_log_failure(const struct log *log, const struct failure *failure, const char *format, ...)
-{
-	va_list arguments;
-
-	count_error(log, failure->phase);
-	va_start(arguments, format);
-	print_trace(failure->object, format, arguments);
 	va_end(arguments);
 }
 

@@ -728,7 +728,7 @@ static void stop_and_fail(void *context)
 {
 	struct state *state = context;
 
-	log_failure(&state->environment->log, &(struct failure){ .phase = "leaving", .code = 5 }, "refused");
+	log_cause(&state->environment->log, NULL, "leaving", 5, "refused");
 	environment_record_outcome(state->environment, OUTCOME_NO_CONNECTION);
 	stop(context);
 }

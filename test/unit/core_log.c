@@ -139,7 +139,7 @@ static void a_run_keeps_its_first_and_last_error(void **state)
 	log_error(&log, "a", "one");
 	log_hint(&log, "of one");
 	log_hint(&log, "a second one");
-	log_failure(&log, &(struct failure){ .object = "a\nb", .phase = "connecting", .code = 3 }, "%s", "\033[2J");
+	log_cause(&log, "a\nb", "connecting", 3, "%s", "\033[2J");
 	error_set(&error, "c", "three");
 	error_hint(&error, "of three");
 	log_report(&log, &error);
@@ -228,7 +228,7 @@ static void long_line_is_cut(void **state)
 	memset(long_text, 'x', sizeof(long_text) - 1);
 	long_text[sizeof(long_text) - 1] = 0;
 	capture_begin(&capture);
-	log_failure(&log, &(struct failure){ .object = long_text, .phase = long_text }, "%s", long_text);
+	log_cause(&log, long_text, long_text, 0, "%s", long_text);
 	text = capture_end(&capture);
 	assert_int_equal(strlen(text), 1023);
 	assert_string_equal(text + strlen(text) - 5, "x...\n");

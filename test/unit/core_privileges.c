@@ -58,7 +58,7 @@ static void test_user_namespace(void **state)
 static bool has_inheritable(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
 
 	return syscall(SYS_capget, &header, data) || data[0].inheritable || data[1].inheritable;
 }

@@ -115,6 +115,7 @@ static void host_deliver(void *context)
 	while (host->reported_taken < host->reported_count) {
 		struct reported reported = host->reported[host->reported_taken++];
 
+		assert_int_equal(!reported.error, reported.completion.status != COMPLETION_OTHER);
 		if (testbed.completed)
 			testbed.completed(testbed.context, host, &reported);
 	}
@@ -122,21 +123,22 @@ static void host_deliver(void *context)
 }
 
 void __real_soft_callback_end(struct soft_transport *transport);
-void __wrap_soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, int error);
+struct completion *__wrap_soft_complete(struct soft_endpoint *endpoint, enum work_kind kind, uint32_t tag, int error);
 void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
 void __wrap_soft_cm_packet_received(struct soft_endpoint *endpoint);
 size_t __wrap_soft_socket_window(const struct soft_socket *socket, size_t payload);
 void __wrap_soft_reap_later(struct soft_transport *transport);
 void __wrap_soft_callback_end(struct soft_transport *transport);
 
-void __wrap_soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, int error)
+struct completion *__wrap_soft_complete(struct soft_endpoint *endpoint, enum work_kind kind, uint32_t tag, int error)
 {
 	struct host *host = qp_host_of(soft_of(endpoint->base.transport));
+	struct reported *reported = &host->reported[host->reported_count++];
 
-	assert_int_equal(!error, completion->status != COMPLETION_OTHER);
-	assert_true(host->reported_count < COMPLETIONS_MAX);
-	host->reported[host->reported_count++] = (struct reported){ .endpoint = endpoint, .completion = *completion };
+	assert_true(host->reported_count <= COMPLETIONS_MAX);
+	*reported = (struct reported){ .endpoint = endpoint, .error = error, .completion = { .kind = kind, .tag = tag } };
 	loop_timer_start(NULL, &host->report_timer, 0, host_deliver, host);
+	return &reported->completion;
 }
 
 void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code)

@@ -22,6 +22,7 @@ enum {
 struct reported {
 	struct soft_endpoint *endpoint;
 	struct completion completion;
+	int error;
 };
 
 struct host {

@@ -114,7 +114,6 @@ static void request_without_handlers_fails(void **state)
 /* Whatever order RDMATEST_SCRAMBLE chooses, a client has its connection before the server's first message. */
 static void connection_comes_before_its_messages(void **state)
 {
-	const struct completion completion = { .kind = WORK_RECEIVE };
 	char seed[12];
 
 	(void)state;
@@ -123,7 +122,7 @@ static void connection_comes_before_its_messages(void **state)
 		setenv("RDMATEST_SCRAMBLE", seed, 1);
 		begin(ENDPOINT_CONNECTING);
 		soft_event_queue((struct soft_endpoint *)endpoint, SOFT_EVENT_ESTABLISHED, "hello", 5);
-		soft_complete((struct soft_endpoint *)endpoint, &completion, 0);
+		soft_complete((struct soft_endpoint *)endpoint, WORK_RECEIVE, 0, 0);
 		for (unsigned turn = 0; turn < 100 && !completions; turn++) {
 			soft_callback_end(soft_of(transport));
 			soft_callback_begin(soft_of(transport));
@@ -143,13 +142,13 @@ static void completions_are_ordered(void **state)
 		FIRST = 100,
 		COUNT = 1000
 	};
-	struct completion completion = { .kind = WORK_SEND };
+	uint32_t tag = 0;
 
 	(void)state;
 	begin(ENDPOINT_ESTABLISHED);
-	while (completion.tag < COUNT) {
-		soft_complete((struct soft_endpoint *)endpoint, &completion, 0);
-		if (++completion.tag == FIRST) {
+	while (tag < COUNT) {
+		soft_complete((struct soft_endpoint *)endpoint, WORK_SEND, tag, 0);
+		if (++tag == FIRST) {
 			soft_callback_end(soft_of(transport));
 			assert_int_equal(completions, FIRST);
 			soft_callback_begin(soft_of(transport));
@@ -162,8 +161,8 @@ static void completions_are_ordered(void **state)
 	end();
 	/* Completions queued before a failure are delivered before it. */
 	begin(ENDPOINT_ESTABLISHED);
-	for (completion.tag = 0; completion.tag < 2; completion.tag++)
-		soft_complete((struct soft_endpoint *)endpoint, &completion, 0);
+	for (tag = 0; tag < 2; tag++)
+		soft_complete((struct soft_endpoint *)endpoint, WORK_SEND, tag, 0);
 	soft_event_failed((struct soft_endpoint *)endpoint, "no", "errno", ECONNRESET);
 	soft_callback_end(soft_of(transport));
 	assert_int_equal(completions, 2);
@@ -174,16 +173,14 @@ static void completions_are_ordered(void **state)
 /* The loop wakes each time something is queued outside of a callback. */
 static void queued_completion_wakes_loop(void **state)
 {
-	struct completion completion = { .kind = WORK_SEND };
-
 	(void)state;
 	begin(ENDPOINT_ESTABLISHED);
 	soft_callback_end(soft_of(transport));
-	for (; completion.tag < 3; completion.tag++) {
-		soft_complete((struct soft_endpoint *)endpoint, &completion, 0);
-		assert_int_equal(completions, completion.tag);
+	for (uint32_t tag = 0; tag < 3; tag++) {
+		soft_complete((struct soft_endpoint *)endpoint, WORK_SEND, tag, 0);
+		assert_int_equal(completions, tag);
 		loop_run(loop);
-		assert_int_equal(completions, completion.tag + 1);
+		assert_int_equal(completions, tag + 1);
 	}
 	end();
 }
@@ -192,15 +189,14 @@ static void queued_completion_wakes_loop(void **state)
 static void freed_endpoint_gets_nothing(void **state)
 {
 	struct soft_endpoint *freed;
-	struct completion completion = { .kind = WORK_SEND };
 
 	(void)state;
 	begin(ENDPOINT_ESTABLISHED);
 	freed = (struct soft_endpoint *)endpoint;
-	soft_complete(freed, &completion, 0);
+	soft_complete(freed, WORK_SEND, 0, 0);
 	soft_callback_end(soft_of(transport));
 	endpoint_destroy(endpoint);
-	soft_complete(freed, &completion, 0);
+	soft_complete(freed, WORK_SEND, 0, 0);
 	soft_event_queue(freed, SOFT_EVENT_DISCONNECTED, NULL, 0);
 	loop_run(loop);
 	assert_int_equal(completions, 1);

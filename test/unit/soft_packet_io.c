@@ -744,7 +744,6 @@ static void ignore_completion(void *context, struct endpoint *endpoint, const st
 static void timeout_reports_local_drops(void **state)
 {
 	static const struct endpoint_handlers handlers = { .completion = ignore_completion };
-	static const struct completion completion = { .kind = WORK_SEND, .status = COMPLETION_RETRY_EXCEEDED };
 	struct soft_endpoint endpoint = { .base = { .kind = ENDPOINT_CONNECTION, .state = ENDPOINT_ESTABLISHED } };
 	struct end end;
 
@@ -760,7 +759,7 @@ static void timeout_reports_local_drops(void **state)
 		packet_io->dropped = turn ? 7 : 0;
 		end.socket.mtu_exceeded = turn == 2;
 		soft_callback_begin(&end.transport);
-		soft_complete(&endpoint, &completion, 0);
+		soft_complete(&endpoint, WORK_SEND, 0, 0)->status = COMPLETION_RETRY_EXCEEDED;
 		soft_callback_end(&end.transport);
 		assert_non_null(strstr(text, "send failed: the peer does not answer, retries exceeded"));
 		assert_int_equal(strstr(text, "; 7 packets dropped: this socket's receive buffer was full") != NULL,

@@ -17,6 +17,7 @@ struct soft_queue {
 	struct soft_list events;
 	struct soft_completion *completions;
 	struct soft_ring ring; /* of the completions */
+	struct completion lost; /* written without memory for it */
 	uint64_t order;	       /* of the next event or completion */
 	unsigned depth;	       /* of soft_callback_begin() calls */
 	struct loop_timer timer;
@@ -151,21 +152,24 @@ static bool queue_grow(struct soft_queue *queue)
 	return true;
 }
 
-void soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, int error)
+struct completion *soft_complete(struct soft_endpoint *endpoint, enum work_kind kind, uint32_t tag, int error)
 {
 	struct soft_queue *queue = soft_of(endpoint->base.transport)->queue;
+	struct soft_completion *queued;
 
 	if (queue->ring.count == queue->ring.capacity && !queue_grow(queue)) {
 		soft_fail_no_memory(endpoint);
-		return;
+		return &queue->lost;
 	}
-	queue->completions[soft_ring_push(&queue->ring)] = (struct soft_completion){
+	queued = &queue->completions[soft_ring_push(&queue->ring)];
+	*queued = (struct soft_completion){
 		.endpoint = endpoint,
 		.order = queue->order++,
-		.completion = *completion,
+		.completion = { .kind = kind, .tag = tag },
 		.error = error,
 	};
 	soft_schedule(queue->transport);
+	return &queued->completion;
 }
 
 void soft_queue_detach(struct soft_endpoint *endpoint)

@@ -63,8 +63,11 @@ void soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int 
 			 size_t length);
 /* Out of memory: at delivery the endpoint fails; a listener reports EVENT_REQUEST_FAILED. */
 void soft_fail_no_memory(struct soft_endpoint *endpoint);
-/* error: the errno of COMPLETION_OTHER, else 0. */
-void soft_complete(struct soft_endpoint *endpoint, const struct completion *completion, int error);
+/*
+ * Queues a completion of COMPLETION_OK and returns it, for the caller to fill in where it is: a processor stalls if it
+ * copies a struct at once that it has just written member by member. error: the errno of COMPLETION_OTHER, else 0.
+ */
+struct completion *soft_complete(struct soft_endpoint *endpoint, enum work_kind kind, uint32_t tag, int error);
 /* Detaches what is queued from an endpoint that is being freed. */
 void soft_queue_detach(struct soft_endpoint *endpoint);
 

@@ -254,10 +254,8 @@ void soft_qp_set_destination(struct soft_qp *qp, const struct soft_path *path, u
 
 void qp_fail_work(struct soft_qp *qp, enum work_kind kind, uint32_t tag, enum completion_status status, int error)
 {
-	struct completion completion = { .kind = kind, .tag = tag, .status = status };
-
 	qp_halt(qp, QP_ERROR);
-	soft_complete(qp->endpoint, &completion, error);
+	soft_complete(qp->endpoint, kind, tag, error)->status = status;
 }
 
 void qp_fail_connection(struct soft_qp *qp, const char *cause, const char *code_name, int code)

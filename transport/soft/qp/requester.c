@@ -237,14 +237,13 @@ void requester_complete_oldest(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
 	const struct request *request = qp_request_at(requester, 0);
-	struct completion completion = { .kind = (enum work_kind)request->kind, .tag = request->tag };
 
 	soft_ring_pop(&requester->ring);
 	qp->transport->busy_qps -= !requester->ring.count;
 	if (requester->next_request)
 		requester->next_request--;
 	if (!request->unsignalled && !request->probe)
-		soft_complete(qp->endpoint, &completion, 0);
+		soft_complete(qp->endpoint, (enum work_kind)request->kind, request->tag, 0);
 }
 
 /* Everything before psn is acknowledged. False if a READ before it lacks responses, which are lost then. */

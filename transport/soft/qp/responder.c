@@ -76,17 +76,14 @@ static bool may_access(struct soft_qp *qp, const struct packet *packet, unsigned
 
 void responder_complete_receive(struct soft_qp *qp, const struct packet *packet, uint32_t length)
 {
-	struct completion completion = {
-		.kind = WORK_RECEIVE,
-		.tag = qp_oldest_receive(&qp->responder)->tag,
-		.length = length,
-		.has_immediate = opcode_form(packet->opcode) & FORM_IMMEDIATE,
-		.immediate = packet->immediate,
-		.source_qpn = packet->datagram.source,
-	};
+	struct completion *completion =
+		soft_complete(qp->endpoint, WORK_RECEIVE, qp_oldest_receive(&qp->responder)->tag, 0);
 
+	completion->length = length;
+	completion->has_immediate = opcode_form(packet->opcode) & FORM_IMMEDIATE;
+	completion->immediate = packet->immediate;
+	completion->source_qpn = packet->datagram.source;
 	soft_ring_pop(&qp->responder.ring);
-	soft_complete(qp->endpoint, &completion, 0);
 }
 
 /* These three return false if they refuse the packet. */

@@ -150,15 +150,14 @@ load-document: ## what the last load, soak and load-lab left, into docs/reliabil
 coverage: writable setup-fast ## which lines the tests reach that need no other machine, folder by folder
 	@BUILD=$(BUILD) test/apart test/coverage/run
 
-faults: setup ## the fault matrix, in full, into docs/reliability.md: hours; it goes on where it was ended
-	+@$(build) all conformance faults-tools static
+faults: setup ## the fault matrix, in full, into docs/reliability.md: minutes
+	+@$(build) all faults-tools
 	@BUILD=$(BUILD) test/fault/document
 
-faults-sanitized: setup ## the fault matrix with AddressSanitizer and UBSan, over soft in full, over verbs in short: an hour
-	+@$(build) all conformance faults-tools static
-	+@$(build) SANITIZE=1 all conformance faults-tools
+faults-sanitized: setup ## the fault matrix with AddressSanitizer and UBSan
+	+@$(build) all faults-tools
+	+@$(build) SANITIZE=1 all
 	@BUILD=$(BUILD) test/fault/run sanitized
-	@RDMATEST=$(abspath $(BUILD))/sanitize/rdmatest test/lab/run 'fault/calls-all@*-short'
 
 faults-memcheck: all faults-tools ## its calls under valgrind: half an hour
 	@BUILD=$(BUILD) test/fault/run valgrind

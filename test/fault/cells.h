@@ -9,9 +9,8 @@
 struct role {
 	const char *name;
 	const char *line;
-	const char *peer;      /* NULL: none is needed */
-	bool passive;	       /* it is there before its peer */
-	const char *transport; /* NULL: both */
+	const char *peer; /* NULL: none is needed */
+	bool passive;	  /* it is there before its peer */
 };
 
 /* Ends with a NULL name. */
@@ -19,13 +18,12 @@ extern const struct role roles[];
 
 struct row {
 	const char *call;
-	const int *errors;     /* as its manual page has them; ends with 0 */
-	const char *codes;     /* exit codes, with spaces between: one of them */
-	const char *words;     /* what stderr has to match; NULL: the number of the error, in brackets */
-	unsigned times;	       /* so many uses in a row; 0: all from there on */
-	const char *transport; /* NULL: both */
-	bool leaves;	       /* what could not be given back is left to the kernel */
-	bool reports;	       /* a server reports a packet that it does not answer; the peer sends it again */
+	const int *errors; /* as its manual page has them; ends with 0 */
+	const char *codes; /* exit codes, with spaces between: one of them */
+	const char *words; /* what stderr has to match; NULL: the number of the error, in brackets */
+	unsigned times;	   /* so many uses in a row; 0: all from there on */
+	bool leaves;	   /* what could not be given back is left to the kernel */
+	bool reports;	   /* a server reports a packet that it does not answer; the peer sends it again */
 };
 
 /* Ends with a NULL call. Every row of a call counts. */

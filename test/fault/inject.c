@@ -4,8 +4,7 @@
  * what was made and not given back. The program is the one that is shipped, not a build of its own.
  *
  * FAULT        CALL:N:ERROR[:TIMES]  use N (from 1) of CALL fails with that errno value, and so do those that follow
- *              up to TIMES in all (0: for ever). CALL "memory" is each way to allocate. CALL "event" turns the N-th
- *              connection event into the one whose number is ERROR, "completion" the N-th completion's status.
+ *              up to TIMES in all (0: for ever). CALL "memory" is each way to allocate.
  * FAULT_WHOSE  whose uses count: part of the name of the library that calls; the program's own unless told
  * FAULT_PROGRAM the program meant, as it is called; not what starts it. Any unless told
  * FAULT_REPORT the file that "call NAME USES", "fired TIMES" and "left KIND COUNT" are written to when the program ends
@@ -16,10 +15,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
-#include <infiniband/verbs.h>
 #include <link.h>
 #include <net/if.h>
-#include <rdma/rdma_cma.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -36,15 +33,12 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define CALLS(X)                                                                                                       \
 	X(memory)                                                                                                      \
-	X(event)                                                                                                       \
-	X(completion)                                                                                                  \
 	X(socket)                                                                                                      \
 	X(bind)                                                                                                        \
 	X(connect)                                                                                                     \
@@ -55,12 +49,10 @@
 	X(getifaddrs)                                                                                                  \
 	X(if_nametoindex)                                                                                              \
 	X(sendmmsg)                                                                                                    \
-	X(sendmsg)                                                                                                     \
 	X(recvmmsg)                                                                                                    \
 	X(recvmsg)                                                                                                     \
 	X(getrandom)                                                                                                   \
 	X(eventfd)                                                                                                     \
-	X(epoll_create1)                                                                                               \
 	X(epoll_ctl)                                                                                                   \
 	X(epoll_wait)                                                                                                  \
 	X(timerfd_create)                                                                                              \
@@ -78,56 +70,7 @@
 	X(fcntl)                                                                                                       \
 	X(close)                                                                                                       \
 	X(sigaction)                                                                                                   \
-	X(setsid)                                                                                                      \
-	X(getrlimit)                                                                                                   \
-	X(uname)                                                                                                       \
-	X(rdma_create_event_channel)                                                                                   \
-	X(rdma_create_id)                                                                                              \
-	X(rdma_destroy_id)                                                                                             \
-	X(rdma_bind_addr)                                                                                              \
-	X(rdma_listen)                                                                                                 \
-	X(rdma_resolve_addr)                                                                                           \
-	X(rdma_resolve_route)                                                                                          \
-	X(rdma_set_option)                                                                                             \
-	X(rdma_connect)                                                                                                \
-	X(rdma_establish)                                                                                              \
-	X(rdma_accept)                                                                                                 \
-	X(rdma_reject)                                                                                                 \
-	X(rdma_disconnect)                                                                                             \
-	X(rdma_migrate_id)                                                                                             \
-	X(rdma_init_qp_attr)                                                                                           \
-	X(rdma_create_qp_ex)                                                                                           \
-	X(rdma_get_cm_event)                                                                                           \
-	X(rdma_ack_cm_event)                                                                                           \
-	X(rdma_join_multicast)                                                                                         \
-	X(rdma_join_multicast_ex)                                                                                      \
-	X(rdma_leave_multicast)                                                                                        \
-	X(ibv_query_device)                                                                                            \
-	X(ibv_query_port)                                                                                              \
-	X(ibv_query_gid)                                                                                               \
-	X(_ibv_query_gid_ex)                                                                                           \
-	X(ibv_query_qp)                                                                                                \
-	X(ibv_alloc_pd)                                                                                                \
-	X(ibv_dealloc_pd)                                                                                              \
-	X(ibv_create_comp_channel)                                                                                     \
-	X(ibv_destroy_comp_channel)                                                                                    \
-	X(ibv_create_cq)                                                                                               \
-	X(ibv_destroy_cq)                                                                                              \
-	X(ibv_get_cq_event)                                                                                            \
-	X(ibv_get_async_event)                                                                                         \
-	X(ibv_create_qp)                                                                                               \
-	X(ibv_modify_qp)                                                                                               \
-	X(ibv_destroy_qp)                                                                                              \
-	X(ibv_reg_mr_iova2)                                                                                            \
-	X(ibv_dereg_mr)                                                                                                \
-	X(ibv_create_ah)                                                                                               \
-	X(ibv_destroy_ah)                                                                                              \
-	X(ibv_attach_mcast)                                                                                            \
-	X(ibv_detach_mcast)                                                                                            \
-	X(ibv_poll_cq)                                                                                                 \
-	X(ibv_req_notify_cq)                                                                                           \
-	X(ibv_post_send)                                                                                               \
-	X(ibv_post_recv)
+	X(getrlimit)
 
 enum call {
 #define X(name) CALL_##name,
@@ -144,22 +87,11 @@ static const char *const names[] = {
 
 enum kind {
 	LEFT_MEMORY,
-	LEFT_CHANNEL,
-	LEFT_ID,
-	LEFT_DOMAIN,
-	LEFT_COMPLETION_CHANNEL,
-	LEFT_COMPLETION_QUEUE,
-	LEFT_QUEUE_PAIR,
-	LEFT_REGION,
-	LEFT_HANDLE,
 	LEFT_DESCRIPTOR,
 	LEFT_KINDS
 };
 
-static const char *const kinds[] = {
-	"memory",	    "event channel", "identifier", "protection domain", "completion channel",
-	"completion queue", "queue pair",    "region",	   "address handle",	"descriptor"
-};
+static const char *const kinds[] = { "memory", "descriptor" };
 
 enum {
 	REPORT_SIZE = 8192,
@@ -180,8 +112,6 @@ static struct {
 	char report[512];
 	pid_t process; /* children do not report */
 	void *blocks[BLOCKS];
-	struct ibv_context_ops device; /* the driver's, of the one device there is */
-	int (*query_port)(struct ibv_context *, uint8_t, struct ibv_port_attr *, size_t);
 } state;
 
 static bool due(enum call call, const void *caller)
@@ -230,34 +160,6 @@ static void *nothing(void)
 		if (due(CALL_##name, CALLER))                                                                          \
 			return answer;                                                                                 \
 		return actual arguments;                                                                               \
-	}
-
-/* The same, of a call that makes something of a kind, and of one that gives it back. */
-#define MAKE(type, name, kind, parameters, arguments)                                                                  \
-	type name parameters                                                                                           \
-	{                                                                                                              \
-		type made;                                                                                             \
-		ACTUAL(name);                                                                                          \
-		if (due(CALL_##name, CALLER))                                                                          \
-			return nothing();                                                                              \
-		made = actual arguments;                                                                               \
-		state.left[kind] += made && from_program(CALLER);                                                      \
-		return made;                                                                                           \
-	}
-
-#define GIVE(answer, name, kind, parameters, arguments)                                                                \
-	int name parameters                                                                                            \
-	{                                                                                                              \
-		int result;                                                                                            \
-		ACTUAL(name);                                                                                          \
-		/* The refusal of the kernel leaves the thing with it: not the program's leak. */                      \
-		if (due(CALL_##name, CALLER)) {                                                                        \
-			state.left[kind]--;                                                                            \
-			return answer;                                                                                 \
-		}                                                                                                      \
-		result = actual arguments;                                                                             \
-		state.left[kind] -= !result && from_program(CALLER);                                                   \
-		return result;                                                                                         \
 	}
 
 /* ---- memory ---- */
@@ -387,13 +289,11 @@ CALL(failed(), int, getifaddrs, (struct ifaddrs * *list), (list))
 CALL((errno = state.error, 0U), unsigned, if_nametoindex, (const char *name), (name))
 CALL(failed(), int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned count, int flags),
      (fd, messages, count, flags))
-CALL(failed(), ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
 CALL(failed(), int, recvmmsg, (int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *time),
      (fd, messages, count, flags, time))
 CALL(failed(), ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags))
 CALL(failed(), ssize_t, getrandom, (void *bytes, size_t length, unsigned flags), (bytes, length, flags))
 CALL(failed(), int, eventfd, (unsigned count, int flags), (count, flags))
-CALL(failed(), int, epoll_create1, (int flags), (flags))
 CALL(failed(), int, epoll_ctl, (int fd, int operation, int target, struct epoll_event *event),
      (fd, operation, target, event))
 CALL(failed(), int, epoll_wait, (int fd, struct epoll_event *events, int max, int time), (fd, events, max, time))
@@ -414,9 +314,7 @@ CALL(failed(), ssize_t, read, (int fd, void *bytes, size_t length), (fd, bytes, 
 CALL(failed(), int, close, (int fd), (fd))
 CALL(failed(), int, sigaction, (int number, const struct sigaction *restrict new, struct sigaction *restrict old),
      (number, new, old))
-CALL(failed(), pid_t, setsid, (void), ())
 CALL(failed(), int, getrlimit, (__rlimit_resource_t which, struct rlimit *limit), (which, limit))
-CALL(failed(), int, uname, (struct utsname * names_), (names_))
 
 static long third(va_list list)
 {
@@ -440,197 +338,6 @@ static long third(va_list list)
 VARIADIC(open, const char *, int)
 VARIADIC(fcntl, int, int)
 VARIADIC(ioctl, int, unsigned long)
-
-/* ---- librdmacm ---- */
-
-MAKE(struct rdma_event_channel *, rdma_create_event_channel, LEFT_CHANNEL, (void), ())
-
-void rdma_destroy_event_channel(struct rdma_event_channel *channel)
-{
-	ACTUAL(rdma_destroy_event_channel);
-	state.left[LEFT_CHANNEL] -= from_program(CALLER);
-	actual(channel);
-}
-
-int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
-		   enum rdma_port_space space)
-{
-	int result;
-
-	ACTUAL(rdma_create_id);
-	if (due(CALL_rdma_create_id, CALLER))
-		return failed();
-	result = actual(channel, id, context, space);
-	state.left[LEFT_ID] += !result && from_program(CALLER);
-	return result;
-}
-
-GIVE(failed(), rdma_destroy_id, LEFT_ID, (struct rdma_cm_id * id), (id))
-CALL(failed(), int, rdma_bind_addr, (struct rdma_cm_id * id, struct sockaddr *address), (id, address))
-CALL(failed(), int, rdma_listen, (struct rdma_cm_id * id, int backlog), (id, backlog))
-CALL(failed(), int, rdma_resolve_addr,
-     (struct rdma_cm_id * id, struct sockaddr *source, struct sockaddr *destination, int time),
-     (id, source, destination, time))
-CALL(failed(), int, rdma_resolve_route, (struct rdma_cm_id * id, int time), (id, time))
-CALL(failed(), int, rdma_set_option, (struct rdma_cm_id * id, int level, int name, void *value, size_t length),
-     (id, level, name, value, length))
-CALL(failed(), int, rdma_connect, (struct rdma_cm_id * id, struct rdma_conn_param *parameters), (id, parameters))
-CALL(failed(), int, rdma_establish, (struct rdma_cm_id * id), (id))
-CALL(failed(), int, rdma_accept, (struct rdma_cm_id * id, struct rdma_conn_param *parameters), (id, parameters))
-CALL(failed(), int, rdma_reject, (struct rdma_cm_id * id, const void *data, uint8_t length), (id, data, length))
-CALL(failed(), int, rdma_disconnect, (struct rdma_cm_id * id), (id))
-CALL(failed(), int, rdma_migrate_id, (struct rdma_cm_id * id, struct rdma_event_channel *channel), (id, channel))
-CALL(failed(), int, rdma_init_qp_attr, (struct rdma_cm_id * id, struct ibv_qp_attr *attributes, int *mask),
-     (id, attributes, mask))
-CALL(failed(), int, rdma_join_multicast, (struct rdma_cm_id * id, struct sockaddr *address, void *context),
-     (id, address, context))
-CALL(failed(), int, rdma_join_multicast_ex,
-     (struct rdma_cm_id * id, struct rdma_cm_join_mc_attr_ex *attributes, void *context), (id, attributes, context))
-CALL(failed(), int, rdma_leave_multicast, (struct rdma_cm_id * id, struct sockaddr *address), (id, address))
-CALL(failed(), int, rdma_ack_cm_event, (struct rdma_cm_event * event), (event))
-
-int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attributes)
-{
-	int result;
-
-	ACTUAL(rdma_create_qp_ex);
-	if (due(CALL_rdma_create_qp_ex, CALLER))
-		return failed();
-	result = actual(id, attributes);
-	state.left[LEFT_QUEUE_PAIR] += !result;
-	return result;
-}
-
-void rdma_destroy_qp(struct rdma_cm_id *id)
-{
-	ACTUAL(rdma_destroy_qp);
-	state.left[LEFT_QUEUE_PAIR]--;
-	actual(id);
-}
-
-int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
-{
-	int result;
-
-	ACTUAL(rdma_get_cm_event);
-	if (due(CALL_rdma_get_cm_event, CALLER))
-		return failed();
-	result = actual(channel, event);
-	if (result)
-		return result;
-	state.left[LEFT_ID] += (*event)->event == RDMA_CM_EVENT_CONNECT_REQUEST;
-	/* A request stays one: its new identifier has no owner yet to hear of anything else. */
-	if (due(CALL_event, CALLER) && (*event)->event != RDMA_CM_EVENT_CONNECT_REQUEST) {
-		(*event)->event = (enum rdma_cm_event_type)(state.error & 0xff);
-		(*event)->status = -(state.error >> 8);
-		memset(&(*event)->param, 0, sizeof((*event)->param));
-	}
-	return 0;
-}
-
-/* ---- libibverbs ---- */
-
-static int poll_queue(struct ibv_cq *queue, int max, struct ibv_wc *completions)
-{
-	int count;
-
-	if (due(CALL_ibv_poll_cq, CALLER))
-		return -1;
-	count = state.device.poll_cq(queue, max, completions);
-	for (int i = 0; i < count; i++) {
-		if (!due(CALL_completion, CALLER))
-			continue;
-		completions[i].status = (enum ibv_wc_status)state.error;
-		completions[i].opcode = (enum ibv_wc_opcode)0x7f;
-		completions[i].byte_len = UINT32_MAX;
-	}
-	return count;
-}
-
-static int notify(struct ibv_cq *queue, int solicited)
-{
-	return due(CALL_ibv_req_notify_cq, CALLER) ? state.error : state.device.req_notify_cq(queue, solicited);
-}
-
-static int post_send(struct ibv_qp *queue, struct ibv_send_wr *requests, struct ibv_send_wr **bad)
-{
-	return due(CALL_ibv_post_send, CALLER) ? state.error : state.device.post_send(queue, requests, bad);
-}
-
-static int post_receive(struct ibv_qp *queue, struct ibv_recv_wr *requests, struct ibv_recv_wr **bad)
-{
-	return due(CALL_ibv_post_recv, CALLER) ? state.error : state.device.post_recv(queue, requests, bad);
-}
-
-static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attributes, size_t length)
-{
-	return due(CALL_ibv_query_port, CALLER) ? state.error : state.query_port(context, port, attributes, length);
-}
-
-/* The headers call the driver through its table: what is not a function of the library is taken over there. */
-static void take_over(struct ibv_context *context)
-{
-	struct verbs_context *verbs = verbs_get_ctx(context);
-
-	if (context->ops.poll_cq == poll_queue)
-		return;
-	state.device = context->ops;
-	context->ops.poll_cq = poll_queue;
-	context->ops.req_notify_cq = notify;
-	context->ops.post_send = post_send;
-	context->ops.post_recv = post_receive;
-	if (!verbs || !verbs->query_port)
-		return;
-	state.query_port = verbs->query_port;
-	verbs->query_port = query_port;
-}
-
-int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attributes)
-{
-	ACTUAL(ibv_query_device);
-	if (from_program(CALLER))
-		take_over(context);
-	return due(CALL_ibv_query_device, CALLER) ? state.error : actual(context, attributes);
-}
-
-CALL(failed(), int, ibv_query_gid, (struct ibv_context * context, uint8_t port, int index, union ibv_gid *gid),
-     (context, port, index, gid))
-CALL(state.error, int, _ibv_query_gid_ex,
-     (struct ibv_context * context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry, uint32_t flags,
-      size_t length),
-     (context, port, index, entry, flags, length))
-CALL(state.error, int, ibv_query_qp,
-     (struct ibv_qp * queue, struct ibv_qp_attr *attributes, int mask, struct ibv_qp_init_attr *initial),
-     (queue, attributes, mask, initial))
-MAKE(struct ibv_pd *, ibv_alloc_pd, LEFT_DOMAIN, (struct ibv_context * context), (context))
-GIVE(state.error, ibv_dealloc_pd, LEFT_DOMAIN, (struct ibv_pd * domain), (domain))
-MAKE(struct ibv_comp_channel *, ibv_create_comp_channel, LEFT_COMPLETION_CHANNEL, (struct ibv_context * context),
-     (context))
-GIVE(state.error, ibv_destroy_comp_channel, LEFT_COMPLETION_CHANNEL, (struct ibv_comp_channel * channel), (channel))
-MAKE(struct ibv_cq *, ibv_create_cq, LEFT_COMPLETION_QUEUE,
-     (struct ibv_context * context, int entries, void *cq_context, struct ibv_comp_channel *channel, int vector),
-     (context, entries, cq_context, channel, vector))
-GIVE(state.error, ibv_destroy_cq, LEFT_COMPLETION_QUEUE, (struct ibv_cq * queue), (queue))
-CALL(failed(), int, ibv_get_cq_event, (struct ibv_comp_channel * channel, struct ibv_cq **queue, void **context),
-     (channel, queue, context))
-CALL(failed(), int, ibv_get_async_event, (struct ibv_context * context, struct ibv_async_event *event),
-     (context, event))
-MAKE(struct ibv_qp *, ibv_create_qp, LEFT_QUEUE_PAIR, (struct ibv_pd * domain, struct ibv_qp_init_attr *attributes),
-     (domain, attributes))
-CALL(state.error, int, ibv_modify_qp, (struct ibv_qp * queue, struct ibv_qp_attr *attributes, int mask),
-     (queue, attributes, mask))
-GIVE(state.error, ibv_destroy_qp, LEFT_QUEUE_PAIR, (struct ibv_qp * queue), (queue))
-MAKE(struct ibv_mr *, ibv_reg_mr_iova2, LEFT_REGION,
-     (struct ibv_pd * domain, void *memory, size_t length, uint64_t address, unsigned access),
-     (domain, memory, length, address, access))
-GIVE(state.error, ibv_dereg_mr, LEFT_REGION, (struct ibv_mr * region), (region))
-MAKE(struct ibv_ah *, ibv_create_ah, LEFT_HANDLE, (struct ibv_pd * domain, struct ibv_ah_attr *attributes),
-     (domain, attributes))
-GIVE(state.error, ibv_destroy_ah, LEFT_HANDLE, (struct ibv_ah * handle), (handle))
-CALL(state.error, int, ibv_attach_mcast, (struct ibv_qp * queue, const union ibv_gid *gid, uint16_t lid),
-     (queue, gid, lid))
-CALL(state.error, int, ibv_detach_mcast, (struct ibv_qp * queue, const union ibv_gid *gid, uint16_t lid),
-     (queue, gid, lid))
 
 /* ---- begin and end ---- */
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The fault matrix: runs the program again and again, each time with one use of one library call failing, and judges
- * how it ended: exit code, words, time, and what it left behind.
+ * The fault matrix: runs the program again and again over soft, each time with one use of one library call failing, and
+ * judges how it ended: exit code, words, time, and what it left behind. (The calls of verbs: test/verbs/faults.c.)
  *
- * usage: faults [OPTION...] verbs|soft ADDRESS PROGRAM INJECT.so
- *        faults -l verbs|soft    the names of the roles
+ * usage: faults [OPTION...] PROGRAM INJECT.so
  *   -j N      so many cells at once
  *   -n N      so many uses of each call fail in turn, the last one besides; all unless told
  *   -e N      so many of its errors are tried; all unless told
@@ -43,7 +42,7 @@ enum {
 };
 
 struct settings {
-	const char *transport, *address, *program, *inject, *output, *role, *call, *under;
+	const char *program, *inject, *output, *role, *call, *under;
 	unsigned at_once, uses, errors, slower;
 	char folder[64];
 };
@@ -85,27 +84,18 @@ static _Noreturn void give_up(const char *what)
 
 /* ---- processes ---- */
 
-/* Soft processes need addresses of their own; devices have one for all, and ports tell the cells apart. */
-static bool is_soft(const struct settings *settings)
-{
-	return !strcmp(settings->transport, "soft");
-}
-
-/* A line of words: @ is the address, ^ that of whoever connects, % a number of this cell's place, & our folder,
- * ~ a phase's time limit, ! that of all. */
+/* A line of words: @ is the address of this cell, ^ that of whoever connects, % a number of this cell's place, & our
+ * folder, ~ a phase's time limit, ! that of all. */
 static void expand(const struct settings *settings, const char *line, unsigned place, char *text, size_t size)
 {
 	size_t used = 0;
 
 	for (; *line && used + 64 < size; line++) {
-		if ((*line == '@' || *line == '^') && is_soft(settings))
+		if (*line == '@' || *line == '^')
 			used += (size_t)snprintf(text + used, size - used, "127.0.%u.%d", place + 1,
 						 *line == '@' ? 1 : 2);
-		else if (*line == '@' || *line == '^')
-			used += (size_t)snprintf(text + used, size - used, "%s", settings->address);
 		else if (*line == '~')
-			used += (size_t)snprintf(text + used, size - used, "%ums",
-						 (is_soft(settings) ? 700 : 3000) * settings->slower);
+			used += (size_t)snprintf(text + used, size - used, "%ums", 700 * settings->slower);
 		else if (*line == '!')
 			used += (size_t)snprintf(text + used, size - used, "%us", 9 * settings->slower);
 		else if (*line == '%')
@@ -149,7 +139,7 @@ static pid_t start(const struct settings *settings, const char *line, unsigned p
 	dup2(output >= 0 ? output : fd, STDOUT_FILENO);
 	for (fd = STDERR_FILENO + 1; fd < 64; fd++)
 		close(fd);
-	setenv("RDMATEST_TRANSPORT", settings->transport, 1);
+	setenv("RDMATEST_TRANSPORT", "soft", 1);
 	if (fault) {
 		path_of(settings, place, "report", report);
 		unlink(report);
@@ -257,9 +247,6 @@ static void read_report(const struct settings *settings, unsigned place, struct 
 		line[strcspn(line, "\n")] = '\0';
 		if (sscanf(line, "fired %lu", &report->fired) == 1)
 			continue;
-		/* rdma-core keeps the devices that it has opened. */
-		if (!strncmp(line, "left descriptor ", 16) && !is_soft(settings))
-			continue;
 		if (!strncmp(line, "left ", 5))
 			snprintf(report->left + strlen(report->left), sizeof(report->left) - strlen(report->left),
 				 "%s%s", report->left[0] ? ", " : "", line + 5);
@@ -356,27 +343,17 @@ static const char *wrong(const struct cell *cell, const struct ending *tested, c
 	return left;
 }
 
-/* Events and completions have numbers of their own. */
-static const char *error_name(const struct cell *cell, char text[32])
-{
-	const char *name = strcmp(cell->row->call, "event") != 0 && strcmp(cell->row->call, "completion") != 0
-				   ? strerrorname_np(cell->error)
-				   : NULL;
-
-	snprintf(text, 32, "%d", cell->error & 0xff);
-	return name ? name : text;
-}
-
 static void print_cell(FILE *file, const struct cell *cell, const struct ending *tested, const char *reason,
 		       const struct report *report)
 {
-	char code[32], error[32];
+	const char *error = strerrorname_np(cell->error);
+	char code[32];
 
 	fprintf(file, "%s\t%s\t%s\t%lu\t%s\t%s\t%s\t%ld\t%s\t",
 		reason		? "FAIL"
 		: report->fired ? "ok"
 				: "past",
-		cell->role->name, cell->row->call, cell->use, error_name(cell, error), cell->row->codes,
+		cell->role->name, cell->row->call, cell->use, error ? error : "?", cell->row->codes,
 		code_text(tested, code), tested->milliseconds, reason ? reason : "");
 	for (const char *at = tested->words; *at; at++)
 		fputc(*at == '\n' ? '|' : *at == '\t' ? ' ' : *at, file);
@@ -410,11 +387,6 @@ static void run_cell(const struct settings *settings, const struct cell *cell, u
 
 /* ---- all cells ---- */
 
-static bool is_of(const char *list, const char *transport)
-{
-	return !list || strstr(list, transport);
-}
-
 /*
  * The use to try after that one; 0 if it was the last. Whoever polls asks thousands of times, and one is like the next:
  * beyond the fiftieth it is a tenth further each time.
@@ -435,7 +407,7 @@ static size_t add_cells(const struct settings *settings, const struct role *role
 		const struct usage *usage = &report->usage[call];
 
 		for (const struct row *row = cell_rows; row->call; row++) {
-			if (strcmp(row->call, usage->name) != 0 || !is_of(row->transport, settings->transport) ||
+			if (strcmp(row->call, usage->name) != 0 ||
 			    (settings->call && !strstr(row->call, settings->call)))
 				continue;
 			for (const int *error = row->errors;
@@ -457,8 +429,7 @@ static size_t find_cells(const struct settings *settings, struct cell *cells, un
 		static struct report report;
 		char code[32], other[32];
 
-		if (!is_of(role->transport, settings->transport) ||
-		    (settings->role && strcmp(role->name, settings->role) != 0))
+		if (settings->role && strcmp(role->name, settings->role) != 0)
 			continue;
 		run_pair(settings, role, 0, "", &tested, &peer);
 		read_report(settings, 0, &report);
@@ -532,14 +503,6 @@ static void remove_folder(const char *folder)
 		perror(folder);
 }
 
-static int list_roles(const char *transport)
-{
-	for (const struct role *role = roles; role->name; role++)
-		if (is_of(role->transport, transport))
-			puts(role->name);
-	return 0;
-}
-
 static unsigned number_of(const char *text)
 {
 	return (unsigned)strtoul(text, NULL, 10);
@@ -554,7 +517,7 @@ int main(int argc, char **argv)
 	size_t count;
 	int option;
 
-	while ((option = getopt(argc, argv, "j:n:e:o:r:c:u:s:l:")) != -1) {
+	while ((option = getopt(argc, argv, "j:n:e:o:r:c:u:s:")) != -1) {
 		switch (option) {
 		case 'j':
 			settings.at_once = number_of(optarg);
@@ -577,8 +540,6 @@ int main(int argc, char **argv)
 		case 'u':
 			settings.under = optarg;
 			break;
-		case 'l':
-			return list_roles(optarg);
 		case 's':
 			settings.slower = number_of(optarg);
 			break;
@@ -586,14 +547,12 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	if (argc - optind != 4 || !settings.at_once || settings.at_once > 100) {
-		fprintf(stderr, "usage: faults [OPTION...] verbs|soft ADDRESS PROGRAM INJECT.so\n");
+	if (argc - optind != 2 || !settings.at_once || settings.at_once > 100) {
+		fprintf(stderr, "usage: faults [OPTION...] PROGRAM INJECT.so\n");
 		return 2;
 	}
-	settings.transport = argv[optind];
-	settings.address = argv[optind + 1];
-	settings.program = argv[optind + 2];
-	settings.inject = argv[optind + 3];
+	settings.program = argv[optind];
+	settings.inject = argv[optind + 1];
 	if (!mkdtemp(settings.folder))
 		give_up(settings.folder);
 	count = find_cells(&settings, cells, &failed);

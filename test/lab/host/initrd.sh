@@ -65,8 +65,8 @@ make_run_archive() {
 	else
 		complain "there is no program under test at $program; scenarios that use it will fail"
 	fi
-	# The conformance suite of transport.h is a program of its own, built beside it; so is the fault matrix.
-	for tool in conformance faults inject.so hostile leave; do
+	# The conformance suite of transport.h is a program of its own, built beside it; so are the peers that break the rules.
+	for tool in conformance hostile leave; do
 		[ ! -x "${program%/*}/$tool" ] || cp -L "${program%/*}/$tool" "$root/opt/rdmatest/bin/$tool"
 	done
 	cp "$lab_dir/../hardware/run" "$root/opt/rdmatest/bin/hardware"

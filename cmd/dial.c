@@ -67,7 +67,10 @@ static void pause_over(void *context)
 {
 	struct dial *dial = context;
 
-	dial->options.handlers->resumed(dial->options.context);
+	if (dial->options.handlers->resumed)
+		dial->options.handlers->resumed(dial->options.context);
+	else
+		dial_begin(dial);
 }
 
 /* The last round starts when --wait-server expires. */
@@ -91,10 +94,10 @@ static void attempt_ended(struct dial *dial, enum outcome outcome)
 
 	if (!outcome)
 		return;
-	if (outcome == OUTCOME_NO_CONNECTION && pause_before_next_round(dial))
-		handlers->paused(dial->options.context);
-	else
+	if (outcome != OUTCOME_NO_CONNECTION || !pause_before_next_round(dial))
 		handlers->failed(dial->options.context, outcome);
+	else if (handlers->paused)
+		handlers->paused(dial->options.context);
 }
 
 void dial_begin(struct dial *dial)
@@ -133,7 +136,7 @@ void dial_give_up(struct dial *dial)
 		log_report(log, dial->error);
 	if (kind == ERROR_NO_LISTENER && !waited && options->server)
 		log_hint(log, "if host and port are right, run there: rdmatest %s%s -p %u --transport %s",
-			 options->server, EXTRA(dial->address.family == ADDRESS_IP6) ? " --ipv6" : "", options->port,
+			 options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
 			 transport);
 	if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && options->server)
 		log_hint(log, "to check the way there: rdmatest doctor %s --transport %s", options->host, transport);

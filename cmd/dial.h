@@ -20,9 +20,9 @@
 struct dial_handlers {
 	/* Begins an attempt at dial->address. A failure ends the attempt. */
 	enum outcome (*connect)(void *context);
-	/* No server was there, and another round follows. */
+	/* No server was there, and another round follows. May be NULL. */
 	void (*paused)(void *context);
-	/* The pause is over: call dial_begin(). */
+	/* The pause is over: call dial_begin(). NULL: at once. */
 	void (*resumed)(void *context);
 	/* There are no more attempts: call dial_give_up(). */
 	void (*failed)(void *context, enum outcome outcome);

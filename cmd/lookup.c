@@ -8,7 +8,7 @@ static bool is_allowed(const struct family_options *options, enum address_family
 {
 	if (source && source != family)
 		return false;
-	return !(EXTRA(options->ip4) && family == ADDRESS_IP6) && !(EXTRA(options->ip6) && family == ADDRESS_IP4);
+	return !(options->ip4 && family == ADDRESS_IP6) && !(options->ip6 && family == ADDRESS_IP4);
 }
 
 static enum outcome filter(struct resolver *resolver, const struct family_options *options, enum address_family source)
@@ -22,9 +22,9 @@ static enum outcome filter(struct resolver *resolver, const struct family_option
 	if (resolver->count)
 		return OUTCOME_OK;
 	log_error(resolver->log, resolver->text, "no address matches %s",
-		  source || !WITH_EXTRAS ? "--source"
-		  : options->ip4	 ? "--ipv4"
-					 : "--ipv6");
+		  source	 ? "--source"
+		  : options->ip4 ? "--ipv4"
+				 : "--ipv6");
 	return OUTCOME_NO_CONNECTION;
 }
 

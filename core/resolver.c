@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,43 +54,6 @@ static void store_addresses(struct result *result, const struct addrinfo *list)
 	}
 }
 
-/* Uses the system call because some C libraries have no close_range(); kernels before 5.9 have no close_range(2). */
-static void close_files(unsigned first, unsigned last)
-{
-	enum {
-		DESCRIPTORS_MAX = 1024 /* the usual RLIMIT_NOFILE */
-	};
-
-	if (first > last || !syscall(SYS_close_range, first, last, 0))
-		return;
-	for (unsigned fd = first; fd <= last && fd < DESCRIPTORS_MAX; fd++)
-		close((int)fd);
-}
-
-/*
- * Drops what the child must not keep: the loop's signal handlers, which would wake the parent's loop; devices and
- * sockets; and standard output, whose reader waits for end of file.
- */
-static void drop_inherited(int pipe_end)
-{
-	sigset_t none;
-	int null;
-
-	for (int number = 1; number < NSIG; number++)
-		signal(number, SIG_DFL);
-	/* The terminal sends Ctrl-C to the child, too, but the parent decides when the child ends. */
-	signal(SIGINT, SIG_IGN);
-	signal(SIGTERM, SIG_IGN);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	null = open("/dev/null", O_RDWR);
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (null < 0 || dup2(null, fd) < 0)
-			close(fd);
-	close_files(STDERR_FILENO + 1, (unsigned)pipe_end - 1);
-	close_files((unsigned)pipe_end + 1, ~0U);
-}
-
 /* A name server that cannot be reached is no different: its answer is that of the next moment. */
 static bool is_unknown(int error)
 {
@@ -105,8 +67,11 @@ static void __attribute__((noreturn)) run_child(const struct resolver *resolver,
 	struct result result = { 0 };
 	struct addrinfo *list;
 
-	drop_inherited(pipe_end);
+	/* It never outlives the parent, which decides when it ends: a Ctrl-C of the terminal is for the parent. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
 	if (getppid() != parent)
 		_exit(1);
 	/* In this child, not in another: a fork(2) later may come after memory is registered (resolver.h). */
@@ -174,25 +139,6 @@ enum outcome resolver_read(struct resolver *resolver)
 	return OUTCOME_OK;
 }
 
-/* Blocks all signals during fork(2), so that the child runs no handler of the parent. drop_inherited() unblocks them.
- */
-static pid_t fork_with_signals_blocked(void)
-{
-	sigset_t all;
-	sigset_t kept;
-	pid_t child;
-	int error;
-
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &kept);
-	child = fork();
-	error = errno;
-	if (child)
-		sigprocmask(SIG_SETMASK, &kept, NULL);
-	errno = error;
-	return child;
-}
-
 static enum outcome start_child(struct resolver *resolver)
 {
 	pid_t parent = getpid();
@@ -202,7 +148,7 @@ static enum outcome start_child(struct resolver *resolver)
 		log_errno(resolver->log, resolver->text, errno, "creating a pipe");
 		return OUTCOME_INTERNAL;
 	}
-	resolver->child = fork_with_signals_blocked();
+	resolver->child = fork();
 	if (!resolver->child)
 		run_child(resolver, ends[1], parent);
 	close(ends[1]);

@@ -60,7 +60,7 @@ enum outcome addresses_check(const struct mckey_options *options, const struct l
 	if (!options->bind)
 		return OUTCOME_OK;
 	address_parse(options->bind, ADDRESS_FORMAT_IP, &source);
-	if (host_check(log, "-b, --bind", options->bind, &source, NULL, EXTRA(options->common.path.interface)))
+	if (host_check(log, "-b, --bind", options->bind, &source, NULL, options->common.path.interface))
 		return OUTCOME_USAGE;
 	if (options->gid && address_is_any(&source)) {
 		log_error(log, "-b, --bind", "%s is not the address of a local device", options->bind);

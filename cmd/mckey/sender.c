@@ -39,7 +39,7 @@ static uint64_t allowed(struct mckey_run *run, int64_t now)
 {
 	int64_t spacing, steps;
 
-	if (!EXTRA(run->options->rate))
+	if (!run->options->rate)
 		return run->count;
 	if (run->due <= now) {
 		spacing = CLOCK_NS_PER_S / run->options->rate;
@@ -53,7 +53,7 @@ static uint64_t allowed(struct mckey_run *run, int64_t now)
 
 int64_t sender_next(const struct mckey_run *run)
 {
-	if (!EXTRA(run->options->rate) || run->allowed >= run->count)
+	if (!run->options->rate || run->allowed >= run->count)
 		return 0;
 	return MAX(run->due - clock_now(), TICK);
 }

@@ -256,7 +256,7 @@ enum outcome rping_client_check(const struct rping_options *options, const char 
 		address_parse(options->source, ADDRESS_FORMAT_IP, &source);
 	/* In a --targets file the port follows the address. */
 	if (host_check(log, option, text, &address, option[1] == '-' ? "ADDRESS" : "-p",
-		       options->source || EXTRA(options->common.path.interface)))
+		       options->source || options->common.path.interface))
 		return OUTCOME_USAGE;
 	if (source.family && address.family && source.family != address.family) {
 		log_error(log, "-I", "%s is not of the same family as %s %s", options->source, option, text);

@@ -15,7 +15,7 @@ void peer_prepare(struct peer *peer, struct environment *environment, const stru
 	peer->state = (struct state){
 		.rows = states,
 		.loop = environment->loop,
-		.log = log,
+		.log = &environment->log,
 		.timeout = options->common.timeout,
 		.expired = expired,
 		.context = peer,
@@ -184,7 +184,7 @@ void peer_print_result(const struct peer *peer, enum outcome outcome, const stru
 	else if (passed)
 		snprintf(sizes, sizeof(sizes), " of %" PRIu32 " byte%s", result->longest,
 			 units_plural(result->longest));
-	if (passed && EXTRA(result->warmup))
+	if (passed && result->warmup)
 		snprintf(warmup, sizeof(warmup), " after %" PRIu64 " to warm up", result->warmup);
 	snprintf(text, sizeof(text), "%s%s %s %s answered%s%s", pings, sizes, peer->options->server ? "from" : "to",
 		 result->name, passed && validate ? " and verified" : "", warmup);

@@ -133,7 +133,7 @@ static bool rping_is_open_ended(const void *command_options)
 {
 	const struct rping_options *options = command_options;
 
-	return !options->server && !options->count && !EXTRA(options->duration) && !rping_sweep(options);
+	return !options->server && !options->count && !options->duration && !rping_sweep(options);
 }
 
 static void rping_interrupt(void *state, enum interruption reason)

@@ -32,8 +32,9 @@ struct rping_server {
 	enum interruption interruption; /* the reason of an interruption; 0: none */
 	struct loop_timer idle;		/* --idle-timeout, while there is no session */
 	struct server_figures figures, before;
-	struct loop_timer begin;	/* of the look-up, from the loop */
-	struct log_limit no_ping_limit; /* limits lines about clients without a ping */
+	struct loop_timer begin; /* of the look-up, from the loop */
+	struct log silent;	 /* of many clients without a ping, which could fill the log */
+	struct log_limit limited;
 };
 
 _Static_assert(!offsetof(struct rping_server, options), "is_server() reads it in a state of unknown role");
@@ -166,7 +167,7 @@ static void session_end(struct session *session, enum outcome outcome)
 	environment_report_error(server->environment);
 	if (session_is_connected(session)) {
 		count_session(server, session, outcome);
-		if (server->one_shot || session_may_log(session))
+		if (!peer->log->silent)
 			peer_print_result(peer, outcome, &result, server->one_shot);
 	} else if (outcome == OUTCOME_INTERNAL) {
 		note_resource_failure(server, outcome);
@@ -237,10 +238,11 @@ static void connection_requested(struct rping_server *server, const struct endpo
 		server_advance(server);
 		return;
 	}
-	session_prepare(session, server->environment, server->options, event, session_expired);
+	session_prepare(session, server->environment, server->options,
+			server->one_shot || log_allows(&server->limited) ? server->log : &server->silent, event,
+			session_expired);
 	session->server = server;
 	session->figures = &server->figures;
-	session->no_ping_limit = &server->no_ping_limit;
 	session->link = &server->sessions;
 	session->next = server->sessions;
 	if (session->next)
@@ -334,7 +336,7 @@ const char *rping_listen_address(const struct rping_options *options)
 {
 	if (options->addresses.count && !is_device(options->addresses.texts[0]))
 		return options->addresses.texts[0];
-	return EXTRA(options->common.family.ip6) ? "::" : "0.0.0.0";
+	return options->common.family.ip6 ? "::" : "0.0.0.0";
 }
 
 enum outcome rping_server_start(struct environment *environment, const struct rping_options *options, void **state)
@@ -350,7 +352,9 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 		return outcome;
 	server->environment = environment;
 	server->log = &environment->log;
-	server->limit = (uint64_t)EXTRA(options->max_clients);
+	server->silent = environment->log;
+	server->silent.silent = true;
+	server->limit = (uint64_t)options->max_clients;
 	if (!server->limit && !options->persistent)
 		server->limit = 1;
 	server->one_shot = !options->persistent && server->limit == 1;

@@ -53,11 +53,11 @@ static void session_enter(struct session *session, enum session_state state)
 /* ---- the connection ---- */
 
 void session_prepare(struct session *session, struct environment *environment, const struct rping_options *options,
-		     const struct endpoint_event *request, loop_callback *expired)
+		     const struct log *log, const struct endpoint_event *request, loop_callback *expired)
 {
 	struct hello hello;
 
-	peer_prepare(&session->peer, environment, options, &environment->log, states, expired);
+	peer_prepare(&session->peer, environment, options, log, states, expired);
 	session->peer.endpoint = request->request;
 	session->expected_pings = hello_read(request->private_data, request->private_length, HELLO_RPING, &hello)
 					  ? hello.count
@@ -108,6 +108,7 @@ static void answer_delivered(struct session *session)
 	if (!session->unconfirmed)
 		return;
 	session->unconfirmed = false;
+	session->peer.log = &session->peer.environment->log;
 	session->shortest = session->peer.pings ? MIN(session->shortest, session->length) : session->length;
 	session->longest = MAX(session->longest, session->length);
 	session->peer.pings++;
@@ -257,21 +258,12 @@ enum outcome session_complete(struct session *session, const struct completion *
 
 /* ---- the end ---- */
 
-bool session_may_log(struct session *session)
-{
-	if (session->peer.pings)
-		return true;
-	if (session->log_decision == LOG_UNDECIDED)
-		session->log_decision = log_allows(session->no_ping_limit) ? LOG_ALLOWED : LOG_SUPPRESSED;
-	return session->log_decision == LOG_ALLOWED;
-}
-
 enum outcome session_expire(struct session *session)
 {
 	/* At the deadline session_interrupt() follows. */
 	if (session->peer.state.current == SESSION_ANSWERED)
 		return loop_deadline_passed(session->peer.state.loop) ? OUTCOME_OK : request_confirmation(session);
-	return session_may_log(session) ? peer_timed_out(&session->peer) : OUTCOME_FAILED;
+	return peer_timed_out(&session->peer);
 }
 
 enum outcome session_interrupt(struct session *session, enum interruption reason)
@@ -312,8 +304,6 @@ enum outcome session_verdict(struct session *session)
 	/* A signal is the regular end of a persistent server and its sessions. */
 	if (session->peer.pings >= required || (interrupted && persistent))
 		return OUTCOME_OK;
-	if (!session_may_log(session))
-		return OUTCOME_FAILED;
 	return peer_error(&session->peer, "%s after %s", interrupted ? "interrupted" : "the client disconnected",
 			  peer_pings_text(session->peer.pings, session->expected_pings, pings));
 }

@@ -19,34 +19,25 @@ struct server_figures {
 	uint64_t verified;
 };
 
-/* Of the limit of lines about clients without a ping, made once for all lines about a client. */
-enum log_decision {
-	LOG_UNDECIDED = 0,
-	LOG_ALLOWED,
-	LOG_SUPPRESSED,
-};
-
 struct session {
 	struct peer peer; /* first, so that one can be had from the other */
 	struct rping_server *server;
-	struct session *next;	    /* the server's list */
-	struct session **link;	    /* the pointer to this one: the list's head, or another session's next */
-	struct region *buffer;	    /* at least as long as the longest ping so far */
-	struct region *old_buffer;  /* the last WRITE may use it until the next READ completes */
-	uint32_t length;	    /* of the current ping */
-	uint32_t shortest, longest; /* of the answered pings */
-	uint64_t expected_pings;    /* from the client's hello, or -C with a stock client; 0: unknown */
-	bool unconfirmed;	    /* an answer was sent; its delivery is not known */
-	bool ending;		    /* interrupted: disconnects when the last answer is confirmed */
-	bool deadline_passed;	    /* --deadline */
-	enum log_decision log_decision;
-	struct log_limit *no_ping_limit; /* the server's */
-	struct server_figures *figures;	 /* the server's, to which it adds */
+	struct session *next;		/* the server's list */
+	struct session **link;		/* the pointer to this one: the list's head, or another session's next */
+	struct region *buffer;		/* at least as long as the longest ping so far */
+	struct region *old_buffer;	/* the last WRITE may use it until the next READ completes */
+	uint32_t length;		/* of the current ping */
+	uint32_t shortest, longest;	/* of the answered pings */
+	uint64_t expected_pings;	/* from the client's hello, or -C with a stock client; 0: unknown */
+	bool unconfirmed;		/* an answer was sent; its delivery is not known */
+	bool ending;			/* interrupted: disconnects when the last answer is confirmed */
+	bool deadline_passed;		/* --deadline */
+	struct server_figures *figures; /* the server's, to which it adds */
 };
 
-/* Initialises a zeroed session, which owns the endpoint of the request. */
+/* Initialises a zeroed session, which owns the endpoint of the request. log: of its errors until its first ping. */
 void session_prepare(struct session *session, struct environment *environment, const struct rping_options *options,
-		     const struct endpoint_event *request, loop_callback *expired);
+		     const struct log *log, const struct endpoint_event *request, loop_callback *expired);
 
 /* Allocates queue pair and memory, and accepts the request. */
 enum outcome session_accept(void *session);
@@ -61,9 +52,6 @@ enum outcome session_expire(struct session *session);
 enum outcome session_interrupt(struct session *session, enum interruption reason);
 /* Returns the outcome of a session that has disconnected, and reports an early end. */
 enum outcome session_verdict(struct session *session);
-
-/* Limits the lines about clients that connect and send no ping: they could fill the log. */
-bool session_may_log(struct session *session);
 
 /* Frees what it owns, in any state. */
 void session_close(struct session *session);

@@ -52,7 +52,7 @@ static uint64_t requested_count(const struct target *target)
 {
 	const struct rping_options *options = target->peer.options;
 
-	if (rping_sweep(options) && !options->count && !EXTRA(options->duration))
+	if (rping_sweep(options) && !options->count && !options->duration)
 		return SWEEP_COUNT;
 	return (uint64_t)options->count;
 }
@@ -222,8 +222,8 @@ enum outcome target_request(struct target *target, const struct endpoint_event *
 		.tool = HELLO_RPING,
 		.capacity = PING_SIZE_MAX,
 		/* With --duration or in a sweep the number is unknown: the server must not expect -C pings. */
-		.count = options->count && !EXTRA(options->duration) && !rping_sweep(options)
-				 ? (uint64_t)options->count + (uint64_t)EXTRA(options->warmup)
+		.count = options->count && !options->duration && !rping_sweep(options)
+				 ? (uint64_t)options->count + (uint64_t)options->warmup
 				 : 0,
 	};
 	uint8_t bytes[HELLO_SIZE];
@@ -332,8 +332,8 @@ static enum outcome start_ping(struct target *target)
 		memset(target->sink->memory, SINK_FILL, target->size);
 	now = clock_now();
 	take_slot(target, now);
-	if (!WITH_EXTRAS || target->peer.pings >= (uint64_t)options->warmup) {
-		if (EXTRA(options->duration) && first)
+	if (target->peer.pings >= (uint64_t)options->warmup) {
+		if (options->duration && first)
 			target->until = now + options->duration;
 		if (WITH_REPORT && !counts->answered.from)
 			counts->answered.from = now;
@@ -541,8 +541,8 @@ void target_prepare(struct target *target, struct targets *all, char *address, u
 					       .server = options->addresses.count == 1 ? "rping -s" : NULL,
 					       .wait_server = options->wait_server,
 				       });
-	target->first = (uint64_t)EXTRA(options->warmup);
-	target->complete = !requested_count(target) && !EXTRA(options->duration);
+	target->first = (uint64_t)options->warmup;
+	target->complete = !requested_count(target) && !options->duration;
 }
 
 /* Endpoints still use the channel while they are destroyed: transport_close() frees it. */

@@ -76,7 +76,6 @@ static void silence_over(void *context)
 	for (uint32_t i = 0; i < run->wanted; i++)
 		if (is_silent(run, run->connections[i].state))
 			ucmatose_connection_fail(&run->connections[i], cause);
-	restart_silence(run);
 	advance(run);
 }
 
@@ -273,20 +272,6 @@ static enum outcome connect_first(void *context)
 	return resolve(&run->connections[0]);
 }
 
-static void paused(void *context)
-{
-	struct ucmatose *run = context;
-
-	ucmatose_connection_reset(&run->connections[0]);
-}
-
-static void resumed(void *context)
-{
-	struct ucmatose *run = context;
-
-	dial_begin(&run->dial);
-}
-
 static void dial_over(void *context, enum outcome outcome)
 {
 	struct ucmatose *run = context;
@@ -300,8 +285,6 @@ static enum outcome dial_server(struct ucmatose *run)
 {
 	static const struct dial_handlers handlers = {
 		.connect = connect_first,
-		.paused = EXTRA(paused),
-		.resumed = EXTRA(resumed),
 		.failed = dial_over,
 	};
 	enum outcome outcome;
@@ -473,7 +456,7 @@ static void start_run(void *context)
 /* Where a server without -b listens. The IPv6 one also accepts IPv4 connections, but not on iWARP. */
 static const char *any_address(const struct ucmatose_options *options)
 {
-	return options->format >= ADDRESS_FORMAT_IP6 || EXTRA(options->common.family.ip6) ? "::" : "0.0.0.0";
+	return options->format >= ADDRESS_FORMAT_IP6 || options->common.family.ip6 ? "::" : "0.0.0.0";
 }
 
 enum outcome ucmatose_start(struct environment *environment, const void *all_options, void **state)

@@ -1095,6 +1095,42 @@ static void client_does_not_wait_for_ever_for_the_end(void **state)
 		    "1 message\n");
 }
 
+/* One that is still being made has a limit of its own. */
+static void connection_waits_for_those_that_are_being_made(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *first, *second;
+
+	start_client(fake, 2);
+	first = connect_one(fake, 0, true);
+	run_for(fake, 500 * MS);
+	assert_int_equal(first->state, ENDPOINT_ESTABLISHED);
+	second = connect_one(fake, 1, true);
+	reply(first, 0);
+	reply(second, 1);
+	disconnect(first);
+	disconnect(second);
+	assert_over(fake, OUTCOME_OK, "");
+}
+
+static void connection_that_has_everything_is_not_silent(void **state)
+{
+	struct fake *fake = *state;
+	struct endpoint *first, *second;
+
+	start_client(fake, 2);
+	first = connect_one(fake, 0, true);
+	second = connect_one(fake, 1, true);
+	reply(first, 0);
+	receive(second, 3, 0);
+	run_for(fake, 401 * MS);
+	assert_int_equal(first->state, ENDPOINT_ESTABLISHED);
+	disconnect(first);
+	assert_over(fake, OUTCOME_FAILED,
+		    "ucmatose: 10.0.0.1:7471: connection 1 (sending): timed out after 0.4 s: sent 0, received 1 of 1 "
+		    "message\n");
+}
+
 static void client_is_told_of_other_options(void **state)
 {
 	static const char words[] =
@@ -1104,19 +1140,23 @@ static void client_is_told_of_other_options(void **state)
 	uint8_t bytes[HELLO_SIZE];
 	struct hello hello;
 
-	for (int waits = 0; waits <= 1; waits++) {
+	for (size_t waits = 0; waits <= 1; waits++) {
 		fake = waits ? another_run(state) : fake;
-		fake->options.wait_server = waits * CLOCK_NS_PER_S;
+		fake->options.wait_server = waits ? CLOCK_NS_PER_S : 0;
 		start_client(fake, 2);
+		if (waits) {
+			absent(endpoint_of(fake, 0));
+			loop_run(fake->environment.loop);
+		}
 		hello = hello_of(fake, 0);
 		hello.count = 9;
 		hello_write(&hello, bytes);
-		resolved(fake, endpoint_of(fake, 0));
-		/* That needs no line of its own then. */
-		error_failure(&endpoint_of(fake, 0)->transport->error,
-			      &(struct failure){ .object = endpoint_of(fake, 0)->name, .phase = "connecting" },
+		resolved(fake, endpoint_of(fake, waits));
+		/* Neither that nor the first attempt needs a line of its own then. */
+		error_failure(&endpoint_of(fake, waits)->transport->error,
+			      &(struct failure){ .object = endpoint_of(fake, waits)->name, .phase = "connecting" },
 			      "refused by the peer");
-		endpoint_rejected(endpoint_of(fake, 0), bytes, sizeof(bytes));
+		endpoint_rejected(endpoint_of(fake, waits), bytes, sizeof(bytes));
 		assert_over(fake, OUTCOME_FAILED, words);
 	}
 }
@@ -1674,6 +1714,8 @@ int main(void)
 		TEST(client_says_where_its_server_left),
 		TEST(connections_of_a_client_have_the_number_of_its_run),
 		TEST(client_does_not_wait_for_ever_for_the_end),
+		TEST(connection_waits_for_those_that_are_being_made),
+		TEST(connection_that_has_everything_is_not_silent),
 		TEST(client_is_told_of_other_options),
 		TEST(client_is_told_of_a_refusal),
 		TEST(errors_of_others_are_not_kept_back),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The functions of transport.h: check the call, then call the backend. */
+/* The functions of transport.h: call the backend, and enter the next state. */
 #include "transport/transport.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -121,97 +121,53 @@ void endpoint_destroy(struct endpoint *endpoint)
 	backend_of(endpoint->transport)->endpoint_destroy(endpoint);
 }
 
-/* ---- calls: a misuse is a bug of the command, and does not reach the backend ---- */
-
-enum call {
-	CALL_LISTEN,
-	CALL_RESOLVE,
-	CALL_CREATE_QP,
-	CALL_CONNECT,
-	CALL_ACCEPT,
-	CALL_DISCONNECT,
-	CALL_JOIN,
-	CALL_POST,
-};
+/* ---- calls ---- */
 
 #define BIT(name) (1u << ENDPOINT_##name)
 
-static const struct call_row {
-	uint8_t kinds;
-	bool qp; /* the endpoint must have a queue pair; else it must have none */
-	uint16_t states;
-	uint8_t next; /* enum endpoint_state after a success; not set where the state stays */
-} calls[] = {
-	[CALL_LISTEN] = { BIT(LISTENER), false, BIT(IDLE), ENDPOINT_LISTENING },
-	[CALL_RESOLVE] = { BIT(CONNECTION) | BIT(GROUP), false, BIT(IDLE), ENDPOINT_RESOLVING_ADDRESS },
-	[CALL_CREATE_QP] = { BIT(CONNECTION) | BIT(GROUP), false,
-			     BIT(ADDRESS_RESOLVED) | BIT(RESOLVING_ROUTE) | BIT(ROUTE_RESOLVED) | BIT(REQUESTED) },
-	[CALL_CONNECT] = { BIT(CONNECTION), true, BIT(ROUTE_RESOLVED), ENDPOINT_CONNECTING },
-	[CALL_ACCEPT] = { BIT(CONNECTION), true, BIT(REQUESTED), ENDPOINT_ACCEPTING },
-	[CALL_DISCONNECT] = { BIT(CONNECTION), true, BIT(ESTABLISHED), ENDPOINT_DISCONNECTING },
-	[CALL_JOIN] = { BIT(GROUP), true, BIT(ADDRESS_RESOLVED), ENDPOINT_JOINING },
-	[CALL_POST] = { BIT(CONNECTION) | BIT(GROUP), true, (uint16_t)~(BIT(IDLE) | BIT(LISTENING) | BIT(DESTROYED)) },
-};
+/* A misuse is a defect of the command, which the tests see. */
+#define assert_call(endpoint, kinds, states, has_qp)                                                                   \
+	assert((kinds) >> (endpoint)->kind & 1 && (states) >> (endpoint)->state & 1 && !(endpoint)->qpn == !(has_qp))
 
-static bool call_allowed(struct endpoint *endpoint, enum call call, size_t private_length)
+/* Before a call whose answer is an event. */
+static const struct backend *begin_call(struct endpoint *endpoint)
 {
-	const struct call_row *row = &calls[call];
-	bool qp = endpoint->qpn;
-
-	if (row->kinds >> endpoint->kind & 1 && row->states >> endpoint->state & 1 && row->qp == qp &&
-	    private_length <= PRIVATE_DATA_MAX) {
-		if (WITH_REPORT && row->next)
-			endpoint->began = clock_now();
-		return true;
-	}
-	error_failure(endpoint_error(endpoint),
-		      &(struct failure){ .object = endpoint->name,
-					 .phase = row->next ? endpoint_state_text(row->next) : NULL },
-		      "defect: the endpoint is %s, %s a queue pair; %zu bytes of private data",
-		      endpoint_state_text(endpoint->state), qp ? "with" : "without", private_length);
-	return false;
+	if (WITH_REPORT)
+		endpoint->began = clock_now();
+	return backend_of(endpoint->transport);
 }
 
-/* After the backend's function of a call: enters the next state unless it failed. Returns its outcome. */
-static enum outcome call_returned(struct endpoint *endpoint, enum call call, enum outcome outcome)
+/* After it: enters the next state unless it failed. Returns its outcome. */
+static enum outcome end_call(struct endpoint *endpoint, enum endpoint_state next, enum outcome outcome)
 {
 	if (!outcome)
-		endpoint_enter(endpoint, calls[call].next);
+		endpoint_enter(endpoint, next);
 	return outcome;
-}
-
-/* A WRITE with immediate data would consume a receive of the peer, which no command expects. */
-static int work_error(const struct work *work)
-{
-	if (work->offset > work->region->length || work->length > work->region->length - work->offset)
-		return EFAULT;
-	return work->has_immediate && work->kind != WORK_SEND ? EINVAL : 0;
 }
 
 enum outcome endpoint_listen(struct endpoint *endpoint, const struct address *address)
 {
 	enum outcome outcome;
 
-	if (!call_allowed(endpoint, CALL_LISTEN, 0))
-		return OUTCOME_INTERNAL;
+	assert_call(endpoint, BIT(LISTENER), BIT(IDLE), false);
 	endpoint->local = *address;
 	endpoint_set_name(endpoint);
 	outcome = path_find_interface(endpoint, &endpoint->local);
 	if (!outcome)
-		outcome = backend_of(endpoint->transport)->listen(endpoint, &endpoint->local);
+		outcome = begin_call(endpoint)->listen(endpoint, &endpoint->local);
 	if (!outcome)
 		endpoint_set_name(endpoint);
-	return call_returned(endpoint, CALL_LISTEN, outcome);
+	return end_call(endpoint, ENDPOINT_LISTENING, outcome);
 }
 
 enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *source,
 			      const struct address *destination)
 {
 	struct address local = { .family = ADDRESS_NONE };
+	const struct backend *backend = begin_call(endpoint);
 	enum outcome outcome;
 
-	if (!call_allowed(endpoint, CALL_RESOLVE, 0))
-		return OUTCOME_INTERNAL;
+	assert_call(endpoint, BIT(CONNECTION) | BIT(GROUP), BIT(IDLE), false);
 	endpoint->peer = *destination;
 	endpoint_set_name(endpoint);
 	if (source)
@@ -220,30 +176,29 @@ enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *s
 	if (!outcome)
 		outcome = path_find_interface(endpoint, &endpoint->peer);
 	if (!outcome)
-		outcome = backend_of(endpoint->transport)
-				  ->resolve(endpoint, local.family ? &local : NULL, &endpoint->peer);
-	return call_returned(endpoint, CALL_RESOLVE, outcome);
+		outcome = backend->resolve(endpoint, local.family ? &local : NULL, &endpoint->peer);
+	return end_call(endpoint, ENDPOINT_RESOLVING_ADDRESS, outcome);
 }
 
 enum outcome endpoint_create_qp(struct endpoint *endpoint)
 {
-	if (!call_allowed(endpoint, CALL_CREATE_QP, 0))
-		return OUTCOME_INTERNAL;
+	assert_call(endpoint, BIT(CONNECTION) | BIT(GROUP),
+		    BIT(ADDRESS_RESOLVED) | BIT(RESOLVING_ROUTE) | BIT(ROUTE_RESOLVED) | BIT(REQUESTED), false);
 	return backend_of(endpoint->transport)->create_qp(endpoint);
 }
 
 enum outcome endpoint_connect(struct endpoint *endpoint, const void *data, size_t length)
 {
-	if (!call_allowed(endpoint, CALL_CONNECT, length))
-		return OUTCOME_INTERNAL;
-	return call_returned(endpoint, CALL_CONNECT, backend_of(endpoint->transport)->connect(endpoint, data, length));
+	assert_call(endpoint, BIT(CONNECTION), BIT(ROUTE_RESOLVED), true);
+	assert(length <= PRIVATE_DATA_MAX);
+	return end_call(endpoint, ENDPOINT_CONNECTING, begin_call(endpoint)->connect(endpoint, data, length));
 }
 
 enum outcome endpoint_accept(struct endpoint *endpoint, const void *data, size_t length)
 {
-	if (!call_allowed(endpoint, CALL_ACCEPT, length))
-		return OUTCOME_INTERNAL;
-	return call_returned(endpoint, CALL_ACCEPT, backend_of(endpoint->transport)->accept(endpoint, data, length));
+	assert_call(endpoint, BIT(CONNECTION), BIT(REQUESTED), true);
+	assert(length <= PRIVATE_DATA_MAX);
+	return end_call(endpoint, ENDPOINT_ACCEPTING, begin_call(endpoint)->accept(endpoint, data, length));
 }
 
 void endpoint_reject(struct endpoint *endpoint, const void *data, size_t length)
@@ -254,35 +209,29 @@ void endpoint_reject(struct endpoint *endpoint, const void *data, size_t length)
 
 enum outcome endpoint_disconnect(struct endpoint *endpoint)
 {
-	if (!call_allowed(endpoint, CALL_DISCONNECT, 0))
-		return OUTCOME_INTERNAL;
-	return call_returned(endpoint, CALL_DISCONNECT, backend_of(endpoint->transport)->disconnect(endpoint));
+	assert_call(endpoint, BIT(CONNECTION), BIT(ESTABLISHED), true);
+	return end_call(endpoint, ENDPOINT_DISCONNECTING, begin_call(endpoint)->disconnect(endpoint));
 }
 
 enum outcome endpoint_join(struct endpoint *endpoint, void *context)
 {
-	if (!call_allowed(endpoint, CALL_JOIN, 0))
-		return OUTCOME_INTERNAL;
-	return call_returned(endpoint, CALL_JOIN, backend_of(endpoint->transport)->join(endpoint, context));
+	assert_call(endpoint, BIT(GROUP), BIT(ADDRESS_RESOLVED), true);
+	return end_call(endpoint, ENDPOINT_JOINING, begin_call(endpoint)->join(endpoint, context));
 }
 
 enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count)
 {
-	if (!call_allowed(endpoint, CALL_POST, 0))
-		return OUTCOME_INTERNAL;
+	assert_call(endpoint, BIT(CONNECTION) | BIT(GROUP), ~(BIT(IDLE) | BIT(LISTENING) | BIT(DESTROYED)), true);
 	for (size_t index = 0; index < count; index++) {
-		int error = work_error(&work[index]);
-
+		assert(work[index].offset <= work[index].region->length &&
+		       work[index].length <= work[index].region->length - work[index].offset);
+		/* A WRITE with immediate data would consume a receive of the peer, which no command expects. */
+		assert(!work[index].has_immediate || work[index].kind == WORK_SEND);
 		if (work[index].kind == WORK_READ && endpoint->no_reads) {
 			error_set(endpoint_error(endpoint), endpoint->name,
 				  "the peer allows no RDMA READ (responder resources 0)");
 			return OUTCOME_FAILED;
 		}
-		if (!error)
-			continue;
-		error_errno(endpoint_error(endpoint), endpoint->name, error, "posting a %s",
-			    work_kind_text(work[index].kind));
-		return OUTCOME_INTERNAL;
 	}
 	return backend_of(endpoint->transport)->post(endpoint, work, count);
 }

@@ -206,31 +206,6 @@ static void receiver_not_ready(struct bench *bench)
 	REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_SEND, 8));
 }
 
-/* What makes no sense is refused before anything is posted, and the connection stands. */
-static void misuse_is_refused(struct bench *bench)
-{
-	struct work work;
-
-	REQUIRE(bench, both_established(bench, 1));
-	work = remote_work(bench, WORK_WRITE, 0, 16);
-	work.has_immediate = true;
-	REQUIRE(bench, endpoint_post(bench->client.endpoint, &work, 1) == OUTCOME_INTERNAL);
-	work.kind = WORK_READ;
-	REQUIRE(bench, endpoint_post(bench->client.endpoint, &work, 1) == OUTCOME_INTERNAL);
-	work = send_of(bench, 1, (uint32_t)bench->client_region->length + 1);
-	REQUIRE(bench, endpoint_post(bench->client.endpoint, &work, 1) == OUTCOME_INTERNAL);
-	REQUIRE(bench, endpoint_post(bench->listener, &work, 1) == OUTCOME_INTERNAL);
-	REQUIRE(bench, endpoint_create_qp(bench->client.endpoint) == OUTCOME_INTERNAL);
-	REQUIRE(bench, endpoint_connect(bench->client.endpoint, NULL, 0) == OUTCOME_INTERNAL);
-	REQUIRE(bench, endpoint_accept(bench->server.endpoint, NULL, 0) == OUTCOME_INTERNAL);
-	REQUIRE(bench, endpoint_disconnect(bench->listener) == OUTCOME_INTERNAL);
-	REQUIRE(bench, bench->client.endpoint->state == ENDPOINT_ESTABLISHED);
-	work = send_of(bench, 1, 16);
-	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
-	REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_SEND, 1));
-	REQUIRE(bench, end_last_completion(&bench->client, WORK_SEND)->status == COMPLETION_OK);
-}
-
 const struct conformance_case data_cases[] = {
 	{ .name = "send_every_size", .run = send_every_size },
 	{ .name = "order_of_news", .run = order_of_news },
@@ -241,6 +216,5 @@ const struct conformance_case data_cases[] = {
 	{ .name = "write_without_the_right", .run = write_without_the_right },
 	{ .name = "message_longer_than_the_receive", .run = message_longer_than_the_receive },
 	{ .name = "receiver_not_ready", .run = receiver_not_ready },
-	{ .name = "misuse_is_refused", .run = misuse_is_refused },
 	{ 0 },
 };

@@ -290,6 +290,8 @@ static bool may_send(const struct peer *peer)
 
 static void send_bytes(struct peer *peer, size_t offset, size_t length, bool immediate)
 {
+	if (peer->endpoint->kind == ENDPOINT_GROUP && length > peer->endpoint->max_datagram)
+		return;
 	endpoint_post(peer->endpoint,
 		      &(struct work){ .kind = WORK_SEND,
 				      .tag = 1,
@@ -380,10 +382,10 @@ static void reach(struct peer *peer, enum work_kind kind)
 		.length = how & 1 ? take16(input) % (MEMORY_LENGTH / 2) : length,
 		.remote_address = peer->heard.address + (how & 2 ? (uint64_t)(int64_t)(int8_t)take8(input) : 0),
 		.remote_key = peer->heard.key ^ (how & 4 ? take8(input) : 0),
-		.has_immediate = how & 8,
 	};
 
-	endpoint_post(peer->endpoint, &work, 1);
+	if (peer->endpoint->kind == ENDPOINT_CONNECTION)
+		endpoint_post(peer->endpoint, &work, 1);
 }
 
 /* As the other end of rping does it: fetches the ping or brings it back, and says go ahead. */

@@ -170,11 +170,22 @@ void world_post_receives(struct end *end, unsigned count)
 	}
 }
 
+/* What a command must not post: the transport asserts it. */
+static bool is_misuse(const struct endpoint *endpoint, const struct work *work)
+{
+	bool group = endpoint->kind == ENDPOINT_GROUP;
+
+	return work->offset > work->region->length || work->length > work->region->length - work->offset ||
+	       work->length > (group ? endpoint->max_datagram : endpoint->domain->max_message) ||
+	       (work->kind != WORK_SEND && (group || work->has_immediate));
+}
+
 void world_post(struct end *end, const struct work *work)
 {
 	struct work copy = *work;
 
-	if (!end_queue(end) || !(end->established || end->joined) || end->sent_count == SENDS)
+	if (!end_queue(end) || !(end->established || end->joined) || end->sent_count == SENDS ||
+	    is_misuse(end->endpoint, work))
 		return;
 	copy.tag = SLOTS + end->next_tag++ % (WORK_TAG_MAX - SLOTS);
 	end->sent[end->sent_count++] = (struct sent){ copy.tag, copy.kind, copy.unsignalled };

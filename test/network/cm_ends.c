@@ -211,7 +211,7 @@ void check_agreement(const struct conn *one, const struct conn *other)
 	assert_int_equal(here->rq_psn, there->sq_psn);
 	assert_int_equal(here->peer_qpn, other->qp.qpn);
 	assert_int_equal(there->peer_qpn, one->qp.qpn);
-	assert_int_equal(here->path.mtu, there->path.mtu);
+	assert_int_equal(one->endpoint.path.mtu, other->endpoint.path.mtu);
 	assert_int_equal(here->reads_out, there->reads_in);
 	assert_int_equal(here->reads_in, there->reads_out);
 	assert_true(here->reads_in && here->reads_out);
@@ -219,8 +219,8 @@ void check_agreement(const struct conn *one, const struct conn *other)
 	assert_int_equal(there->rnr_retry_count, 7);
 	assert_int_equal(there->retry_count, 7);
 	assert_int_equal(there->ack_timeout, 18);
-	assert_true(address_same_host(&here->path.peer, &other->host->address));
-	assert_true(address_same_host(&there->path.peer, &one->host->address));
+	assert_true(address_same_host(&one->endpoint.path.peer, &other->host->address));
+	assert_true(address_same_host(&other->endpoint.path.peer, &one->host->address));
 }
 
 void icmp_unreachable(struct host *host, const struct host *peer, int error, uint32_t qp, uint32_t id, size_t length)

@@ -188,13 +188,7 @@ struct soft_qp *qp_of(struct pair *pair, size_t end)
 
 static void pair_agreement(struct pair *pair, const struct qp_attr *attr, size_t end, struct soft_agreement *agreement)
 {
-	struct host *host = &testbed.hosts[end];
-
 	*agreement = (struct soft_agreement){
-		.path = { .socket = host->socket,
-			  .local = host->address,
-			  .peer = testbed.hosts[!end].address,
-			  .mtu = attr->mtu },
 		.peer_qpn = soft_qp_qpn(qp_of(pair, !end)),
 		.sq_psn = attr->psn[end],
 		.rq_psn = attr->psn[!end],
@@ -243,6 +237,12 @@ void pair_open(struct pair *pair, struct qp_attr *attr)
 				 attr->receive_depth);
 	for (size_t end = 0; end < 2; end++) {
 		pair_agreement(pair, attr, end, &agreement);
+		pair->ends[end].path = (struct soft_path){
+			.socket = testbed.hosts[end].socket,
+			.local = testbed.hosts[end].address,
+			.peer = testbed.hosts[!end].address,
+			.mtu = attr->mtu,
+		};
 		soft_qp_connect(qp_of(pair, end), &agreement);
 		soft_qp_start(qp_of(pair, end));
 	}

@@ -122,7 +122,7 @@ static uint8_t connect_with_tos(const struct path_options *path, uint8_t tos)
 	assert_int_equal(soft_cm_connect(&active->endpoint.base, NULL, 0), OUTCOME_OK);
 	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_established(active));
-	response = passive_conn()->qp.agreement.path.type_of_service;
+	response = passive_conn()->endpoint.path.type_of_service;
 	cm_hosts.hosts[1].listener.base.options.path = &path_unset;
 	do_release(active);
 	do_release(passive_conn());
@@ -163,7 +163,6 @@ static void test_smaller_mtu(void **state)
 	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_established(active) && is_established(passive_conn()));
 	check_agreement(active, passive_conn());
-	assert_int_equal(active->qp.agreement.path.mtu, 1024);
 	assert_int_equal(active->endpoint.path.mtu, 1024);
 	/* The second REQ has new identifiers: a late reply to the first does not match. */
 	assert_true(parse_sent(&cm_hosts.sent[0], &first));
@@ -176,7 +175,7 @@ static void test_smaller_mtu(void **state)
 	cm_hosts.filter = drop_all;
 	active = connect_one();
 	testbed_flush();
-	active->endpoint.cm_id->agreement.path.mtu = 1024;
+	active->endpoint.path.mtu = 1024;
 	rej = mad_forge(MAD_REJ, active, &cm_hosts.hosts[1]);
 	rej.rej.reason = REJECTED_MTU;
 	rej.rej.information = &mtu_1024;
@@ -190,7 +189,7 @@ static void test_smaller_mtu(void **state)
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	check_agreement(active, passive_conn());
-	assert_int_equal(active->qp.agreement.path.mtu, 256);
+	assert_int_equal(active->endpoint.path.mtu, 256);
 	do_release(active);
 	do_release(passive_conn());
 	network_drain();
@@ -219,8 +218,8 @@ static void test_server_options(void **state)
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_established(active));
-	assert_int_equal(passive_conn()->qp.agreement.path.mtu, 512);
-	assert_int_equal(passive_conn()->qp.agreement.path.type_of_service, 0x40);
+	assert_int_equal(passive_conn()->endpoint.path.mtu, 512);
+	assert_int_equal(passive_conn()->endpoint.path.type_of_service, 0x40);
 	assert_int_equal(passive_conn()->qp.agreement.ack_timeout, 16);
 	do_release(active);
 	do_release(passive_conn());

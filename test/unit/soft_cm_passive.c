@@ -227,7 +227,7 @@ static void test_req_fields(void **state)
 		assert_int_equal(agreement->retry_count, 6);
 		assert_int_equal(agreement->rnr_retry_count, 5);
 		assert_int_equal(agreement->ack_timeout, 16);
-		assert_int_equal(agreement->path.mtu, 512);
+		assert_int_equal(passive_conn()->endpoint.path.mtu, 512);
 		assert_int_equal(agreement->reads_out, rows[row].reads_out);
 		assert_int_equal(agreement->reads_in, rows[row].reads_in);
 		assert_non_null(last_sent(MAD_REP, server, &response));

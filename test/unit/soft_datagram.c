@@ -32,11 +32,12 @@ static void datagram_completed(void *context, struct host *host, const struct re
 static void set_destination(struct datagrams *datagrams, size_t end, const struct address *to, uint32_t key)
 {
 	const struct host *host = &testbed.hosts[end];
-	struct soft_path path = { .socket = host->socket, .local = host->address, .peer = *to };
+	struct soft_path *path = &datagrams->ends[end].path;
 
-	assert_int_equal(soft_path_route(&path), 0);
-	path.mtu = 1024;
-	soft_qp_set_destination(datagrams->ends[end].qp, &path, key);
+	*path = (struct soft_path){ .socket = host->socket, .local = host->address, .peer = *to };
+	assert_int_equal(soft_path_route(path), 0);
+	path->mtu = 1024;
+	soft_qp_join(datagrams->ends[end].qp, key);
 }
 
 static struct soft_socket *join(size_t end, const struct address *to)

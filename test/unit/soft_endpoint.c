@@ -224,11 +224,11 @@ static void options_apply_to_path(void **state)
 	}
 }
 
-/* The MTU of the figures is the agreed one, which may be less than the route's; the interface is the route's. */
+/* The MTU of the figures is that of the endpoint's path; the interface is the route's. */
 static void figures_of_the_path(void **state)
 {
 	static struct domain domain = { .device = "udp" };
-	struct soft_cm_id cm_id = { .agreement = { .path.mtu = 1024, .peer_qpn = 17 } };
+	struct soft_cm_id cm_id = { .agreement.peer_qpn = 17 };
 	struct soft_endpoint endpoint = {
 		.base.domain = &domain,
 		.path = { .local = address_of("10.0.0.1"), .mtu = 4096, .interface = ROUTE_LOOPBACK },
@@ -240,7 +240,6 @@ static void figures_of_the_path(void **state)
 	assert_int_equal(path.mtu, 4096);
 	endpoint.cm_id = &cm_id;
 	soft_path(&endpoint.base, &path);
-	assert_int_equal(path.mtu, 1024);
 	assert_int_equal(path.peer_qpn, 17);
 	assert_string_equal(path.interface, "lo");
 }

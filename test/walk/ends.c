@@ -461,7 +461,7 @@ static void forge_packet(struct soft_qp *qp, uint8_t opcode, uint32_t psn, uint6
 		.remote = { .address = address, .key = key, .length = length },
 	};
 
-	soft_qp_receive(qp->transport, qp->path.socket, &qp->path.peer, &packet);
+	soft_qp_receive(qp->transport, qp->endpoint->path.socket, &qp->endpoint->path.peer, &packet);
 	if (memcmp(&before, qp, sizeof(before)) != 0)
 		violation("a forged packet with opcode %u, PSN %u changes a queue pair", opcode, psn);
 }
@@ -482,8 +482,7 @@ static void forge_rejection(const struct soft_cm_id *cm_id)
 
 	bytes_write(guid, sizeof(guid), cm_id->peer_guid);
 	mad_write(&mad, bytes);
-	soft_cm_receive(cm_id->cm->transport, cm_id->agreement.path.socket, &cm_id->agreement.path.peer, bytes,
-			MAD_SIZE, false);
+	soft_cm_receive(cm_id->cm->transport, cm_id->path.socket, &cm_id->path.peer, bytes, MAD_SIZE, false);
 	if (memcmp(&before, cm_id, sizeof(before)) != 0)
 		violation("a REJ without our identifier changes a connection in state %d", (int)before.state);
 }

@@ -238,10 +238,8 @@ void soft_path(const struct endpoint *base, struct path *path)
 	soft_cm_gid(&endpoint->path.local, path->gid);
 	if_indextoname(endpoint->path.interface, path->interface);
 	path->mtu = endpoint->path.mtu;
-	if (endpoint->cm_id) {
-		path->mtu = endpoint->cm_id->agreement.path.mtu;
+	if (endpoint->cm_id)
 		path->peer_qpn = endpoint->cm_id->agreement.peer_qpn;
-	}
 }
 
 struct soft_endpoint *soft_requested_create(struct soft_endpoint *listener, const struct soft_path *path,

@@ -59,7 +59,7 @@ enum outcome soft_join(struct endpoint *base, void *context)
 		.context = context,
 	};
 	soft_cm_gid(group, endpoint->group.gid);
-	soft_qp_set_destination(endpoint->qp, &endpoint->path, GROUP_QKEY_UDP);
+	soft_qp_join(endpoint->qp, GROUP_QKEY_UDP);
 	loop_timer_start(base->transport->loop, &endpoint->deferred, 0, group_joined, endpoint);
 	return OUTCOME_OK;
 }

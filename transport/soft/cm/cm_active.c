@@ -46,7 +46,7 @@ static void send_req(struct soft_cm_id *cm_id, const void *data, size_t length)
 {
 	const struct soft_endpoint *endpoint = cm_id->endpoint;
 	const struct soft_agreement *agreement = &cm_id->agreement;
-	const struct soft_path *path = &agreement->path;
+	const struct soft_path *path = &endpoint->path;
 	uint8_t private_data[MAD_REQ_PRIVATE] = { 0 };
 	struct mad mad = {
 		.kind = MAD_REQ,
@@ -134,7 +134,7 @@ static void cm_establish(struct soft_cm_id *cm_id, const struct mad *mad)
 		return;
 	}
 	/* REP is authentic: the peer has reused the queue pair, so its older connection is gone. */
-	older = soft_cm_id_find_qpn(cm_id->cm, rep->ca_guid, rep->qpn, &agreement->path.peer);
+	older = soft_cm_id_find_qpn(cm_id->cm, rep->ca_guid, rep->qpn, &cm_id->path.peer);
 	if (older)
 		soft_cm_fail(older, "the peer uses the queue pair for a new connection", ECONNRESET);
 	soft_cm_id_set_peer(cm_id, rep->ca_guid, mad->local_id, rep->qpn);
@@ -174,10 +174,9 @@ bool soft_cm_retry_req(struct soft_cm_id *cm_id, unsigned path_mtu)
 	struct mad mad;
 
 	memcpy(previous, cm_id->message, sizeof(previous));
-	if (cm_id->state != CM_REQ_SENT || !mtu_bytes(path_mtu) || mtu_bytes(path_mtu) >= cm_id->agreement.path.mtu ||
+	if (cm_id->state != CM_REQ_SENT || !mtu_bytes(path_mtu) || mtu_bytes(path_mtu) >= cm_id->endpoint->path.mtu ||
 	    !mad_parse(previous, sizeof(previous), &mad))
 		return false;
-	cm_id->agreement.path.mtu = mtu_bytes(path_mtu);
 	cm_id->endpoint->path.mtu = mtu_bytes(path_mtu);
 	cm_id->transaction = soft_random();
 	soft_cm_id_renew(cm_id);

@@ -83,7 +83,7 @@ void soft_cm_resend_rej(struct soft_cm_id *cm_id, const struct mad *received)
 	mad.rej.answered = received->kind == MAD_REQ   ? MAD_ANSWERED_REQ
 			   : received->kind == MAD_REP ? MAD_ANSWERED_REP
 						       : MAD_ANSWERED_OTHER;
-	soft_cm_send(cm_id->cm, &cm_id->agreement.path, &mad);
+	soft_cm_send(cm_id->cm, &cm_id->path, &mad);
 	soft_cm_id_restart_timewait(cm_id);
 }
 
@@ -158,7 +158,7 @@ void soft_cm_send_drep(struct soft_cm_id *cm_id)
 	struct mad drep = soft_cm_id_mad(cm_id, MAD_DREP);
 
 	drep.transaction = cm_id->dreq_transaction;
-	soft_cm_send(cm_id->cm, &cm_id->agreement.path, &drep);
+	soft_cm_send(cm_id->cm, &cm_id->path, &drep);
 	cm_id->drep_sent_at = clock_now();
 }
 

@@ -57,7 +57,7 @@ static void cm_id_remove(struct soft_cm_id *cm_id, enum cm_index index)
 
 static bool is_peer(const struct soft_cm_id *cm_id, const struct address *from)
 {
-	return address_same_host(&cm_id->agreement.path.peer, from);
+	return address_same_host(&cm_id->path.peer, from);
 }
 
 static struct soft_cm_id *find_id(const struct soft_cm *cm, uint32_t id)
@@ -67,7 +67,7 @@ static struct soft_cm_id *find_id(const struct soft_cm *cm, uint32_t id)
 
 static bool is_between(const struct soft_cm_id *cm_id, const struct soft_socket *socket, const struct address *from)
 {
-	return cm_id->agreement.path.socket == socket && is_peer(cm_id, from);
+	return cm_id->path.socket == socket && is_peer(cm_id, from);
 }
 
 struct soft_cm_id *soft_cm_id_find(struct soft_cm *cm, uint32_t id, uint32_t remote_id,
@@ -149,7 +149,7 @@ struct soft_cm_id *soft_cm_id_create(struct soft_cm *cm, const struct soft_path 
 	if (!cm_id)
 		return NULL;
 	cm_id->cm = cm;
-	cm_id->agreement.path = *path;
+	cm_id->path = *path;
 	cm_id->local_id = next_id(cm);
 	cm_id_insert(cm_id, CM_BY_ID, cm_id->local_id);
 	return cm_id;
@@ -170,7 +170,7 @@ void soft_cm_id_renew(struct soft_cm_id *cm_id)
 
 void soft_cm_id_set_peer(struct soft_cm_id *cm_id, uint64_t guid, uint32_t remote_id, uint32_t qpn)
 {
-	const struct address *peer = &cm_id->agreement.path.peer;
+	const struct address *peer = &cm_id->path.peer;
 	uint64_t hash_guid = find_qpn(cm_id->cm, NO_GUID, NULL, qpn, peer) ? guid : NO_GUID;
 
 	cm_id->peer_guid = guid;
@@ -242,7 +242,7 @@ bool soft_cm_id_enter(struct soft_cm_id *cm_id, enum cm_state state)
 	char host[ADDRESS_TEXT_SIZE] = "soft";
 
 	if (log->debug)
-		address_host(&cm_id->agreement.path.peer, host);
+		address_host(&cm_id->path.peer, host);
 	if (!state_change(states, cm_id->state, state, log, "%s cm_id %08x", host, cm_id->local_id))
 		return false;
 	loop_timer_stop(&cm_id->timer);
@@ -295,7 +295,7 @@ static void response_timeout(void *context)
 	struct soft_transport *transport = cm_id->cm->transport;
 
 	soft_callback_begin(transport);
-	if (!soft_may_resend(cm_id->agreement.path.socket)) {
+	if (!soft_may_resend(cm_id->path.socket)) {
 		start_response_timer(cm_id);
 	} else if (cm_id->resends >= (cm_id->endpoint ? (unsigned)CM_RESENDS : (unsigned)CM_ORPHAN_RESENDS)) {
 		soft_cm_resends_exhausted(cm_id);
@@ -329,7 +329,7 @@ void soft_cm_id_send(struct soft_cm_id *cm_id, const struct mad *mad)
 
 void soft_cm_id_resend(struct soft_cm_id *cm_id)
 {
-	soft_cm_send_bytes(cm_id->cm, &cm_id->agreement.path, cm_id->message);
+	soft_cm_send_bytes(cm_id->cm, &cm_id->path, cm_id->message);
 }
 
 void soft_cm_id_mra_received(struct soft_cm_id *cm_id)

@@ -103,7 +103,8 @@ struct soft_cm_id {
 	unsigned resends;
 	struct soft_table_entry entries[CM_INDEXES];
 	struct soft_link by_state;	 /* in its state's list, if that has one */
-	struct soft_agreement agreement; /* the path and the offered or negotiated values */
+	struct soft_path path;		 /* of the MADs; the endpoint's, which may be destroyed, has the MTU */
+	struct soft_agreement agreement; /* the offered or negotiated values */
 	struct loop_timer timer;
 	uint8_t message[MAD_SIZE]; /* the last one sent */
 };

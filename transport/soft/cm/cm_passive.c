@@ -36,7 +36,7 @@ static void send_mra(const struct soft_cm_id *cm_id)
 	struct mad mra = soft_cm_id_mad(cm_id, MAD_MRA);
 
 	mra.mra = (struct mad_mra){ .answered = MAD_ANSWERED_REQ, .service_timeout = MRA_SERVICE_TIMEOUT };
-	soft_cm_send(cm_id->cm, &cm_id->agreement.path, &mra);
+	soft_cm_send(cm_id->cm, &cm_id->path, &mra);
 }
 
 static void duplicate_req(struct soft_cm_id *cm_id, const struct mad *req)
@@ -52,7 +52,7 @@ static void duplicate_req(struct soft_cm_id *cm_id, const struct mad *req)
 		soft_cm_resend_rej(cm_id, req);
 		break;
 	case CM_TIMEWAIT:
-		reject_req(cm_id->cm, &cm_id->agreement.path, req, REJECTED_STALE, 0);
+		reject_req(cm_id->cm, &cm_id->path, req, REJECTED_STALE, 0);
 		soft_cm_id_restart_timewait(cm_id);
 		break;
 	default:
@@ -129,7 +129,6 @@ static void negotiate(struct soft_cm_id *cm_id, const struct mad_req *req)
 {
 	struct soft_agreement *agreement = &cm_id->agreement;
 
-	agreement->path.mtu = mtu_bytes(req->path_mtu);
 	agreement->sq_psn = req->starting_psn;
 	agreement->retry_count = req->retry_count;
 	agreement->rnr_retry_count = req->rnr_retry_count;
@@ -152,7 +151,7 @@ static bool create_requested(struct soft_cm *cm, struct soft_endpoint *listener,
 	cm_id->transaction = mad->transaction;
 	peer.port = address->port;
 	soft_cm_id_set_peer(cm_id, mad->req.ca_guid, mad->local_id, mad->req.qpn);
-	endpoint = cm->transport->handlers->requested(listener, &cm_id->agreement.path, &peer);
+	endpoint = cm->transport->handlers->requested(listener, path, &peer);
 	if (!endpoint) {
 		soft_cm_id_free(cm_id);
 		return false;
@@ -243,6 +242,7 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const 
 		reject_req(cm, &path, mad, reason, reason == REJECTED_MTU ? (uint8_t)mtu_code(path.mtu) : 0);
 		return;
 	}
+	path.mtu = mtu_bytes(req->path_mtu);
 	if (admit_req(cm, listener) && !create_requested(cm, listener, &path, mad, &address)) {
 		reject_req(cm, &path, mad, REJECTED_NO_RESOURCES, 0);
 		soft_fail_no_memory(listener);

@@ -43,7 +43,7 @@ static void datagram_send(struct soft_qp *qp, const struct request *request)
 
 	qp->requester.next_psn = psn_add(qp->requester.next_psn, 1);
 	if (!qp->drop_sends)
-		soft_transmit(qp->transport, &qp->path, &packet);
+		soft_transmit(qp->transport, &qp->endpoint->path, &packet);
 }
 
 /* Before datagrams for which the socket had no buffer space are sent again. */
@@ -82,7 +82,7 @@ void datagram_transmit(struct soft_qp *qp)
 	/* Receives may be posted before the path is known. */
 	if (!requester->ring.count || qp->awaits_buffer)
 		return;
-	share = soft_socket_window(qp->path.socket, qp_request_at(requester, 0)->length);
+	share = soft_socket_window(qp->endpoint->path.socket, qp_request_at(requester, 0)->length);
 	while (qp->sent_datagrams < requester->ring.count && qp->sent_datagrams < share)
 		datagram_send(qp, qp_request_at(requester, qp->sent_datagrams++));
 	if (qp->sent_datagrams)

@@ -212,7 +212,6 @@ void soft_qp_connect(struct soft_qp *qp, const struct soft_agreement *agreement)
 {
 	if (qp->state != QP_INIT)
 		return;
-	qp->path = agreement->path;
 	qp->peer_qpn = agreement->peer_qpn;
 	qp->retry_limit = (uint8_t)agreement->retry_count;
 	qp->rnr_retry_limit = (uint8_t)agreement->rnr_retry_count;
@@ -238,10 +237,11 @@ void soft_qp_start(struct soft_qp *qp)
 	requester_transmit(qp);
 }
 
-void soft_qp_set_destination(struct soft_qp *qp, const struct soft_path *path, uint32_t qkey)
+void soft_qp_join(struct soft_qp *qp, uint32_t qkey)
 {
-	qp->path = *path;
-	qp->path.unsent = &qp->unsent;
+	struct soft_path *path = &qp->endpoint->path;
+
+	path->unsent = &qp->unsent;
 	qp->qkey = qkey;
 	qp->drop_sends = qp->endpoint->base.options.no_loopback && path->interface == ROUTE_LOOPBACK;
 	if (qp->state == QP_INIT)
@@ -289,7 +289,7 @@ static bool post_work(struct soft_qp *qp, const struct work *work)
 	if (work->kind == WORK_RECEIVE)
 		return post_receive(&qp->responder, work);
 	assert(qp->state != QP_INIT && (work->kind == WORK_SEND || !is_group_qp(qp)));
-	assert(work->length <= (is_group_qp(qp) ? qp->path.mtu : SOFT_LONGEST_MESSAGE));
+	assert(work->length <= (is_group_qp(qp) ? qp->endpoint->path.mtu : SOFT_LONGEST_MESSAGE));
 	if (is_send_ring_full(&qp->requester))
 		return false;
 	requester_post(qp, work);
@@ -330,11 +330,12 @@ void soft_qp_receive(struct soft_transport *transport, struct soft_socket *socke
 		return;
 	if (is_group_qp(qp)) {
 		if (form & FORM_DATAGRAM)
-			datagram_receive(qp, from, &qp->path.local, packet);
+			datagram_receive(qp, from, &qp->endpoint->path.local, packet);
 		return;
 	}
 	/* The source port differs for each queue pair of the peer, and may change: it identifies nothing. */
-	if ((form & FORM_DATAGRAM) || socket != qp->path.socket || !address_same_host(from, &qp->path.peer))
+	if ((form & FORM_DATAGRAM) || socket != qp->endpoint->path.socket ||
+	    !address_same_host(from, &qp->endpoint->path.peer))
 		return;
 	if (!(form & FORM_RESPONSE))
 		responder_receive(qp, packet);
@@ -348,7 +349,7 @@ static bool is_unwanted_loopback(const struct soft_qp_table *table, const struct
 	const struct soft_qp *sender = soft_table_find(&table->by_qpn, qpn);
 
 	return sender && is_group_qp(sender) && sender->endpoint->base.options.no_loopback &&
-	       address_same_host(&sender->path.local, from);
+	       address_same_host(&sender->endpoint->path.local, from);
 }
 
 void soft_qp_receive_group(struct soft_transport *transport, const struct soft_socket *socket,
@@ -483,7 +484,7 @@ int64_t qp_now(struct soft_qp *qp)
 
 uint32_t qp_packets(const struct soft_qp *qp, uint32_t length)
 {
-	return length ? (length - 1) / qp->path.mtu + 1 : 1;
+	return length ? (length - 1) / qp->endpoint->path.mtu + 1 : 1;
 }
 
 void qp_send(struct soft_qp *qp, struct packet *packet)
@@ -491,5 +492,5 @@ void qp_send(struct soft_qp *qp, struct packet *packet)
 	packet->pkey = PACKET_PKEY;
 	packet->pad = packet_pad(packet->length);
 	packet->destination = qp->peer_qpn;
-	soft_transmit(qp->transport, &qp->path, packet);
+	soft_transmit(qp->transport, &qp->endpoint->path, packet);
 }

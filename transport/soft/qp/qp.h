@@ -8,7 +8,6 @@
 
 /* The parameters of a connection that both connection managers agreed on. */
 struct soft_agreement {
-	struct soft_path path;
 	uint32_t peer_qpn;
 	uint32_t sq_psn;	  /* first PSN of our requests: the starting PSN in the peer's REQ or REP */
 	uint32_t rq_psn;	  /* first PSN of the peer's requests: the starting PSN in our REQ or REP */
@@ -27,7 +26,7 @@ enum outcome soft_qp_create(struct soft_endpoint *endpoint);
 void soft_qp_destroy(struct soft_qp *qp);
 uint32_t soft_qp_qpn(const struct soft_qp *qp);
 
-/* Enters RTR: the queue pair receives packets. */
+/* Enters RTR: the queue pair receives packets. It sends by the endpoint's path. */
 void soft_qp_connect(struct soft_qp *qp, const struct soft_agreement *agreement);
 /* Enters RTS: the queue pair sends. */
 void soft_qp_start(struct soft_qp *qp);
@@ -43,8 +42,8 @@ uint32_t soft_qp_last_ack(const struct soft_qp *qp);
 /* The peer's last acknowledgement, which came with its DREQ. */
 void soft_qp_acknowledged(struct soft_qp *qp, uint32_t psn);
 
-/* The destination of a group's queue pair. */
-void soft_qp_set_destination(struct soft_qp *qp, const struct soft_path *path, uint32_t qkey);
+/* The endpoint's path, of a group's queue pair, is its destination. */
+void soft_qp_join(struct soft_qp *qp, uint32_t qkey);
 
 /* The contract of endpoint_post(). No completion is reported before the next turn of the loop. */
 enum outcome soft_qp_post(struct soft_qp *qp, const struct work *work, size_t count);

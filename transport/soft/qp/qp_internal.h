@@ -187,7 +187,6 @@ struct soft_qp {
 	uint32_t sent_datagrams;   /* from the head of the requester's ring: given to the socket, not completed */
 	struct soft_unsent unsent; /* those of them that the socket did not send */
 	struct soft_table_entry by_qpn;
-	struct soft_path path;
 	struct responder responder;
 	struct loop_timer timer; /* of the requester, or of sent datagrams */
 };

@@ -46,7 +46,7 @@ enum {
 void recovery_connect(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
-	size_t max = soft_socket_window(qp->path.socket, qp->path.mtu);
+	size_t max = soft_socket_window(qp->endpoint->path.socket, qp->endpoint->path.mtu);
 
 	requester->cwnd_max = max > CWND_MAX ? CWND_MAX : max < CWND_MIN ? CWND_MIN : (uint32_t)max;
 	requester->ssthresh = requester->cwnd_max < SSTHRESH_INITIAL ? requester->cwnd_max : SSTHRESH_INITIAL;
@@ -317,7 +317,7 @@ static void deadline_exceeded(struct soft_qp *qp)
 	struct requester *requester = &qp->requester;
 	uint32_t psn = requester->unacked_psn;
 
-	if (limited_ack_timeout(qp) && (may_be_queued(qp) || !soft_may_resend(qp->path.socket))) {
+	if (limited_ack_timeout(qp) && (may_be_queued(qp) || !soft_may_resend(qp->endpoint->path.socket))) {
 		recovery_arm(qp);
 		return;
 	}

@@ -106,7 +106,7 @@ static bool send_packet(struct soft_qp *qp, const struct request *request, uint3
 	struct requester *requester = &qp->requester;
 	uint32_t window = recovery_window(qp);
 	uint32_t ack_interval = window / 4 < ACK_INTERVAL_MAX ? window / 4 : ACK_INTERVAL_MAX;
-	size_t offset = (size_t)index * qp->path.mtu;
+	size_t offset = (size_t)index * qp->endpoint->path.mtu;
 	bool last = index + 1 == request->packets;
 	bool resent = psn_before(requester->next_psn, requester->highest_psn);
 	struct packet packet = {
@@ -115,7 +115,7 @@ static bool send_packet(struct soft_qp *qp, const struct request *request, uint3
 		.psn = requester->next_psn,
 		.remote = { .address = request->remote_address, .key = request->remote_key, .length = request->length },
 		.immediate = request->immediate,
-		.length = last ? request->length - offset : qp->path.mtu,
+		.length = last ? request->length - offset : qp->endpoint->path.mtu,
 	};
 
 	if (outstanding(requester) >= window && !lacks_ack_request(requester))
@@ -154,7 +154,7 @@ static bool send_read(struct soft_qp *qp, const struct request *request, uint32_
 	struct requester *requester = &qp->requester;
 	uint32_t packets = slice_rest(requester, request, index);
 	uint32_t window = recovery_window(qp);
-	uint32_t offset = index * qp->path.mtu;
+	uint32_t offset = index * qp->endpoint->path.mtu;
 	uint32_t rest = request->length - offset;
 	struct packet packet = {
 		.opcode = OPCODE_READ_REQUEST,
@@ -162,7 +162,8 @@ static bool send_read(struct soft_qp *qp, const struct request *request, uint32_
 		.ack_request = true,
 		.remote = { .address = request->remote_address + offset,
 			    .key = request->remote_key,
-			    .length = rest < packets * qp->path.mtu ? rest : packets * qp->path.mtu },
+			    .length =
+				    rest < packets * qp->endpoint->path.mtu ? rest : packets * qp->endpoint->path.mtu },
 	};
 
 	if (requester->outstanding_reads >= requester->reads_max)
@@ -315,9 +316,9 @@ static void read_response_received(struct soft_qp *qp, const struct packet *pack
 	if (!request || request->kind != WORK_READ)
 		return;
 	index = (packet->psn - request->psn) & PSN_MASK;
-	offset = (size_t)index * qp->path.mtu;
+	offset = (size_t)index * qp->endpoint->path.mtu;
 	rest = request->length - offset;
-	if (packet->length != (rest < qp->path.mtu ? rest : qp->path.mtu))
+	if (packet->length != (rest < qp->endpoint->path.mtu ? rest : qp->endpoint->path.mtu))
 		return;
 	/* A READ response acknowledges all earlier requests. */
 	if (!ack_requests(qp, packet->psn)) {

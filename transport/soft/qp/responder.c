@@ -201,8 +201,8 @@ static bool is_sequence_valid(const struct soft_qp *qp, const struct packet *pac
 	if (form & FORM_READ)
 		return true;
 	if (!(form & FORM_LAST))
-		return packet->length == qp->path.mtu;
-	return packet->length <= qp->path.mtu && (packet->length || (form & FORM_FIRST));
+		return packet->length == qp->endpoint->path.mtu;
+	return packet->length <= qp->endpoint->path.mtu && (packet->length || (form & FORM_FIRST));
 }
 
 /* At most PSN_HALF: a PSN further back compares as ahead. */
@@ -261,7 +261,7 @@ static struct resource *find_resource(struct soft_qp *qp, const struct packet *p
 	for (unsigned slot = 0; slot < responder->reads_max; slot++) {
 		struct resource *resource = &responder->resources[slot];
 		uint32_t index = (packet->psn - resource->psn) & PSN_MASK;
-		uint32_t offset = index * qp->path.mtu;
+		uint32_t offset = index * qp->endpoint->path.mtu;
 
 		if (resource->state != RESOURCE_FREE && index < qp_packets(qp, resource->length) &&
 		    packet->remote.key == resource->key && packet->remote.address == resource->address + offset &&
@@ -394,7 +394,7 @@ static void send_acknowledge(struct soft_qp *qp, uint32_t psn, uint8_t syndrome)
 /* False if the region was destroyed. */
 static bool send_response(struct soft_qp *qp, struct resource *resource)
 {
-	uint32_t mtu = qp->path.mtu;
+	uint32_t mtu = qp->endpoint->path.mtu;
 	bool last = resource->bytes_left <= mtu;
 	struct packet packet = {
 		.psn = resource->next_psn,

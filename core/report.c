@@ -204,42 +204,6 @@ void report_histogram(struct report *report, const char *name, const struct hist
 	histogram_draw(histogram, "    ", report->stream);
 }
 
-size_t report_sequence_length(const char *string)
-{
-	static const uint32_t first[] = { 0, 0, 0x80, 0x800, 0x10000, 0x110000 }; /* character of each length */
-	const unsigned char *text = (const unsigned char *)string;
-	size_t length = *text < 0x80   ? 1
-			: *text < 0xc0 ? 0
-			: *text < 0xe0 ? 2
-			: *text < 0xf0 ? 3
-			: *text < 0xf8 ? 4
-				       : 0;
-	uint32_t character = *text & (0xffu >> (length + 1));
-
-	for (size_t i = 1; i < length; i++) {
-		if (text[i] >> 6 != 2)
-			return 0;
-		character = character << 6 | (text[i] & 0x3f);
-	}
-	if (length > 1 && (character < first[length] || character >= first[5] || character >> 11 == 0xd800 >> 11))
-		return 0;
-	return length;
-}
-
-void report_print_key(FILE *stream, const char *name, struct report_value value)
-{
-	static const char *const units[REPORT_NONE] = {
-		[REPORT_TIME] = "_ns",
-		[REPORT_RATE] = "_per_second",
-		[REPORT_BANDWIDTH] = "_per_second",
-	};
-	uint64_t kind = value.kind == REPORT_NONE ? value.number : value.kind;
-
-	for (; *name; name++)
-		fputc(*name == '.' ? '_' : *name, stream);
-	fputs(units[kind] ? units[kind] : "", stream);
-}
-
 void report_print_number(FILE *stream, struct report_value value)
 {
 	switch (value.kind) {

@@ -72,17 +72,6 @@ struct report_format {
 	uint16_t without;   /* omits the figures with one of these flags of core/figures.h */
 };
 
-/* Text: one line per object and list entry, which omits values that are not known. */
-extern const struct report_format report_block;
-/* Text: a row of a table without lists, or its header if report.header is set. */
-extern const struct report_format report_table;
-/* The same for the steps of a run, with bandwidths in bits. */
-extern const struct report_format report_steps;
-/* One JSON object on one line. */
-extern const struct report_format report_json;
-/* The text format of Prometheus, one sample per line. A text is a label of the following samples of its level. */
-extern const struct report_format report_prometheus;
-
 struct report {
 	FILE *stream;
 	const struct report_format *format;
@@ -119,11 +108,11 @@ void report_end(struct report *report);
 void report_count(struct report *report, const char *name, uint64_t count);
 /* Adds a count, or no value if it is not known. */
 void report_count_known(struct report *report, const char *name, uint64_t count, bool known);
-/* JSON and CSV append "_ns" to the name. */
+/* JSON appends "_ns" to the name. */
 void report_time(struct report *report, const char *name, int64_t nanoseconds);
 /* Adds a time, or no value if it is 0. */
 void report_time_known(struct report *report, const char *name, int64_t nanoseconds);
-/* Adds a RATE or BANDWIDTH, or no value if the time is 0. JSON and CSV append "_per_second" to the name. */
+/* Adds a RATE or BANDWIDTH, or no value if the time is 0. JSON appends "_per_second" to the name. */
 void report_rate(struct report *report, const char *name, enum report_kind kind, uint64_t count, int64_t nanoseconds);
 /* Adds a text, or no value if it is NULL. */
 void report_text(struct report *report, const char *name, const char *text);
@@ -139,10 +128,6 @@ void report_histogram(struct report *report, const char *name, const struct hist
 bool report_in_list(const struct report *report);
 /* The innermost open object or list, or the report itself. */
 struct report_frame *report_top(struct report *report);
-/* Prints a name for programs, with its unit: "p99_9_ns". */
-void report_print_key(FILE *stream, const char *name, struct report_value value);
-/* Returns the length of the UTF-8 sequence at text, or 0 if it is not valid (RFC 3629: surrogates, overlong forms). */
-size_t report_sequence_length(const char *text);
 /* Prints a number for programs: an integer, "true", or a rate with three decimals. Prints nothing for TEXT and NONE. */
 void report_print_number(FILE *stream, struct report_value value);
 

@@ -1,8 +1,112 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* JSON (RFC 8259): a report as one object on one line, and when such lines are written. */
 #include <stdlib.h>
 
 #include "cmd/command.h"
 #include "cmd/reporting/reporting.h"
+
+/* ---- the format ---- */
+
+/* Returns the length of the UTF-8 sequence at text, or 0 if it is not valid (RFC 3629: surrogates, overlong forms). */
+static size_t json_sequence_length(const char *string)
+{
+	static const uint32_t first[] = { 0, 0, 0x80, 0x800, 0x10000, 0x110000 }; /* character of each length */
+	const unsigned char *text = (const unsigned char *)string;
+	size_t length = *text < 0x80   ? 1
+			: *text < 0xc0 ? 0
+			: *text < 0xe0 ? 2
+			: *text < 0xf0 ? 3
+			: *text < 0xf8 ? 4
+				       : 0;
+	uint32_t character = *text & (0xffu >> (length + 1));
+
+	for (size_t i = 1; i < length; i++) {
+		if (text[i] >> 6 != 2)
+			return 0;
+		character = character << 6 | (text[i] & 0x3f);
+	}
+	if (length > 1 && (character < first[length] || character >= first[5] || character >> 11 == 0xd800 >> 11))
+		return 0;
+	return length;
+}
+
+/* Text from peers and users may contain any bytes: those that are not UTF-8 become the replacement character. */
+static void json_string(FILE *stream, const char *text)
+{
+	fputc('"', stream);
+	while (*text) {
+		size_t length = json_sequence_length(text);
+
+		if (!length)
+			fputs("\\ufffd", stream);
+		else if (length == 1 && *text < ' ')
+			fprintf(stream, "\\u%04x", (unsigned)*text);
+		else
+			fprintf(stream, "%s%.*s", *text == '"' || *text == '\\' ? "\\" : "", (int)length, text);
+		text += length ? length : 1;
+	}
+	fputc('"', stream);
+}
+
+/* Prints a name with its unit: "p99_9_ns". */
+static void json_key(FILE *stream, const char *name, struct report_value value)
+{
+	static const char *const units[REPORT_NONE] = {
+		[REPORT_TIME] = "_ns",
+		[REPORT_RATE] = "_per_second",
+		[REPORT_BANDWIDTH] = "_per_second",
+	};
+	uint64_t kind = value.kind == REPORT_NONE ? value.number : value.kind;
+
+	for (; *name; name++)
+		fputc(*name == '.' ? '_' : *name, stream);
+	fputs(units[kind] ? units[kind] : "", stream);
+}
+
+static void json_separate(struct report *report)
+{
+	if (report_top(report)->items)
+		fputc(',', report->stream);
+}
+
+static void json_begin(struct report *report, const char *name, enum report_nesting nesting)
+{
+	json_separate(report);
+	if (name)
+		fprintf(report->stream, "\"%s\":", name);
+	fputc(nesting == REPORT_LIST ? '[' : '{', report->stream);
+}
+
+static void json_end(struct report *report)
+{
+	fputc(report_top(report)->nesting == REPORT_LIST ? ']' : '}', report->stream);
+}
+
+static void json_value(struct report *report, const char *name, struct report_value value)
+{
+	json_separate(report);
+	fputc('"', report->stream);
+	json_key(report->stream, name, value);
+	fputs("\":", report->stream);
+	if (value.kind == REPORT_TEXT)
+		json_string(report->stream, value.text);
+	else if (value.kind == REPORT_NONE)
+		fputs("null", report->stream);
+	else
+		report_print_number(report->stream, value);
+}
+
+const struct report_format report_json = {
+	.opening = "{",
+	.closing = "}\n",
+	.begin = json_begin,
+	.end = json_end,
+	.value = json_value,
+	.lists = true,
+	.without = FIGURE_ONLY_TEXT | FIGURE_NOT_JSON,
+};
+
+/* ---- the records ---- */
 
 static void open_record(struct reporting *reporting, FILE *stream, const char *type)
 {

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cmd/command.h"
@@ -49,6 +50,18 @@ static void error_reported(void *context, const struct error *error)
 		reporting->form->error(reporting, error);
 }
 
+/* A program that passes --json parses the output even if another argument is invalid. */
+static const struct reporting_form *form_of_arguments(int argc, char *const *argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (!strcmp(argv[i], "--json"))
+			return &reporting_json;
+		if (!strcmp(argv[i], "--json-stream"))
+			return &reporting_json_stream;
+	}
+	return &reporting_text;
+}
+
 void reporting_prepare(struct reporting *reporting, struct environment *environment, const struct command *command,
 		       int argc, char *const *argv)
 {
@@ -58,7 +71,7 @@ void reporting_prepare(struct reporting *reporting, struct environment *environm
 	environment->reporting = reporting;
 	environment->log.reported = error_reported;
 	environment->log.context = reporting;
-	reporting->form = reporting_form_of_arguments(argc, argv);
+	reporting->form = form_of_arguments(argc, argv);
 }
 
 enum outcome reporting_choose(struct reporting *reporting, const struct reporting_options *options)
@@ -66,7 +79,9 @@ enum outcome reporting_choose(struct reporting *reporting, const struct reportin
 	reporting->options = options;
 	reporting->prometheus = options->prometheus;
 	reporting->report.buckets = options->histogram;
-	reporting->form = reporting_form_of_options(options);
+	reporting->form = options->json		 ? &reporting_json
+			  : options->json_stream ? &reporting_json_stream
+						 : &reporting_text;
 	if (options->interval && (options->json || options->quiet) && !options->prometheus) {
 		log_error(&reporting->environment->log, "--interval-report", "%s prints no intervals",
 			  options->quiet ? "--quiet" : "--json");

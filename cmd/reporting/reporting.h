@@ -8,7 +8,6 @@
  *   json.c        --json: one object at the end, with the intervals of a run of steps
  *                 --json-stream: an object a line: start, what the command adds (a ping), interval, error, summary
  *   prometheus.c  --prometheus: a file that is replaced at the start, each interval and at the end
- *   forms.c       the selected form
  *
  * In all forms but text the classic lines go to /dev/null, so that standard output has one form only.
  */
@@ -48,6 +47,19 @@ enum live {
 	LIVE_EVENTS, /* the command prints a line for each event */
 	LIVE_STEPS,  /* a row for each step, an interval that the command begins and ends; also without a terminal */
 };
+
+/* ---- the formats of a report, each with its form ---- */
+
+/* Text: one line per object and list entry, which omits values that are not known. */
+extern const struct report_format report_block;
+/* Text: a row of a table without lists, or its header if report.header is set. */
+extern const struct report_format report_table;
+/* The same for the steps of a run, with bandwidths in bits. */
+extern const struct report_format report_steps;
+/* One JSON object on one line. */
+extern const struct report_format report_json;
+/* The text format of Prometheus, one sample per line. A text is a label of the following samples of its level. */
+extern const struct report_format report_prometheus;
 
 /* A form of standard output. Any of the functions may be NULL. */
 struct reporting_form {
@@ -117,13 +129,6 @@ void reporting_close(struct reporting *reporting);
  */
 struct report *reporting_begin_record(struct reporting *reporting, const char *type);
 void reporting_end_record(struct reporting *reporting);
-
-/*
- * The form of the parsed options, and the form of arguments that are not parsed yet: a program that passes --json
- * parses the output even if another argument is invalid.
- */
-const struct reporting_form *reporting_form_of_options(const struct reporting_options *options);
-const struct reporting_form *reporting_form_of_arguments(int argc, char *const *argv);
 
 /*
  * A command whose options ask for a line for each event: live is LIVE_EVENTS if it prints them on a terminal only, and

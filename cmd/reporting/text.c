@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A report as text, and when it is written.
+ *
+ *   block, indented        pings: sent 3, answered 3
+ *                          senders:
+ *                            from 10.0.0.1, received 7
+ *   a row of a table            3     1 us     2 us
+ */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +17,172 @@
 #include "cmd/reporting/reporting.h"
 #include "core/units.h"
 #include "core/wrap.h"
+
+/* ---- the formats ---- */
+
+static void text_name(FILE *stream, const char *name)
+{
+	for (; *name; name++)
+		fputc(*name == '_' ? ' ' : *name, stream);
+}
+
+/* Returns the value for a person: text, or a text of its own. */
+static const char *value_text(const struct report *report, struct report_value value, char text[UNITS_TEXT_SIZE])
+{
+	switch (value.kind) {
+	case REPORT_COUNT:
+		snprintf(text, UNITS_TEXT_SIZE, "%" PRIu64, value.number);
+		return text;
+	case REPORT_TIME:
+		return units_time((int64_t)value.number, text);
+	case REPORT_RATE:
+		return units_rate(value.rate, text);
+	case REPORT_BANDWIDTH:
+		return (report->format->brief == REPORT_STEP ? units_bits : units_bandwidth)(value.rate, text);
+	case REPORT_TEXT:
+		return value.text;
+	case REPORT_FLAG:
+		return value.number ? "yes" : "no";
+	case REPORT_NONE:
+		break;
+	}
+	return "-";
+}
+
+/* Top-level texts (the command, the target) are for programs: a person finds them in the lines around the report. */
+static bool is_omitted(const struct report *report, struct report_value value)
+{
+	return value.kind == REPORT_NONE || (value.kind == REPORT_TEXT && !report->depth);
+}
+
+/* Prints the separator before an item. */
+static void text_separate(struct report *report, unsigned depth)
+{
+	if (report->frames[depth].shown)
+		fputs(", ", report->stream);
+	else if (depth == 1)
+		fputc(' ', report->stream);
+}
+
+static void name_block(FILE *stream, const char *name)
+{
+	fputs("  ", stream);
+	text_name(stream, name);
+	fputc(':', stream);
+}
+
+/* The name of a list is printed before its first entry. */
+static void block_name(struct report *report, unsigned depth)
+{
+	const struct report_frame *frame = &report->frames[depth];
+	const struct report_frame *outer = frame - 1;
+
+	if (outer->nesting == REPORT_LIST) {
+		if (!outer->shown)
+			name_block(report->stream, outer->name);
+		fputs("\n    ", report->stream);
+	} else if (depth > 1) {
+		text_separate(report, depth - 1);
+		text_name(report->stream, frame->name);
+		fputs(" (", report->stream);
+	} else if (frame->nesting != REPORT_LIST) {
+		name_block(report->stream, frame->name);
+	}
+}
+
+/* Prints the names of the open objects and lists that have none yet: a name is printed before the first value only. */
+static void print_pending_names(struct report *report)
+{
+	for (unsigned i = 1; i <= report->depth; i++) {
+		if (report->frames[i].shown)
+			continue;
+		block_name(report, i);
+		report->frames[i - 1].shown++;
+	}
+}
+
+static void block_end(struct report *report)
+{
+	const struct report_frame *ended = report_top(report);
+
+	if (!ended->shown)
+		return;
+	if (report->depth > 1 && ended->name)
+		fputc(')', report->stream);
+	else if (report->depth == 1)
+		fputc('\n', report->stream);
+}
+
+static void block_value(struct report *report, const char *name, struct report_value value)
+{
+	char text[UNITS_TEXT_SIZE];
+
+	if (is_omitted(report, value))
+		return;
+	print_pending_names(report);
+	if (report->depth)
+		text_separate(report, report->depth);
+	else
+		fputs("  ", report->stream);
+	text_name(report->stream, name);
+	fputs(report->depth ? " " : ": ", report->stream);
+	fputs(value_text(report, value, text), report->stream);
+	if (!report->depth)
+		fputc('\n', report->stream);
+	report_top(report)->shown++;
+}
+
+const struct report_format report_block = {
+	.end = block_end,
+	.value = block_value,
+	.omits_empty = true,
+	.draws_buckets = true,
+	.without = FIGURE_NOT_TEXT | FIGURE_NOT_BLOCK,
+};
+
+/*
+ * A column for each value, also if it is not known: the rows of the same figures are a table. What is wider than its
+ * column takes the blanks of the next ones, of which one is left, so that only what has no blanks is shifted.
+ */
+static void table_value(struct report *report, const char *name, struct report_value value)
+{
+	static const uint8_t widths[REPORT_NONE] = {
+		[REPORT_COUNT] = 6,
+		[REPORT_TIME] = 9,
+		[REPORT_RATE] = 9,
+		[REPORT_BANDWIDTH] = 11,
+	};
+	uint64_t kind = value.kind == REPORT_NONE ? value.number : value.kind;
+	int width = (int)strlen(name) + 1, blanks;
+	char text[UNITS_TEXT_SIZE];
+	const char *cell = report->header ? name : value_text(report, value, text);
+
+	if ((kind == REPORT_TEXT && !report->depth) || report_in_list(report))
+		return;
+	if (width < widths[kind])
+		width = widths[kind];
+	blanks = width - (int)strlen(cell) - report->excess;
+	report->excess = blanks < 0 ? -blanks : 0;
+	fprintf(report->stream, " %*s", blanks < 0 ? 0 : blanks, "");
+	text_name(report->stream, cell);
+}
+
+const struct report_format report_table = {
+	.closing = "\n",
+	.value = table_value,
+	.brief = REPORT_ROW,
+	.without = FIGURE_NOT_TEXT | FIGURE_NOT_ROW | FIGURE_NOT_0,
+};
+
+const struct report_format report_steps = {
+	.closing = "\n",
+	.value = table_value,
+	.brief = REPORT_STEP,
+	.draws_buckets = true,
+	.without = FIGURE_NOT_TEXT | FIGURE_NOT_STEP | FIGURE_NOT_0,
+};
+
+/* ---- blocks and rows ---- */
 
 enum {
 	ROWS_OF_HEADER = 20, /* on a terminal */

@@ -2,7 +2,7 @@
 /* The same report in every format. */
 #include "test/unit/unit.h"
 
-#include "core/report.h"
+#include "cmd/reporting/reporting.h"
 
 /* A report into memory, from begin() to assert_written(). */
 struct output {

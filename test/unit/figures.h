@@ -5,6 +5,7 @@
 
 #include "test/unit/unit.h"
 
+#include "cmd/reporting/reporting.h"
 #include "core/figures.h"
 
 /* The figures as JSON: since before, or all if that is NULL. */

@@ -130,8 +130,8 @@ void __real_soft_callback_begin(struct soft_transport *transport);
 void __real_soft_callback_end(struct soft_transport *transport);
 struct soft_endpoint *__wrap_soft_listener_find(struct soft_transport *transport, enum port_space port_space,
 						uint16_t port, const struct address *local);
-struct soft_endpoint *__wrap_soft_requested_create(struct soft_endpoint *listener, const struct soft_path *path,
-						   const struct address *peer);
+struct soft_endpoint *__wrap_soft_request_create(struct soft_endpoint *listener, const struct soft_path *path,
+						 const struct address *peer);
 void __wrap_soft_callback_begin(struct soft_transport *transport);
 void __wrap_soft_callback_end(struct soft_transport *transport);
 void __wrap_soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data,
@@ -183,8 +183,8 @@ struct conn *conn_create(struct host *host)
 	return conn;
 }
 
-struct soft_endpoint *__wrap_soft_requested_create(struct soft_endpoint *listener, const struct soft_path *path,
-						   const struct address *peer)
+struct soft_endpoint *__wrap_soft_request_create(struct soft_endpoint *listener, const struct soft_path *path,
+						 const struct address *peer)
 {
 	struct conn *conn = conn_create(cm_host_of(path->socket->transport));
 

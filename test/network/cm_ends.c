@@ -65,7 +65,7 @@ void do_disconnect(struct conn *conn)
 void do_receive_packet(struct conn *conn)
 {
 	if (!conn->released && conn->qp.state >= QP_CONNECTED && conn->qp.state < QP_ERROR)
-		soft_cm_packet_received(&conn->endpoint);
+		soft_cm_first_packet(&conn->endpoint);
 }
 
 struct conn *passive_conn(void)

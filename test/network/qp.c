@@ -125,7 +125,7 @@ static void host_deliver(void *context)
 void __real_soft_callback_end(struct soft_transport *transport);
 struct completion *__wrap_soft_complete(struct soft_endpoint *endpoint, enum work_kind kind, uint32_t tag, int error);
 void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
-void __wrap_soft_cm_packet_received(struct soft_endpoint *endpoint);
+void __wrap_soft_cm_first_packet(struct soft_endpoint *endpoint);
 size_t __wrap_soft_socket_window(const struct soft_socket *socket, size_t payload);
 void __wrap_soft_reap_later(struct soft_transport *transport);
 void __wrap_soft_callback_end(struct soft_transport *transport);
@@ -152,7 +152,7 @@ void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause,
 	host->failure = cause;
 }
 
-void __wrap_soft_cm_packet_received(struct soft_endpoint *endpoint)
+void __wrap_soft_cm_first_packet(struct soft_endpoint *endpoint)
 {
 	qp_host_of(soft_of(endpoint->base.transport))->cm_packets++;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Order of events and completions of an endpoint. */
 #include "transport/soft/base/queue.h"
-#include "transport/soft/endpoint.h"
 #include "transport/soft/qp/qp_internal.h"
+#include "transport/soft/soft.h"
 
 #include <errno.h>
 
@@ -228,7 +228,7 @@ static void no_memory_events(void **state)
 		soft_callback_end(soft_of(transport));
 		no_memory = (struct soft_endpoint *)endpoint;
 		if (rows[row].request)
-			no_memory = soft_requested_create(no_memory, &path, &peer);
+			no_memory = soft_request_create(no_memory, &path, &peer);
 		soft_fail_no_memory(no_memory);
 		assert_int_equal(events, 0);
 		loop_run(loop);

@@ -8,9 +8,9 @@
 #include "test/network/network.h"
 #include "test/network/stack.h"
 #include "transport/soft/cm/cm_internal.h"
-#include "transport/soft/endpoint.h"
 #include "transport/soft/net/route.h"
 #include "transport/soft/qp/qp_internal.h"
+#include "transport/soft/soft.h"
 
 enum {
 	PORT = 7174
@@ -159,7 +159,7 @@ static void request_of_destroyed_listener(void **state)
 		struct soft_endpoint *request;
 
 		listener->state = ENDPOINT_LISTENING;
-		request = soft_requested_create(soft_endpoint_of(listener), &path, &peer);
+		request = soft_request_create(soft_endpoint_of(listener), &path, &peer);
 		assert_non_null(request);
 		if (listener_state == 1)
 			listener->state = ENDPOINT_FAILED;
@@ -168,7 +168,7 @@ static void request_of_destroyed_listener(void **state)
 			network_run_due();
 			assert_null(request->listener);
 		}
-		soft_requested(request, NULL, 0);
+		soft_request_report(request, NULL, 0);
 		assert_int_equal(requests, 1);
 		assert_int_equal(request->base.state == ENDPOINT_DESTROYED, listener_state != 0);
 		network_run_due();
@@ -236,10 +236,10 @@ static void figures_of_the_path(void **state)
 	struct path path = { 0 };
 
 	(void)state;
-	soft_path(&endpoint.base, &path);
+	soft_endpoint_path(&endpoint.base, &path);
 	assert_int_equal(path.mtu, 4096);
 	endpoint.cm_id = &cm_id;
-	soft_path(&endpoint.base, &path);
+	soft_endpoint_path(&endpoint.base, &path);
 	assert_int_equal(path.peer_qpn, 17);
 	assert_string_equal(path.interface, "lo");
 }

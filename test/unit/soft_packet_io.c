@@ -212,7 +212,6 @@ static void end_open(struct end *end, uint8_t host)
 
 	memset(end, 0, sizeof(*end));
 	end->transport.base.log = &log;
-	end->transport.handlers = &soft_handlers;
 	icrc_prepare(&end->transport.icrc);
 	end->transport.packet_io = soft_packet_io_open();
 	end->transport.queue = soft_queue_open(&end->transport);

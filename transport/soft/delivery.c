@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "transport/soft/base/queue.h"
-#include "transport/soft/endpoint.h"
 #include "transport/soft/net/packet_io.h"
 #include "transport/soft/qp/qp.h"
+#include "transport/soft/soft.h"
 
 enum {
 	STATUS_TEXT_MAX = 96
@@ -88,7 +88,7 @@ static void deliver_event(struct soft_queue *queue)
 	if (endpoint && endpoint->base.state != ENDPOINT_DESTROYED) {
 		switch (event->kind) {
 		case SOFT_EVENT_REQUESTED:
-			soft_requested(endpoint, event->data, event->length);
+			soft_request_report(endpoint, event->data, event->length);
 			break;
 		case SOFT_EVENT_ESTABLISHED:
 			endpoint_established(&endpoint->base, event->data, event->length);

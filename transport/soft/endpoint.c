@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Endpoints: resolving, listening, and calls to the connection manager and queue pair. */
-#include "transport/soft/endpoint.h"
+#include "transport/soft/soft.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -229,7 +229,7 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 			 dropped);
 }
 
-void soft_path(const struct endpoint *base, struct path *path)
+void soft_endpoint_path(const struct endpoint *base, struct path *path)
 {
 	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)base;
 
@@ -242,8 +242,8 @@ void soft_path(const struct endpoint *base, struct path *path)
 		path->peer_qpn = endpoint->cm_id->agreement.peer_qpn;
 }
 
-struct soft_endpoint *soft_requested_create(struct soft_endpoint *listener, const struct soft_path *path,
-					    const struct address *peer)
+struct soft_endpoint *soft_request_create(struct soft_endpoint *listener, const struct soft_path *path,
+					  const struct address *peer)
 {
 	struct soft_transport *transport = soft_of(listener->base.transport);
 	struct soft_endpoint *endpoint = endpoint_new(transport, ENDPOINT_CONNECTION, &listener->base.options);
@@ -261,7 +261,7 @@ struct soft_endpoint *soft_requested_create(struct soft_endpoint *listener, cons
 	return endpoint;
 }
 
-void soft_requested(struct soft_endpoint *endpoint, const uint8_t *data, size_t length)
+void soft_request_report(struct soft_endpoint *endpoint, const uint8_t *data, size_t length)
 {
 	struct soft_endpoint *listener = endpoint->listener;
 

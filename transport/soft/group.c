@@ -7,9 +7,9 @@
 
 #include "transport/soft/base/queue.h"
 #include "transport/soft/cm/cm.h"
-#include "transport/soft/endpoint.h"
 #include "transport/soft/net/socket.h"
 #include "transport/soft/qp/qp.h"
+#include "transport/soft/soft.h"
 
 enum {
 	GROUP_QPN = 0xffffff,

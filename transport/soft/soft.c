@@ -8,9 +8,9 @@
 #include "transport/soft/base/number.h"
 #include "transport/soft/base/queue.h"
 #include "transport/soft/cm/cm.h"
-#include "transport/soft/endpoint.h"
 #include "transport/soft/net/packet_io.h"
 #include "transport/soft/qp/qp.h"
+#include "transport/soft/soft.h"
 #include "transport/soft/wire/mad.h"
 
 /* Endpoints before regions: a queue pair may use a region. The flushes send queued data, then REJ and DREQ. */
@@ -37,8 +37,8 @@ static void soft_reap(void *context)
 	soft_callback_end(transport);
 }
 
-static void packet_received(struct soft_socket *socket, const struct address *from, const struct packet *packet,
-			    bool damaged)
+static void input_packet(struct soft_socket *socket, const struct address *from, const struct packet *packet,
+			 bool damaged)
 {
 	struct soft_transport *transport = socket->transport;
 
@@ -53,10 +53,10 @@ static void packet_received(struct soft_socket *socket, const struct address *fr
 const struct soft_handlers soft_handlers = {
 	.deliver = soft_deliver,
 	.reap = soft_reap,
-	.packet = packet_received,
+	.packet = input_packet,
 	.icmp = soft_cm_unreachable,
-	.first_packet = soft_cm_packet_received,
-	.requested = soft_requested_create,
+	.first_packet = soft_cm_first_packet,
+	.requested = soft_request_create,
 };
 
 static void soft_close(struct transport *transport);
@@ -75,7 +75,6 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct e
 		return OUTCOME_INTERNAL;
 	}
 	transport->base = (struct transport){ .backend = &soft_backend, .loop = loop, .log = log };
-	transport->handlers = &soft_handlers;
 	transport->addresses_fd = -1;
 	transport->channel.transport = &transport->base;
 	icrc_prepare(&transport->icrc);
@@ -147,7 +146,7 @@ const struct backend soft_backend = {
 	.disconnect = soft_cm_disconnect,
 	.join = soft_join,
 	.post = soft_post,
-	.path = WITH_REPORT || COMMAND_doctor ? soft_path : NULL,
+	.path = WITH_REPORT || COMMAND_doctor ? soft_endpoint_path : NULL,
 	.timeout_cause = soft_timeout_cause,
 	.local_addresses = soft_local_addresses,
 	.unsupported = {

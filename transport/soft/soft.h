@@ -1,29 +1,53 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RoCEv2 in user space over UDP port 4791, a stack of layers:
+ * RoCEv2 in user space over UDP port 4791, a stack of folders:
  *
- *   endpoint.c  group.c  delivery.c  soft.c   transport.h: endpoints, events, completions; open and close
- *        |
  *   cm/    connection manager
- *        |
  *   qp/    queue pairs: requester, responder, datagrams; memory regions
- *        |
  *   net/   UDP sockets, packets in batches, ICRC check
- *        |
  *   base/  shared state, the queue of events and completions, tables, lists, random numbers
- *        |
  *   wire/  formats of packets and MADs, ICRC; no state, no I/O
  *
- * Includes and calls go down only. What goes up is queued (base/queue.h), or is one of struct soft_handlers
- * (base/state.h): a received packet goes socket -> packet_io -> soft.c -> qp (by its destination QPN) or cm (QP 1), its
- * completion or event goes queue -> delivery -> endpoint. Everything runs in callbacks of the loop; each ends with
- * soft_flush(), which sends what is queued.
+ * and above them what is in this folder, the functions of struct backend.
+ * Each file calls only those below it:
+ *
+ *   soft.c       open and close, the reaper, received packets
+ *   delivery.c   events and completions to the command
+ *   endpoint.c   resolving, listening, and calls to the connection manager and queue pair
+ *   group.c      membership of multicast groups
+ *
+ * What goes up is queued (base/queue.h), or is one of soft_handlers (base/state.h): a received packet goes socket ->
+ * packet_io -> soft.c -> qp (by its destination QPN) or cm (QP 1), its completion or event goes queue -> delivery ->
+ * endpoint. Everything runs in callbacks of the loop; each ends with soft_flush(), which sends what is queued.
  */
 #ifndef TRANSPORT_SOFT_SOFT_H
 #define TRANSPORT_SOFT_SOFT_H
 
 #include "transport/soft/base/state.h"
 
-extern const struct soft_handlers soft_handlers;
+struct soft_endpoint *soft_request_create(struct soft_endpoint *listener, const struct soft_path *path,
+					  const struct address *peer);
+/* Delivers SOFT_EVENT_REQUESTED to the listener. */
+void soft_request_report(struct soft_endpoint *endpoint, const uint8_t *data, size_t length);
+
+enum outcome soft_channel_create(struct transport *transport, struct channel **channel);
+
+enum outcome soft_endpoint_create(struct channel *channel, enum endpoint_kind kind,
+				  const struct endpoint_options *options, struct endpoint **endpoint);
+void soft_endpoint_destroy(struct endpoint *endpoint);
+void soft_endpoint_free(struct soft_endpoint *endpoint);
+enum outcome soft_listen(struct endpoint *endpoint, const struct address *address);
+enum outcome soft_resolve(struct endpoint *endpoint, const struct address *source, const struct address *destination);
+enum outcome soft_create_qp(struct endpoint *endpoint);
+enum outcome soft_post(struct endpoint *endpoint, const struct work *work, size_t count);
+void soft_endpoint_path(const struct endpoint *endpoint, struct path *path);
+void soft_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE]);
+
+/* group.c */
+enum outcome soft_join(struct endpoint *endpoint, void *context);
+void soft_leave_group(struct endpoint *endpoint);
+
+/* delivery.c */
+bool soft_deliver(struct soft_transport *transport);
 
 #endif

@@ -290,7 +290,7 @@ enum outcome verbs_migrate(struct endpoint *base, struct channel *channel)
 	return OUTCOME_FAILED;
 }
 
-static void verbs_requested(struct verbs_endpoint *listener, const struct rdma_cm_event *event)
+static void verbs_request(struct verbs_endpoint *listener, const struct rdma_cm_event *event)
 {
 	struct verbs_endpoint *endpoint = NULL;
 	bool listens = listener->base.state == ENDPOINT_LISTENING;
@@ -495,7 +495,7 @@ void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_
 
 	/* The id of a request has its listener's context. */
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
-		verbs_requested(endpoint, event);
+		verbs_request(endpoint, event);
 		return;
 	}
 	verbs_report_established(endpoint);

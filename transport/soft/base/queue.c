@@ -241,7 +241,7 @@ void soft_callback_begin(struct soft_transport *transport)
 void soft_callback_end(struct soft_transport *transport)
 {
 	struct soft_queue *queue = transport->queue;
-	bool replies_left = transport->handlers->deliver(transport);
+	bool replies_left = soft_handlers.deliver(transport);
 
 	queue->depth--;
 	if (replies_left || queue->events.count || queue->ring.count || transport->no_memory)
@@ -277,5 +277,5 @@ void soft_reap_later(struct soft_transport *transport)
 	if (transport->reap_scheduled)
 		return;
 	transport->reap_scheduled = true;
-	loop_timer_start(transport->base.loop, &transport->reaper, 0, transport->handlers->reap, transport);
+	loop_timer_start(transport->base.loop, &transport->reaper, 0, soft_handlers.reap, transport);
 }

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state that the layers of this backend share, and the calls that go up. */
+/*
+ * The state that the layers of this backend share, and the calls that go up.
+ * Each file calls only those below it:
+ *
+ *   queue.c   events and completions for the command, turns of the loop
+ *   list.c    lists
+ *   table.c   hash tables
+ *   number.c  random and unpredictable numbers
+ */
 #ifndef TRANSPORT_SOFT_BASE_STATE_H
 #define TRANSPORT_SOFT_BASE_STATE_H
 
@@ -23,8 +31,11 @@ struct soft_socket;
 struct soft_path;
 struct soft_icmp;
 
-/* What a layer reports to those above it. Everything else is a call down. */
-struct soft_handlers {
+/*
+ * What a layer reports to those above it. Everything else is a call down. There is one table, soft.c's: the compiler
+ * makes direct calls of these, and the files below it name nothing above them.
+ */
+extern const struct soft_handlers {
 	/*
 	 * soft_callback_end(): delivers what is queued, acknowledges received packets and sends. Returns whether some
 	 * replies are left for the next turn of the loop.
@@ -43,7 +54,7 @@ struct soft_handlers {
 	/* cm: returns a new connection in ENDPOINT_REQUESTED; NULL without memory. The caller sets its cm_id. */
 	struct soft_endpoint *(*requested)(struct soft_endpoint *listener, const struct soft_path *path,
 					   const struct address *peer);
-};
+} soft_handlers;
 
 /* Datagrams that the kernel did not accept: the last ones that the queue pair has sent. They are not retransmitted. */
 struct soft_unsent {
@@ -87,7 +98,6 @@ struct soft_endpoint {
 
 struct soft_transport {
 	struct transport base;
-	const struct soft_handlers *handlers;
 	uint64_t guid;		/* random: the CA GUID of this process */
 	struct channel channel; /* the only one: it has no descriptor, timers of the loop deliver its events */
 	struct soft_socket *sockets;
@@ -101,8 +111,8 @@ struct soft_transport {
 	bool no_memory;		   /* of some endpoint */
 	struct soft_qp_table *qps; /* by QPN */
 	uint32_t busy_qps;	   /* with outstanding work; they share a socket's window */
-	uint64_t send_order;	   /* counts READs and packets with AckReq, of all queue pairs */
-	uint64_t acked_send_order; /* the highest acknowledged one of those that were timed */
+	uint64_t packet_number;	   /* counts READs and packets with AckReq, of all queue pairs */
+	uint64_t largest_acked;	   /* the highest acknowledged one of those that were timed */
 	int64_t last_ack_at;	   /* clock, of the last acknowledgement */
 	struct soft_table regions; /* by key */
 	uint8_t empty;		   /* the address of each range of length 0 */

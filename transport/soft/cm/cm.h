@@ -29,7 +29,7 @@ void soft_cm_release(struct soft_endpoint *endpoint);
 void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
 		     const uint8_t *bytes, size_t length, bool damaged);
 /* The first valid packet of the endpoint's queue pair implies RTU. */
-void soft_cm_packet_received(struct soft_endpoint *endpoint);
+void soft_cm_first_packet(struct soft_endpoint *endpoint);
 /*
  * An ICMP error, which quotes the first bytes of a packet. ECONNREFUSED (port unreachable): a connecting endpoint
  * fails, an established one probes its peer. Any other errno may be transient and is only reported with a later

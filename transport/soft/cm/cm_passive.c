@@ -151,7 +151,7 @@ static bool create_requested(struct soft_cm *cm, struct soft_endpoint *listener,
 	cm_id->transaction = mad->transaction;
 	peer.port = address->port;
 	soft_cm_id_set_peer(cm_id, mad->req.ca_guid, mad->local_id, mad->req.qpn);
-	endpoint = cm->transport->handlers->requested(listener, path, &peer);
+	endpoint = soft_handlers.requested(listener, path, &peer);
 	if (!endpoint) {
 		soft_cm_id_free(cm_id);
 		return false;
@@ -316,7 +316,7 @@ void soft_cm_rtu_received(struct soft_cm_id *cm_id)
 	soft_event_queue(cm_id->endpoint, SOFT_EVENT_ESTABLISHED, NULL, 0);
 }
 
-void soft_cm_packet_received(struct soft_endpoint *endpoint)
+void soft_cm_first_packet(struct soft_endpoint *endpoint)
 {
 	if (endpoint->cm_id)
 		soft_cm_rtu_received(endpoint->cm_id);

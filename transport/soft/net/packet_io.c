@@ -398,7 +398,7 @@ static void receive_message(struct soft_socket *socket, struct mmsghdr *message)
 		/* Of a management datagram the addresses that it names tell whether a NAT has changed them. */
 		if (packet_parse(bytes, length, &packet) &&
 		    (!damaged || (packet.destination == MAD_QPN && !socket->group)))
-			transport->handlers->packet(socket, &from, &packet, damaged);
+			soft_handlers.packet(socket, &from, &packet, damaged);
 		identification++;
 		bytes += length;
 		left -= length;
@@ -450,7 +450,7 @@ static bool receive_error(struct soft_socket *socket)
 		if (icmp.error == EMSGSIZE)
 			socket->mtu_exceeded = true;
 		else if (address_from_socket(&to, &icmp.peer))
-			socket->transport->handlers->icmp(socket->transport, socket, &icmp, quoted, (size_t)length);
+			soft_handlers.icmp(socket->transport, socket, &icmp, quoted, (size_t)length);
 	}
 	return true;
 }

@@ -35,7 +35,7 @@ static void datagram_send(struct soft_qp *qp, const struct request *request)
 		.pad = packet_pad(request->length),
 		.destination = MULTICAST_QPN,
 		.psn = qp->requester.next_psn,
-		.datagram = { .key = qp->qkey, .source = soft_qp_qpn(qp) },
+		.datagram = { .key = qp->qkey, .source = qp->by_qpn.key },
 		.immediate = request->immediate,
 		.payload = request->memory,
 		.length = request->length,

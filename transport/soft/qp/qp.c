@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue pairs: creation, QPNs, states, posting, packet dispatch, scheduled replies and keepalive. */
+/* Queue pairs: creation, QPNs, posting, packet dispatch, batches of replies and keepalive. */
 #include "transport/soft/qp/qp.h"
 
 #include <assert.h>
@@ -29,18 +29,6 @@ enum {
 
 /* Time to disprove an ICMP error. The keepalive timer checks it once a period. */
 #define SUSPECT_TIMEOUT (1 * CLOCK_NS_PER_S)
-
-struct soft_qp_table {
-	struct soft_transport *transport;
-	struct soft_table by_qpn;
-	struct soft_number_keys qpn_keys;
-	uint32_t qpn_counter;
-	struct soft_list scheduled; /* with a reply to send */
-	struct loop_timer keepalive_timer;
-	bool keepalive_running;
-	size_t keepalive_start; /* the bucket of by_qpn with which the next period begins */
-	int64_t now;		/* 0: read the clock */
-};
 
 static void keepalive(void *context);
 
@@ -133,19 +121,6 @@ uint32_t soft_qp_qpn(const struct soft_qp *qp)
 }
 
 /* ---- states ---- */
-
-static void qp_halt(struct soft_qp *qp, enum qp_state state)
-{
-	if (qp->requester.ring.count)
-		qp->transport->busy_qps--;
-	qp->state = state;
-	loop_timer_stop(&qp->timer);
-	qp->requester.timer_at = 0;
-	qp->requester.ring.count = 0;
-	qp->responder.ring.count = 0;
-	qp->responder.resources_due = 0;
-	qp->sent_datagrams = 0;
-}
 
 void soft_qp_stop(struct soft_qp *qp)
 {
@@ -246,18 +221,6 @@ void soft_qp_join(struct soft_qp *qp, uint32_t qkey)
 	qp->drop_sends = qp->endpoint->base.options.no_loopback && path->interface == ROUTE_LOOPBACK;
 	if (qp->state == QP_INIT)
 		qp->state = QP_RTR;
-}
-
-void qp_fail_work(struct soft_qp *qp, enum work_kind kind, uint32_t tag, enum completion_status status, int error)
-{
-	qp_halt(qp, QP_ERROR);
-	soft_complete(qp->endpoint, kind, tag, error)->status = status;
-}
-
-void qp_fail_connection(struct soft_qp *qp, const char *cause, const char *code_name, int code)
-{
-	qp_halt(qp, QP_ERROR);
-	soft_event_failed(qp->endpoint, cause, code_name, code);
 }
 
 /* ---- posting ---- */
@@ -365,27 +328,7 @@ void soft_qp_receive_group(struct soft_transport *transport, const struct soft_s
 			datagram_receive(member->qp, from, &socket->address, packet);
 }
 
-void qp_packet_received(struct soft_qp *qp)
-{
-	qp->last_packet_at = qp_now(qp);
-	if (qp->suspected_at) {
-		qp->suspected_at = 0;
-		recovery_confirm(qp);
-	}
-	qp->endpoint->icmp.error = 0;
-	if (qp->packet_received)
-		return;
-	qp->packet_received = true;
-	qp->transport->handlers->first_packet(qp->endpoint);
-}
-
 /* ---- scheduled replies ---- */
-
-void qp_schedule_reply(struct soft_qp *qp)
-{
-	if (!qp->scheduled.list)
-		soft_list_append(&qp->transport->qps->scheduled, &qp->scheduled, qp);
-}
 
 bool soft_qp_batch_end(struct soft_transport *transport)
 {
@@ -417,8 +360,7 @@ void soft_qp_suspect(struct soft_qp *qp)
 		return;
 	qp->suspected_at = qp_now(qp);
 	soft_qp_probe(qp);
-	/* Outstanding work serves as the probe. Without an ack time-out it has no deadline yet. */
-	recovery_suspect(qp);
+	requester_suspect(qp);
 }
 
 static bool is_suspect_expired(struct soft_qp *qp)
@@ -469,28 +411,4 @@ static void keepalive(void *context)
 		loop_timer_start(table->transport->base.loop, &table->keepalive_timer, KEEPALIVE_PERIOD, keepalive,
 				 table);
 	soft_callback_end(table->transport);
-}
-
-/* ---- for requester, responder and datagram ---- */
-
-int64_t qp_now(struct soft_qp *qp)
-{
-	struct soft_qp_table *table = qp->transport->qps;
-
-	if (!table->now)
-		table->now = clock_now();
-	return table->now;
-}
-
-uint32_t qp_packets(const struct soft_qp *qp, uint32_t length)
-{
-	return length ? (length - 1) / qp->endpoint->path.mtu + 1 : 1;
-}
-
-void qp_send(struct soft_qp *qp, struct packet *packet)
-{
-	packet->pkey = PACKET_PKEY;
-	packet->pad = packet_pad(packet->length);
-	packet->destination = qp->peer_qpn;
-	soft_transmit(qp->transport, &qp->endpoint->path, packet);
 }

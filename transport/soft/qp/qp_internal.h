@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The internal interface of queue pairs. That of a connection has two halves, which share only the path:
+ * The internal interface of queue pairs.
+ * Each file calls only those below it:
  *
- *   requester.c   sends our SENDs, WRITEs and READs; receives acknowledgements and READ responses
- *   recovery.c    when it sends them again, and how many may be outstanding
+ *   qp.c          creation, QPNs, posting, packet dispatch, batches of replies, keepalive
+ *   datagram.c    the queue pair of a group, which posts to the rings of both halves and completes from them
  *   responder.c   receives the peer's SENDs, WRITEs and READs; sends acknowledgements and READ responses
+ *   requester.c   sends our SENDs, WRITEs and READs; receives acknowledgements and READ responses
+ *   recovery.c    when the requester sends again, and how much may be outstanding
+ *   state.c       the end of a queue pair's work, and what all of them have in common
+ *   region.c      memory regions
  *
- * The queue pair of a group posts to the rings of both and completes from them; datagram.c sends and receives.
- *
- * Each batch of received packets ends with soft_qp_batch_end(), before soft_flush(). A stopped queue pair reports no
- * completion or event.
+ * Requester and responder share only the path. Each batch of received packets ends with soft_qp_batch_end(), before
+ * soft_flush(). A stopped queue pair reports no completion or event.
  */
 #ifndef TRANSPORT_SOFT_QP_QP_INTERNAL_H
 #define TRANSPORT_SOFT_QP_QP_INTERNAL_H
 
 #include "transport/soft/base/list.h"
+#include "transport/soft/base/number.h"
 #include "transport/soft/base/ring.h"
 #include "transport/soft/qp/qp.h"
 
@@ -74,13 +78,13 @@ struct requester {
 	uint32_t cwnd_max;
 	uint32_t ssthresh;
 	uint32_t cwnd_counter;		    /* packets acknowledged since cwnd last grew, above ssthresh */
-	uint32_t recover_psn;		    /* highest_psn when the recovery began */
+	uint32_t recovery_point;	    /* highest_psn when the recovery began */
 	uint32_t packets_since_ack_request; /* sent after the last packet with AckReq */
 	uint8_t ack_request_quota;	    /* unsignalled requests that set AckReq after a pause */
 	uint8_t outstanding_reads;	    /* READ requests between unacked_psn and next_psn */
 	uint8_t reads_max;		    /* of them */
 	uint32_t read_slice;		    /* response packets of a READ request; a long READ is split into slices */
-	bool in_recovery; /* a loss reduced cwnd; ends when unacked_psn reaches recover_psn, or with a time-out */
+	bool in_recovery; /* a loss reduced cwnd; ends when unacked_psn reaches recovery_point, or with a time-out */
 
 	bool rnr_waiting;	      /* until deadline, after an RNR NAK */
 	bool rtt_timing;	      /* rtt_psn is being timed */
@@ -94,17 +98,17 @@ struct requester {
 	uint8_t backoff;
 	uint32_t rtt_psn;
 	int64_t rtt_sent_at;
-	uint64_t rtt_send_order;     /* soft_transport.send_order of rtt_psn */
-	uint64_t last_send_order;    /* and of the last packet that requested a reply */
+	uint64_t rtt_packet_number;  /* soft_transport.packet_number of rtt_psn */
+	uint64_t last_packet_number; /* and of the last packet that requested a reply */
 	int64_t last_unsignalled_at; /* send time of the last unsignalled request */
 	int64_t srtt;		     /* RFC 6298; 0 before the first sample */
 	int64_t rttvar;
-	int64_t deadline;	  /* retransmission time-out, or end of rnr_waiting; 0: none */
-	int64_t timer_at;	  /* expiry of the timer, which may be before deadline; 0: not running */
-	int64_t unanswered_since; /* the last progress or RNR NAK, or the first packet sent after idleness */
-	uint32_t resent_psn;	  /* unacked_psn of the last retransmission */
-	int64_t resent_at;	  /* 0: no retransmission yet */
-	uint8_t resends;	  /* further retransmissions of resent_psn */
+	int64_t deadline;	    /* retransmission time-out, or end of rnr_waiting; 0: none */
+	int64_t timer_at;	    /* expiry of the timer, which may be before deadline; 0: not running */
+	int64_t unanswered_since;   /* the last progress or RNR NAK, or the first packet sent after idleness */
+	uint32_t retransmitted_psn; /* unacked_psn of the last retransmission */
+	int64_t retransmitted_at;   /* 0: no retransmission yet */
+	uint8_t retransmissions;    /* further ones of retransmitted_psn */
 };
 
 enum resource_state {
@@ -191,6 +195,18 @@ struct soft_qp {
 	struct loop_timer timer; /* of the requester, or of sent datagrams */
 };
 
+struct soft_qp_table {
+	struct soft_transport *transport;
+	struct soft_table by_qpn;
+	struct soft_number_keys qpn_keys;
+	uint32_t qpn_counter;
+	struct soft_list scheduled; /* with a reply to send */
+	struct loop_timer keepalive_timer;
+	bool keepalive_running;
+	size_t keepalive_start; /* the bucket of by_qpn with which the next period begins */
+	int64_t now;		/* 0: read the clock */
+};
+
 /* Counted from the oldest. */
 static inline struct request *qp_request_at(const struct requester *requester, uint32_t index)
 {
@@ -207,14 +223,16 @@ static inline struct receive *qp_oldest_receive(const struct responder *responde
 	return &responder->receives[responder->ring.head];
 }
 
-/* ---- qp.c ---- */
+/* ---- state.c ---- */
 
 /* The clock, read once for each batch of packets. */
 int64_t qp_now(struct soft_qp *qp);
 /* A valid packet of the peer. */
-void qp_packet_received(struct soft_qp *qp);
+void qp_valid_packet(struct soft_qp *qp);
 /* The next soft_qp_batch_end() calls responder_reply(). */
 void qp_schedule_reply(struct soft_qp *qp);
+/* Stops the timer and drops all work. */
+void qp_halt(struct soft_qp *qp, enum qp_state state);
 /* The work fails: enters the error state; no other work completes. error: as of soft_complete(). */
 void qp_fail_work(struct soft_qp *qp, enum work_kind kind, uint32_t tag, enum completion_status status, int error);
 /* Enters the error state. The cause is not a posted work's. */
@@ -247,14 +265,16 @@ uint32_t recovery_window(const struct soft_qp *qp);
 void recovery_sent(struct soft_qp *qp);
 /* True if the last packet of an unsignalled request should set AckReq. */
 bool recovery_wants_ack(struct soft_qp *qp);
-/* Starts the retransmission time-out, unless ack_timeout is 0. */
+/* Sets the deadline to the retransmission time-out, unless ack_timeout is 0. */
 void recovery_arm(struct soft_qp *qp);
-/*
- * ICMP reported the peer's port closed: work without an ACK time-out gets the one of a probe, until the peer sends a
- * valid packet.
- */
-void recovery_suspect(struct soft_qp *qp);
-void recovery_confirm(struct soft_qp *qp);
+enum recovery_step {
+	RECOVERY_WAITS,
+	RECOVERY_RESENDS, /* the packet *psn */
+	RECOVERY_FAILS,	  /* the retries are exhausted */
+};
+
+/* The deadline has passed without a reply. Sets the next one. */
+enum recovery_step recovery_timed_out(struct soft_qp *qp, uint32_t *psn);
 /* unacked_psn has advanced. */
 void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn);
 /* The oldest outstanding packet is missing: the peer sent a sequence NAK, or a reply to a later packet. */
@@ -274,13 +294,13 @@ void requester_transmit(struct soft_qp *qp);
 /* An acknowledgement or a READ response. */
 void requester_receive(struct soft_qp *qp, const struct packet *packet);
 
-/* Fails the oldest work. */
-void requester_retries_exhausted(struct soft_qp *qp);
-
 /* The oldest request is done: reports its completion, unless it is unsignalled. */
 void requester_complete_oldest(struct soft_qp *qp);
-/* Sends an outstanding packet again with AckReq; of a READ: the rest of its slice that has no response. */
-void requester_resend(struct soft_qp *qp, uint32_t psn);
+/*
+ * ICMP reported the peer's port closed: outstanding work serves as the probe. Without an ACK time-out it gets the one
+ * of a probe, until the peer sends a valid packet.
+ */
+void requester_suspect(struct soft_qp *qp);
 
 /* ---- datagram.c ---- */
 

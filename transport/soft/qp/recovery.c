@@ -55,21 +55,6 @@ void recovery_connect(struct soft_qp *qp)
 
 /* ---- time-outs ---- */
 
-static void requester_timer_expired(void *context);
-
-/* The timer may expire before a later deadline and is restarted then: cheaper than a restart with each packet. */
-static void set_deadline(struct soft_qp *qp, int64_t deadline)
-{
-	struct requester *requester = &qp->requester;
-	int64_t wait = deadline - qp_now(qp);
-
-	requester->deadline = deadline;
-	if (!deadline || (requester->timer_at && requester->timer_at <= deadline))
-		return;
-	requester->timer_at = deadline;
-	loop_timer_start(qp->transport->base.loop, &qp->timer, wait > 0 ? wait : 0, requester_timer_expired, qp);
-}
-
 /* ack_timeout may be 0 or hours. A probe, or work that serves as one, waits at most PROBE_ACK_TIMEOUT. */
 static int64_t limited_ack_timeout(const struct soft_qp *qp)
 {
@@ -107,10 +92,7 @@ static int64_t current_rto(const struct soft_qp *qp)
 
 void recovery_arm(struct soft_qp *qp)
 {
-	if (limited_ack_timeout(qp))
-		set_deadline(qp, qp_now(qp) + current_rto(qp));
-	else
-		qp->requester.deadline = 0;
+	qp->requester.deadline = limited_ack_timeout(qp) ? qp_now(qp) + current_rto(qp) : 0;
 }
 
 /*
@@ -122,7 +104,7 @@ static bool may_be_queued(struct soft_qp *qp)
 {
 	const struct soft_transport *transport = qp->transport;
 
-	return transport->acked_send_order < qp->requester.last_send_order &&
+	return transport->largest_acked < qp->requester.last_packet_number &&
 	       qp_now(qp) - transport->last_ack_at < current_rto(qp);
 }
 
@@ -133,8 +115,8 @@ static void rtt_sample(struct soft_qp *qp)
 	int64_t rtt = qp_now(qp) - requester->rtt_sent_at;
 	int64_t error = rtt - requester->srtt;
 
-	if (qp->transport->acked_send_order < requester->rtt_send_order)
-		qp->transport->acked_send_order = requester->rtt_send_order;
+	if (qp->transport->largest_acked < requester->rtt_packet_number)
+		qp->transport->largest_acked = requester->rtt_packet_number;
 	requester->rtt_timing = false;
 	requester->backoff = 0;
 	if (rtt <= 0)
@@ -169,13 +151,13 @@ void recovery_sent(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
 
-	requester->last_send_order = ++qp->transport->send_order;
+	requester->last_packet_number = ++qp->transport->packet_number;
 	if (requester->rtt_timing || requester->next_psn != requester->highest_psn)
 		return;
 	requester->rtt_timing = true;
 	requester->rtt_psn = requester->next_psn;
 	requester->rtt_sent_at = qp_now(qp);
-	requester->rtt_send_order = requester->last_send_order;
+	requester->rtt_packet_number = requester->last_packet_number;
 }
 
 /*
@@ -215,7 +197,7 @@ static void reduce_cwnd(struct requester *requester)
 	if (requester->in_recovery)
 		return;
 	requester->in_recovery = true;
-	requester->recover_psn = requester->highest_psn;
+	requester->recovery_point = requester->highest_psn;
 	requester->cwnd = cwnd < CWND_MIN ? CWND_MIN : cwnd;
 	requester->ssthresh = requester->cwnd;
 	requester->cwnd_counter = 0;
@@ -229,20 +211,20 @@ static void retransmit(struct soft_qp *qp, int64_t holdoff)
 {
 	struct requester *requester = &qp->requester;
 	int64_t now = qp_now(qp);
-	bool first = requester->resent_psn != requester->unacked_psn || !requester->resent_at;
+	bool first = requester->retransmitted_psn != requester->unacked_psn || !requester->retransmitted_at;
 
 	/* Sides that disagree on the next PSN would otherwise exchange NAKs and retransmissions without pause. */
-	if (requester->resends >= RESENDS_IMMEDIATE && holdoff < RTO_MIN)
+	if (requester->retransmissions >= RESENDS_IMMEDIATE && holdoff < RTO_MIN)
 		holdoff = RTO_MIN;
 	if (requester->rnr_waiting || requester->next_psn == requester->unacked_psn ||
-	    (!first && now - requester->resent_at < holdoff))
+	    (!first && now - requester->retransmitted_at < holdoff))
 		return;
 	if (first)
-		requester->resends = 0;
-	else if (requester->resends < RESENDS_IMMEDIATE)
-		requester->resends++;
-	requester->resent_psn = requester->unacked_psn;
-	requester->resent_at = now;
+		requester->retransmissions = 0;
+	else if (requester->retransmissions < RESENDS_IMMEDIATE)
+		requester->retransmissions++;
+	requester->retransmitted_psn = requester->unacked_psn;
+	requester->retransmitted_at = now;
 	requester->backoff = 0;
 	reduce_cwnd(requester);
 	go_back(requester);
@@ -279,24 +261,7 @@ void recovery_rnr(struct soft_qp *qp, int64_t nanoseconds)
 	requester->unanswered_since = qp_now(qp);
 	go_back(requester);
 	requester->rnr_waiting = true;
-	set_deadline(qp, qp_now(qp) + nanoseconds);
-}
-
-void recovery_suspect(struct soft_qp *qp)
-{
-	struct requester *requester = &qp->requester;
-
-	if (requester->deadline)
-		return;
-	requester->consecutive_timeouts = 0;
-	requester->unanswered_since = qp_now(qp);
-	recovery_arm(qp);
-}
-
-void recovery_confirm(struct soft_qp *qp)
-{
-	if (!qp->requester.rnr_waiting && !limited_ack_timeout(qp))
-		qp->requester.deadline = 0;
+	requester->deadline = qp_now(qp) + nanoseconds;
 }
 
 /*
@@ -312,53 +277,27 @@ static bool are_retries_exhausted(struct soft_qp *qp)
 	       qp_now(qp) - requester->unanswered_since >= tries * limited_ack_timeout(qp);
 }
 
-static void deadline_exceeded(struct soft_qp *qp)
+enum recovery_step recovery_timed_out(struct soft_qp *qp, uint32_t *psn)
 {
 	struct requester *requester = &qp->requester;
-	uint32_t psn = requester->unacked_psn;
 
-	if (limited_ack_timeout(qp) && (may_be_queued(qp) || !soft_may_resend(qp->endpoint->path.socket))) {
-		recovery_arm(qp);
-		return;
-	}
+	recovery_arm(qp);
+	if (!requester->deadline || may_be_queued(qp) || !soft_may_resend(qp->endpoint->path.socket))
+		return RECOVERY_WAITS;
 	if (requester->consecutive_timeouts < TIMEOUTS_MAX)
 		requester->consecutive_timeouts++;
 	if (requester->backoff <= RTO_DOUBLINGS_MAX)
 		requester->backoff++;
-	if (are_retries_exhausted(qp)) {
-		requester_retries_exhausted(qp);
-		return;
-	}
+	if (are_retries_exhausted(qp))
+		return RECOVERY_FAILS;
 	if (requester->consecutive_timeouts > 1) {
 		requester->in_recovery = false;
 		reduce_cwnd(requester);
 		requester->cwnd = 1;
 	}
-	if (requester->consecutive_timeouts & 1)
-		psn = psn_add(requester->next_psn, PSN_MASK);
-	requester_resend(qp, psn);
+	*psn = requester->consecutive_timeouts & 1 ? psn_add(requester->next_psn, PSN_MASK) : requester->unacked_psn;
 	recovery_arm(qp);
-}
-
-static void requester_timer_expired(void *context)
-{
-	struct soft_qp *qp = context;
-	struct requester *requester = &qp->requester;
-
-	soft_callback_begin(qp->transport);
-	requester->timer_at = 0;
-	if (!requester->deadline) {
-		/* Nothing is outstanding, or it waits without a time-out. */
-	} else if (qp_now(qp) < requester->deadline) {
-		set_deadline(qp, requester->deadline);
-	} else if (requester->rnr_waiting) {
-		requester->rnr_waiting = false;
-		requester->deadline = 0;
-		requester_transmit(qp);
-	} else {
-		deadline_exceeded(qp);
-	}
-	soft_callback_end(qp->transport);
+	return RECOVERY_RESENDS;
 }
 
 /* Slow start below ssthresh, congestion avoidance above. */
@@ -393,7 +332,7 @@ void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn)
 	/* A late acknowledgement covers packets that go_back() has scheduled for retransmission. */
 	if (psn_before(requester->next_psn, requester->unacked_psn))
 		go_back(requester);
-	if (requester->in_recovery && !psn_before(requester->unacked_psn, requester->recover_psn))
+	if (requester->in_recovery && !psn_before(requester->unacked_psn, requester->recovery_point))
 		requester->in_recovery = false;
 	qp->transport->last_ack_at = qp_now(qp);
 	requester->consecutive_timeouts = 0;

@@ -183,7 +183,7 @@ static bool send_read(struct soft_qp *qp, const struct request *request, uint32_
 	return true;
 }
 
-void requester_transmit(struct soft_qp *qp)
+static void send_allowed(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
 	uint32_t old_next_psn = requester->next_psn;
@@ -208,6 +208,28 @@ void requester_transmit(struct soft_qp *qp)
 	recovery_arm(qp);
 }
 
+static void requester_timer_expired(void *context);
+
+/* The timer may expire before a later deadline and is restarted then: cheaper than a restart with each packet. */
+static void requester_start_timer(struct soft_qp *qp)
+{
+	struct requester *requester = &qp->requester;
+	int64_t wait;
+
+	if (qp->state != QP_RTS || !requester->deadline ||
+	    (requester->timer_at && requester->timer_at <= requester->deadline))
+		return;
+	wait = requester->deadline - qp_now(qp);
+	requester->timer_at = requester->deadline;
+	loop_timer_start(qp->transport->base.loop, &qp->timer, wait > 0 ? wait : 0, requester_timer_expired, qp);
+}
+
+void requester_transmit(struct soft_qp *qp)
+{
+	send_allowed(qp);
+	requester_start_timer(qp);
+}
+
 static void requester_fail(struct soft_qp *qp, const struct request *request, enum completion_status status)
 {
 	if (request->probe)
@@ -225,11 +247,6 @@ static void fail_oldest(struct soft_qp *qp, enum completion_status status)
 	if (request->probe && requester->ring.count > 1)
 		request = qp_request_at(requester, 1);
 	requester_fail(qp, request, status);
-}
-
-void requester_retries_exhausted(struct soft_qp *qp)
-{
-	fail_oldest(qp, COMPLETION_RETRY_EXCEEDED);
 }
 
 /* ---- replies ---- */
@@ -281,29 +298,6 @@ static const struct request *find_request(struct requester *requester, uint32_t 
 			return request;
 	}
 	return NULL;
-}
-
-void requester_resend(struct soft_qp *qp, uint32_t psn)
-{
-	struct requester *requester = &qp->requester;
-	const struct request *request = find_request(requester, psn);
-	uint32_t next_psn = requester->next_psn;
-	uint8_t outstanding_reads = requester->outstanding_reads;
-	bool read = request->kind == WORK_READ;
-
-	if (read)
-		psn = psn_add(psn, PSN_MASK + 1 - ((psn - request->psn) & PSN_MASK) % requester->read_slice);
-	if (psn_before(psn, requester->unacked_psn))
-		psn = requester->unacked_psn;
-	requester->next_psn = psn;
-	requester->outstanding_reads = 0;
-	/* It gets AckReq, and needs no room in the window. */
-	requester->packets_since_ack_request = PSN_MASK;
-	requester->rtt_timing = false;
-	requester->rtt_sent_at = qp_now(qp);
-	(read ? send_read : send_packet)(qp, request, (psn - request->psn) & PSN_MASK);
-	requester->next_psn = next_psn;
-	requester->outstanding_reads = outstanding_reads;
 }
 
 static void read_response_received(struct soft_qp *qp, const struct packet *packet)
@@ -388,7 +382,7 @@ void requester_receive(struct soft_qp *qp, const struct packet *packet)
 	/* Not the PSN of an outstanding packet. */
 	if (psn_before(packet->psn, requester->unacked_psn) || !psn_before(packet->psn, requester->highest_psn))
 		return;
-	qp_packet_received(qp);
+	qp_valid_packet(qp);
 	if (opcode_form(packet->opcode) & FORM_READ)
 		read_response_received(qp, packet);
 	else
@@ -407,4 +401,78 @@ void requester_receive(struct soft_qp *qp, const struct packet *packet)
 			break;
 		}
 	requester_transmit(qp);
+}
+
+/* ---- time-outs ---- */
+
+/* Sends an outstanding packet again with AckReq; of a READ: the rest of its slice that has no response. */
+static void requester_resend(struct soft_qp *qp, uint32_t psn)
+{
+	struct requester *requester = &qp->requester;
+	const struct request *request = find_request(requester, psn);
+	uint32_t next_psn = requester->next_psn;
+	uint8_t outstanding_reads = requester->outstanding_reads;
+	bool read = request->kind == WORK_READ;
+
+	if (read)
+		psn = psn_add(psn, PSN_MASK + 1 - ((psn - request->psn) & PSN_MASK) % requester->read_slice);
+	if (psn_before(psn, requester->unacked_psn))
+		psn = requester->unacked_psn;
+	requester->next_psn = psn;
+	requester->outstanding_reads = 0;
+	/* It gets AckReq, and needs no room in the window. */
+	requester->packets_since_ack_request = PSN_MASK;
+	requester->rtt_timing = false;
+	requester->rtt_sent_at = qp_now(qp);
+	(read ? send_read : send_packet)(qp, request, (psn - request->psn) & PSN_MASK);
+	requester->next_psn = next_psn;
+	requester->outstanding_reads = outstanding_reads;
+}
+
+static void deadline_exceeded(struct soft_qp *qp)
+{
+	uint32_t psn;
+
+	switch (recovery_timed_out(qp, &psn)) {
+	case RECOVERY_WAITS:
+		break;
+	case RECOVERY_RESENDS:
+		requester_resend(qp, psn);
+		break;
+	case RECOVERY_FAILS:
+		fail_oldest(qp, COMPLETION_RETRY_EXCEEDED);
+		break;
+	}
+}
+
+static void requester_timer_expired(void *context)
+{
+	struct soft_qp *qp = context;
+	struct requester *requester = &qp->requester;
+
+	soft_callback_begin(qp->transport);
+	requester->timer_at = 0;
+	if (requester->deadline && qp_now(qp) >= requester->deadline) {
+		if (requester->rnr_waiting) {
+			requester->rnr_waiting = false;
+			requester->deadline = 0;
+			send_allowed(qp);
+		} else {
+			deadline_exceeded(qp);
+		}
+	}
+	requester_start_timer(qp);
+	soft_callback_end(qp->transport);
+}
+
+void requester_suspect(struct soft_qp *qp)
+{
+	struct requester *requester = &qp->requester;
+
+	if (requester->deadline)
+		return;
+	requester->consecutive_timeouts = 0;
+	requester->unanswered_since = qp_now(qp);
+	recovery_arm(qp);
+	requester_start_timer(qp);
 }

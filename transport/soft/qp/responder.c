@@ -366,7 +366,7 @@ void responder_receive(struct soft_qp *qp, const struct packet *packet)
 			schedule_ack(qp);
 		return;
 	}
-	qp_packet_received(qp);
+	qp_valid_packet(qp);
 	responder->loss_seen |= ahead != 0;
 	if (!ahead)
 		execute(qp, packet, form);

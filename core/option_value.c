@@ -72,7 +72,7 @@ static bool set_number(const struct option *row, const char *text, int64_t *valu
 	if (is_range)
 		text = parse_number(row->type, text + 1, &last);
 	/* 0-TO begins with the default. Nothing is less or more than "-nan". */
-	if (!text || *text || !(first >= minimum || (is_range && !first && last >= minimum)) ||
+	if (!text || *text || !(first >= minimum || (is_range && first == 0 && last >= minimum)) ||
 	    !(first <= last && last <= maximum))
 		return false;
 	/* The nearest nanosecond. Other values have no fraction. */

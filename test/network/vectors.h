@@ -16,7 +16,9 @@ enum {
 
 struct vector {
 	const char *name;
-	const char *text;     /* bytes in hexadecimal */
+	/* Bytes in hexadecimal; zN. is N zeros, and rN. goes on with the ramp of a ping, from A behind z, for N bytes.
+	 */
+	const char *text;
 	struct packet packet; /* as another decoder shows it, without the payload pointer */
 	const uint8_t *bytes;
 	size_t length;

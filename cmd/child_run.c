@@ -26,6 +26,8 @@ static enum outcome parse(struct child_run *run, int64_t timeout, const char *ar
 void child_run_stop(struct child_run *run)
 {
 	loop_timer_stop(&run->step);
+	if (run->environment.output)
+		environment_print_verdict(&run->environment);
 	if (run->state)
 		run->command->stop(run->state);
 	run->running = false;
@@ -118,23 +120,4 @@ void child_run_free(struct child_run *run)
 	child_run_stop(run);
 	free(run->text);
 	memset(run, 0, sizeof(*run));
-}
-
-const char *child_run_verdict(const struct child_run *run, size_t *length)
-{
-	size_t prefix = strlen(run->name);
-	const char *verdict = "";
-	const char *line = run->text ? run->text : "";
-
-	*length = 0;
-	while (*line) {
-		size_t line_length = strcspn(line, "\n");
-
-		if (line_length > prefix + 2 && !strncmp(line, run->name, prefix) && line[prefix] == ':') {
-			verdict = line + prefix + 2;
-			*length = line_length - prefix - 2;
-		}
-		line += line_length + (line[line_length] == '\n');
-	}
-	return verdict;
 }

@@ -53,7 +53,5 @@ void child_run_interrupt(struct child_run *run, enum interruption reason);
 void child_run_stop(struct child_run *run);
 /* Stops the run if necessary, frees its text and zeroes it. */
 void child_run_free(struct child_run *run);
-/* The last line of its text that begins with its name, without the name and the newline; "" if there is none. */
-const char *child_run_verdict(const struct child_run *run, size_t *length);
 
 #endif

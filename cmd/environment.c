@@ -31,36 +31,37 @@ void *environment_allocate(const struct environment *environment, size_t count, 
 
 /* ---- the end ---- */
 
-const struct verdict verdict_empty = { .has_figures = false };
-const struct verdict verdict_with_figures = { .has_figures = true };
-
-static void __attribute__((format(printf, 4, 0))) print_result(const struct environment *environment, bool failed,
-							       const struct verdict *verdict, const char *format,
-							       va_list list)
+static void __attribute__((format(printf, 4, 0))) format_result(const struct environment *environment,
+								char text[RESULT_SIZE], const char *device,
+								const char *format, va_list list)
 {
-	FILE *output = environment->output;
 	const struct transport *transport = environment->transport;
+	int length = vsnprintf(text, RESULT_SIZE, format, list);
 
-	fprintf(output, "%s: %s", environment->log.name, failed ? "FAILED: " : "");
-	vfprintf(output, format, list);
-	if (transport)
-		fprintf(output, " (%s%s%s%s)", transport_name(transport), verdict->device ? ", " : "",
-			verdict->device ? verdict->device : "", verdict->note ? verdict->note : "");
-	fputc('\n', output);
+	if (transport && length >= 0 && length < RESULT_SIZE)
+		snprintf(text + length, (size_t)(RESULT_SIZE - length), " (%s%s%s)", transport_name(transport),
+			 device ? ", " : "", device ? device : "");
 }
 
-void environment_print_result(const struct environment *environment, bool failed, const struct verdict *verdict,
+static void print_result(const struct environment *environment, bool failed, const char *text)
+{
+	environment_print(environment, "%s: %s%s", environment->log.name, failed ? "FAILED: " : "", text);
+}
+
+void environment_print_result(const struct environment *environment, bool failed, const char *device,
 			      const char *format, ...)
 {
+	char text[RESULT_SIZE];
 	va_list list;
 
 	va_start(list, format);
-	print_result(environment, failed, verdict, format, list);
+	format_result(environment, text, device, format, list);
 	va_end(list);
+	print_result(environment, failed, text);
 }
 
-void environment_finish(struct environment *environment, enum outcome outcome, const struct verdict *verdict,
-			const char *format, ...)
+void environment_finish(struct environment *environment, enum outcome outcome, const char *device, const char *format,
+			...)
 {
 	va_list list;
 
@@ -68,25 +69,22 @@ void environment_finish(struct environment *environment, enum outcome outcome, c
 		return;
 	environment->ended = true;
 	environment_record_outcome(environment, outcome);
-	if (!environment->finished && output_is_lost()) {
-		const struct error lost = { .object = "standard output", .cause = "write failed" };
-
-		/* output_finish() prints it: main() has one for a run that has not begun, too. */
-		log_keep(&environment->log, &lost);
-		environment_record_outcome(environment, OUTCOME_INTERNAL);
-	}
-	if (WITH_REPORT && verdict->has_figures)
-		reporting_summary(environment->reporting);
 	va_start(list, format);
-	print_result(environment, environment->outcome, verdict, format, list);
+	format_result(environment, environment->verdict, device, format, list);
 	va_end(list);
+	if (HAS_CHILD_RUNS && environment->finished)
+		environment->finished(environment->context);
+	else
+		loop_stop(environment->loop);
+}
+
+void environment_print_verdict(const struct environment *environment)
+{
+	if (!environment->ended)
+		return;
+	print_result(environment, environment->outcome, environment->verdict);
 	if (environment->command->prints_status)
 		environment_print(environment, "return status %d", (int)environment->outcome);
-	if (HAS_CHILD_RUNS && environment->finished) {
-		environment->finished(environment->context);
-		return;
-	}
-	loop_stop(environment->loop);
 }
 
 /* ---- set up ---- */
@@ -130,7 +128,7 @@ bool environment_setup_done(struct environment *environment, const struct addres
 		outcome = output_is_lost() ? OUTCOME_INTERNAL : daemon_ready(environment->daemon);
 	}
 	if (outcome)
-		environment_finish(environment, outcome, &verdict_empty, "set-up did not complete");
+		environment_finish(environment, outcome, NULL, "set-up did not complete");
 	else if (HAS_CHILD_RUNS && line && environment->ready)
 		environment->ready(environment->context);
 	return !outcome;

@@ -18,6 +18,10 @@ struct command;
 /* Whether a command runs others in its process. */
 #define HAS_CHILD_RUNS (COMMAND_selftest || COMMAND_doctor)
 
+enum {
+	RESULT_SIZE = 1024
+};
+
 struct environment {
 	struct loop *loop;
 	struct log log;
@@ -27,7 +31,8 @@ struct environment {
 	const struct command *command;
 	int64_t begun; /* on the clock: the limits of look-ups count from it */
 	bool ended;    /* environment_finish() was called: other callbacks of this iteration do nothing */
-	FILE *output;  /* for results in classic lines */
+	char verdict[RESULT_SIZE];
+	FILE *output; /* for results in classic lines */
 
 	/* NULL in a child run of selftest or doctor. */
 	struct reporting *reporting;
@@ -59,26 +64,21 @@ static inline void environment_record_outcome(struct environment *environment, e
 		environment->outcome = outcome;
 }
 
-/* What a result line has besides its text. */
-struct verdict {
-	const char *device; /* NULL: none, or several */
-	const char *note;   /* follows the device, "; payload not checked"; NULL for none */
-	bool has_figures;   /* of environment_finish(): data moved, so that there is something to summarise */
-};
-
-extern const struct verdict verdict_empty, verdict_with_figures;
-
 /*
- * Ends the run: records the outcome, prints the summary if the form has one, then the verdict, and for a command with
- * prints_status its last line. The verdict is "NAME: [FAILED: ]TEXT (TRANSPORT[, DEVICE][NOTE])"; format gives TEXT.
- * Only the first call has an effect.
+ * Ends the run: records the outcome and the text of the verdict, which run.c prints after the callbacks of this
+ * iteration: "NAME: [FAILED: ]TEXT (TRANSPORT[, DEVICE])". format gives TEXT; device is NULL for none or several. Only
+ * the first call has an effect.
  */
-void environment_finish(struct environment *environment, enum outcome outcome, const struct verdict *verdict,
-			const char *format, ...) __attribute__((format(printf, 4, 5)));
+void environment_finish(struct environment *environment, enum outcome outcome, const char *device, const char *format,
+			...) __attribute__((format(printf, 4, 5)));
 
-/* Prints such a line about a part of the run: a target, a client, a queue pair. */
-void environment_print_result(const struct environment *environment, bool failed, const struct verdict *verdict,
+/* Prints such a line about a part of the run at once: a target, a client, a queue pair. */
+void environment_print_result(const struct environment *environment, bool failed, const char *device,
 			      const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* For run.c and child_run.c: prints the verdict of a run that has ended, and for a command with prints_status its last
+ * line. */
+void environment_print_verdict(const struct environment *environment);
 
 /*
  * Call it when the run is set up, before its data moves. From now on it looks up no name, connects to no address, and

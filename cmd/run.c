@@ -59,7 +59,7 @@ void command_help(const struct command *command, const char *name, bool brief)
 /* Ends the run in place of the command. */
 static void abort_run(struct run *run)
 {
-	environment_finish(&run->environment, OUTCOME_FAILED, &verdict_with_figures, "shutdown did not complete");
+	environment_finish(&run->environment, OUTCOME_FAILED, NULL, "shutdown did not complete");
 }
 
 static void shutdown_timeout(void *context)
@@ -118,7 +118,7 @@ static void deadline_expired(void *context)
 }
 
 /* The transport is open and the loop exists. */
-static void run_loop(struct run *run, const void *options)
+static enum outcome run_loop(struct run *run, const void *options)
 {
 	struct environment *environment = &run->environment;
 	enum outcome outcome = OUTCOME_OK;
@@ -135,23 +135,40 @@ static void run_loop(struct run *run, const void *options)
 		outcome = reporting_open(&run->reporting);
 	if (outcome == OUTCOME_OK)
 		outcome = run->command->start(environment, options, &run->state);
-	environment_record_outcome(environment, outcome);
-	if (outcome == OUTCOME_OK) {
-		if (WITH_REPORT)
-			reporting_start(&run->reporting, run->state);
-		if (!loop_run(environment->loop)) {
-			log_error(&environment->log, "event loop", "the kernel refuses to watch a descriptor");
-			environment_finish(environment, OUTCOME_INTERNAL, &verdict_with_figures,
-					   "the event loop failed");
-		}
+	if (outcome)
+		return outcome;
+	if (WITH_REPORT)
+		reporting_start(&run->reporting, run->state);
+	if (!loop_run(environment->loop)) {
+		log_error(&environment->log, "event loop", "the kernel refuses to watch a descriptor");
+		environment_finish(environment, OUTCOME_INTERNAL, NULL, "the event loop failed");
+	}
+	return OUTCOME_OK;
+}
+
+/* Summary and verdict come before the clean-up, which may block. */
+static void end_run(struct run *run)
+{
+	struct environment *environment = &run->environment;
+
+	if (environment->ended && output_is_lost()) {
+		const struct error lost = { .object = "standard output", .cause = "write failed" };
+
+		/* output_finish() prints it: main() has one for a run that has not begun, too. */
+		log_keep(&environment->log, &lost);
+		environment_record_outcome(environment, OUTCOME_INTERNAL);
 	}
 	if (WITH_REPORT)
-		reporting_finish(&run->reporting);
+		reporting_end(&run->reporting);
+	environment_print_verdict(environment);
 	if (run->state)
 		run->command->stop(run->state);
 	loop_deadline_stop(environment->loop);
 	loop_timer_stop(&run->shutdown);
 	signals_release(&run->signal);
+	transport_close(environment->transport);
+	environment->transport = NULL;
+	loop_destroy(environment->loop);
 }
 
 static enum outcome run_command(struct run *run, const void *options)
@@ -192,13 +209,9 @@ static enum outcome run_command(struct run *run, const void *options)
 			log_report(&environment->log, &error);
 	}
 	if (outcome == OUTCOME_OK)
-		run_loop(run, options);
+		outcome = run_loop(run, options);
 	environment_record_outcome(environment, outcome);
-	if (WITH_REPORT)
-		reporting_finish(&run->reporting); /* before the transport is closed: it reports its name */
-	transport_close(environment->transport);
-	environment->transport = NULL;
-	loop_destroy(environment->loop);
+	end_run(run);
 	return environment->outcome;
 }
 

@@ -104,6 +104,7 @@ struct figures {
 	void *values;
 	void *before; /* the struct when the interval began; initially all zeros; NULL: intervals have the totals */
 	size_t size;
+	bool summarised; /* text has a summary of the run: data may have moved */
 };
 
 /*

@@ -61,8 +61,8 @@ static void doctor_finish(struct doctor *doctor)
 	if (warnings)
 		snprintf(more, sizeof(more), ", %" PRIu64 " warning%s", warnings, units_plural(warnings));
 	environment_print(environment, "%s", "");
-	environment_finish(environment, outcome, &(struct verdict){ .device = NULL }, "%s %" PRIu64 " findings%s%s",
-			   count, findings_count(findings), more, no_device ? "; no usable RDMA device" : "");
+	environment_finish(environment, outcome, NULL, "%s %" PRIu64 " findings%s%s", count, findings_count(findings),
+			   more, no_device ? "; no usable RDMA device" : "");
 }
 
 enum outcome doctor_open(struct doctor *doctor, const char *name, struct transport **transport,

@@ -62,15 +62,13 @@ static void ping_ended(struct child_run *ping)
 {
 	struct doctor *doctor = ping->context;
 	enum error_kind error = doctor->probe.errors.first.kind;
-	size_t length;
-	const char *verdict = child_run_verdict(ping, &length);
-	/* "FAILED: 3 pings ..." */
-	unsigned answered = (unsigned)strtoul(verdict + strcspn(verdict, "0123456789"), NULL, 10);
+	const char *verdict = ping->environment.verdict;
+	unsigned answered = (unsigned)strtoul(verdict, NULL, 10);
 
 	if (error == ERROR_NO_REPLY)
 		hint_at_firewall(doctor);
 	if (!ping->environment.outcome)
-		finding_add(doctor, FINDING_OK, "ping", "%.*s", (int)length, verdict);
+		finding_add(doctor, FINDING_OK, "ping", "%s", verdict);
 	else if (answered)
 		add_lost_size(doctor, answered);
 	else /* a host without a listener can be reached */

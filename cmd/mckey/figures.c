@@ -144,5 +144,6 @@ struct figures mckey_figures_update(void *state)
 	if (!run->traffic.count || is_burst)
 		figures->rate.from = 0;
 	figures->received = senders_counts(&run->senders, run->expected);
-	return (struct figures){ sends ? sender_figures : receiver_figures, figures, &run->before, sizeof(*figures) };
+	return (struct figures){ sends ? sender_figures : receiver_figures, figures, &run->before, sizeof(*figures),
+				 .summarised = figures->joined == figures->asked };
 }

@@ -81,6 +81,7 @@ static void stop_waiting(struct mckey_run *run)
 static void end(struct mckey_run *run, enum outcome outcome)
 {
 	const struct mckey_figures *figures = &run->figures;
+	bool joined = figures->joined == figures->asked;
 	char verdict[VERDICT_SIZE];
 
 	if (run->ending)
@@ -91,15 +92,13 @@ static void end(struct mckey_run *run, enum outcome outcome)
 	for (size_t i = 0; i < figures->asked; i++)
 		if (run->members[i].endpoint)
 			run->members[i].endpoint->done = true;
-	run->verdict.has_figures = figures->joined == figures->asked;
-	if (run->verdict.has_figures && run->count)
+	if (joined && run->count)
 		run->role->result(run, verdict, sizeof(verdict));
 	else
 		snprintf(verdict, sizeof(verdict), "%d of %d connection%s joined%s", (int)figures->joined,
-			 (int)figures->asked, units_plural(figures->asked),
-			 run->verdict.has_figures ? ", no datagrams requested" : "");
+			 (int)figures->asked, units_plural(figures->asked), joined ? ", no datagrams requested" : "");
 	environment_print(run->environment, "test complete");
-	environment_finish(run->environment, OUTCOME_OK, &run->verdict, "%s", verdict);
+	environment_finish(run->environment, OUTCOME_OK, run->device, "%s", verdict);
 }
 
 static void check_silence(void *context)

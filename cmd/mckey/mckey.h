@@ -101,7 +101,7 @@ struct mckey_run {
 	struct senders senders;
 	struct address group, source;
 	struct path_options path_options;
-	struct verdict verdict;
+	const char *device;	   /* for the verdict; NULL: none yet */
 	struct loop_timer step;	   /* to what comes next: joining, sending, more datagrams */
 	struct loop_timer silence; /* no progress */
 	struct mckey_figures figures, before;

@@ -70,7 +70,7 @@ enum outcome member_join(struct member *member)
 {
 	struct mckey_run *run = member->run;
 	struct endpoint *endpoint = member->endpoint;
-	const char *device = run->verdict.device = endpoint->domain->device;
+	const char *device = run->device = endpoint->domain->device;
 	enum outcome outcome;
 
 	if (!endpoint->domain->multicast) {

@@ -159,7 +159,7 @@ static void print_sender(struct mckey_run *run, const struct sender *sender)
 	if (sender->numbered)
 		snprintf(order, sizeof(order), "%" PRIu64 " out of order, %" PRIu64 " repeated", counts.out_of_order,
 			 counts.duplicated);
-	environment_print_result(run->environment, false, &run->verdict,
+	environment_print_result(run->environment, false, run->device,
 				 "%" PRIu64 " datagram%s of %" PRIu64 " byte%s from %s received, %" PRIu64 " lost, %s",
 				 counts.received, units_plural(counts.received), run->figures.size,
 				 units_plural(run->figures.size), name, counts.lost, order);

@@ -130,7 +130,9 @@ static void close_record(struct reporting *reporting)
 
 static void begin_summary(struct reporting *reporting)
 {
-	open_first(reporting, reporting->last.stream, "summary");
+	FILE *stream = open_memstream(&reporting->text, &reporting->text_length);
+
+	open_first(reporting, stream ? stream : stdout, "summary");
 	reporting_add_figures(reporting, false);
 }
 
@@ -144,7 +146,7 @@ static void begin_summary_of_steps(struct reporting *reporting)
 	if (reporting->steps)
 		fclose(reporting->steps);
 	for (size_t i = 0; i + 1 < reporting->steps_length; i++)
-		fputc(reporting->steps_text[i] == '\n' ? ',' : reporting->steps_text[i], reporting->last.stream);
+		fputc(reporting->steps_text[i] == '\n' ? ',' : reporting->steps_text[i], reporting->report.stream);
 	free(reporting->steps_text);
 	report_end(&reporting->report);
 }
@@ -241,7 +243,7 @@ static void stream_error(struct reporting *reporting, const struct error *error)
 
 const struct reporting_form reporting_json = {
 	.interval = keep_interval,
-	.finish = begin_summary_of_steps,
+	.end = begin_summary_of_steps,
 	.close = end_summary,
 };
 
@@ -249,6 +251,6 @@ const struct reporting_form reporting_json_stream = {
 	.start = stream_start,
 	.interval = stream_interval,
 	.error = stream_error,
-	.finish = begin_summary,
+	.end = begin_summary,
 	.close = end_summary,
 };

@@ -150,7 +150,7 @@ static void add_metrics(struct reporting *reporting, FILE *stream)
 	char prefix[64];
 
 	/* Samples without the labels of the command would be series of their own. */
-	if (!reporting->state && !reporting->finished) {
+	if (!reporting->state && !reporting->ended) {
 		fputs("# no figures yet\n", stream);
 		return;
 	}

@@ -123,21 +123,6 @@ static void report_interval(struct reporting *reporting)
 		reporting->form->interval(reporting);
 }
 
-/* Reports the time from the last complete interval to the end of the run, so that the intervals add up to the run. */
-static void report_last_interval(struct reporting *reporting)
-{
-	/* The timer may expire in the same iteration of the loop. */
-	loop_timer_stop(&reporting->interval);
-	if (reporting->state && reporting->interval_open) {
-		/* A rate over less than 1/50 of an interval is meaningless. */
-		reporting->report.without_rates =
-			clock_now() - reporting->report.interval_began < reported_length(reporting) / 50;
-		report_interval(reporting);
-		reporting->report.without_rates = false;
-	}
-	reporting->interval_open = false;
-}
-
 void reporting_begin_interval(struct reporting *reporting)
 {
 	reporting->interval_open = true;
@@ -158,7 +143,7 @@ static void interval_over(void *context)
 	struct reporting *reporting = context;
 	int64_t length, now;
 
-	/* The run has ended in the same iteration of the loop: report_last_interval() reports this interval. */
+	/* The run has ended in the same iteration of the loop: reporting_end() reports this interval. */
 	if (reporting->environment->ended)
 		return;
 	reporting_end_interval(reporting);
@@ -224,38 +209,41 @@ void reporting_set_up(struct reporting *reporting)
 		start_interval(reporting);
 }
 
-void reporting_summary(struct reporting *reporting)
+/* Reports the time from the last complete interval to the end of the run, so that the intervals add up to the run. */
+static void report_rest(struct reporting *reporting)
 {
-	if (!reporting || reporting->summarised || !reporting->state)
-		return;
-	report_last_interval(reporting);
-	reporting->summarised = true;
-	if (reporting->form->summary)
-		reporting->form->summary(reporting);
-	/* Before the verdict, which fails if the file cannot be written. */
-	reporting_write_prometheus(reporting);
+	/* A rate over less than 1/50 of an interval is meaningless. */
+	reporting->report.without_rates =
+		clock_now() - reporting->report.interval_began < reported_length(reporting) / 50;
+	report_interval(reporting);
+	reporting->report.without_rates = false;
 }
 
-void reporting_finish(struct reporting *reporting)
+/* In text, where the verdict is the last line, a run in which no data moved ends with it alone. */
+static bool has_end(const struct reporting *reporting)
 {
-	if (reporting->finished)
-		return;
-	reporting->finished = true;
-	loop_signal_stop(&reporting->quit);
-	/* In text the verdict is the last line: the command has printed its summary before it. */
-	if (reporting->form == &reporting_text)
-		loop_timer_stop(&reporting->interval);
-	else
-		report_last_interval(reporting);
-	/* A usage error must not replace the file of an earlier run. */
-	if (!reporting->summarised && (reporting->state || reporting->environment->outcome != OUTCOME_USAGE))
-		reporting_write_prometheus(reporting);
-	if (reporting->form->finish) {
-		FILE *stream = open_memstream(&reporting->text, &reporting->text_length);
+	return reporting->form != &reporting_text || (reporting->state && reporting->command->figures &&
+						      reporting->command->figures(reporting->state).summarised);
+}
 
-		reporting->last.stream = stream ? stream : stdout;
-		reporting->form->finish(reporting);
-	}
+void reporting_end(struct reporting *reporting)
+{
+	bool writes;
+
+	if (reporting->ended)
+		return;
+	reporting->ended = true;
+	writes = has_end(reporting);
+	loop_signal_stop(&reporting->quit);
+	loop_timer_stop(&reporting->interval);
+	if (writes && reporting->state && reporting->interval_open)
+		report_rest(reporting);
+	/* Before the verdict, which fails if the file cannot be written. A usage error must not replace the file of an
+	 * earlier run. */
+	if (reporting->state || reporting->environment->outcome != OUTCOME_USAGE)
+		reporting_write_prometheus(reporting);
+	if (writes)
+		reporting->form->end(reporting);
 	/* Saved, because errors until reporting_close() use reporting->report for their records. */
 	reporting->last = reporting->report;
 	reporting->state = NULL;
@@ -277,8 +265,8 @@ void reporting_close(struct reporting *reporting)
 {
 	/* For an error before the run. */
 	if (reporting->environment->outcome)
-		reporting_finish(reporting);
-	if (reporting->finished && reporting->form->close)
+		reporting_end(reporting);
+	if (reporting->ended && reporting->form->close)
 		print_last(reporting);
 	reporting->environment->log.reported = NULL;
 }

@@ -66,9 +66,8 @@ struct reporting_form {
 	void (*start)(struct reporting *reporting);    /* before the command starts */
 	void (*interval)(struct reporting *reporting); /* at the end of each --interval-report */
 	void (*error)(struct reporting *reporting, const struct error *error); /* when it is reported */
-	void (*summary)(struct reporting *reporting);			       /* before the command's verdict */
-	void (*finish)(struct reporting *reporting); /* opens the last report and adds the figures */
-	void (*close)(struct reporting *reporting);  /* adds verdict and errors to the last report and closes it */
+	void (*end)(struct reporting *reporting);   /* opens the last report and adds the figures */
+	void (*close)(struct reporting *reporting); /* adds verdict and errors to the last report and closes it */
 };
 
 extern const struct reporting_form reporting_text, reporting_json, reporting_json_stream;
@@ -87,15 +86,14 @@ struct reporting {
 	int64_t started;
 	int64_t interval_due;	/* the scheduled end of the interval */
 	const char *prometheus; /* the file; NULL also after a write error */
-	bool summarised;
-	bool interval_open; /* not reported yet */
-	bool finished;
+	bool interval_open;	/* not reported yet */
+	bool ended;
 	enum live live;
 	unsigned rows; /* of intervals, in text */
 	struct loop_timer interval;
 	struct loop_signal quit;
 	struct report report;
-	struct report last; /* the last report, open from finish to close */
+	struct report last; /* the last report, open from end to close */
 };
 
 /* Call it before the options are parsed: it selects the form in which an error in the arguments is reported. */
@@ -108,17 +106,17 @@ enum outcome reporting_choose(struct reporting *reporting, const struct reportin
 /* Call it before the command starts. Returns an error if the file of --prometheus cannot be written. */
 enum outcome reporting_open(struct reporting *reporting);
 
-/* Call it when the command has started. Its figures() is called until reporting_finish(), first for --prometheus. */
+/* Call it when the command has started. Its figures() is called until reporting_end(), first for --prometheus. */
 void reporting_start(struct reporting *reporting, void *state);
 
 /* Call it before the data moves: in text the first interval ends that long after it. */
 void reporting_set_up(struct reporting *reporting);
 
-/* Call it before the verdict is printed. reporting may be NULL. */
-void reporting_summary(struct reporting *reporting);
-
-/* Call it when the run has ended or failed to start, before the state is freed. Collects the last figures. */
-void reporting_finish(struct reporting *reporting);
+/*
+ * Call it when the run has ended or failed to start, before the verdict is printed and the state freed. Reports the
+ * last interval and the summary. Only the first call has an effect.
+ */
+void reporting_end(struct reporting *reporting);
 
 /* Prints the last report, also of a run that has failed before it began. Call it when nothing can fail any more. */
 void reporting_close(struct reporting *reporting);

@@ -224,10 +224,9 @@ void reporting_print_current(struct reporting *reporting)
 	print_block(reporting, for_program ? stderr : reporting->environment->output, "so far, in");
 }
 
-static void text_summary(struct reporting *reporting)
+static void text_end(struct reporting *reporting)
 {
-	if (reporting->command->figures)
-		print_block(reporting, reporting->environment->output, "summary of");
+	print_block(reporting, reporting->environment->output, "summary of");
 }
 
 /* A step has no time of its own: its figures say which it is. */
@@ -284,5 +283,5 @@ static void text_interval(struct reporting *reporting)
 
 const struct reporting_form reporting_text = {
 	.interval = text_interval,
-	.summary = text_summary,
+	.end = text_end,
 };

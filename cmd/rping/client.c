@@ -72,8 +72,7 @@ static void finish_several(struct rping_client *client)
 	bool verified = client->options->validate && counts->verified == counts->answered.count;
 	char pings[PINGS_TEXT_SIZE];
 
-	environment_finish(client->environment, OUTCOME_OK, &verdict_with_figures,
-			   "total: %s answered%s, %zu of %zu targets passed",
+	environment_finish(client->environment, OUTCOME_OK, NULL, "total: %s answered%s, %zu of %zu targets passed",
 			   peer_pings_text(counts->answered.count, 0, pings), verified ? " and verified" : "",
 			   client->count - client->failed, client->count);
 }
@@ -384,7 +383,7 @@ static void client_begin(void *context)
 	if (options->source)
 		outcome = lookup(&source, client->environment, &options->common, options->source, ADDRESS_FORMAT_ANY);
 	if (outcome) {
-		environment_finish(client->environment, outcome, &verdict_empty, "no ping was sent");
+		environment_finish(client->environment, outcome, NULL, "no ping was sent");
 		return;
 	}
 	client->all.source = source.addresses[0];
@@ -472,7 +471,9 @@ struct figures rping_client_figures(void *state)
 		figures->target = client->targets->address;
 		figures->path = client->targets->path;
 	}
-	return (struct figures){ ping_figures, figures, &client->before, sizeof(*figures) };
+	return (struct figures){ ping_figures, figures, &client->before, sizeof(*figures),
+				 .summarised =
+					 figures->counts.answered.count || (client->all.several && client->failed) };
 }
 
 void rping_client_stop(void *state)

@@ -170,11 +170,8 @@ const char *peer_pings_text(uint64_t answered, uint64_t requested, char text[PIN
 void peer_print_result(const struct peer *peer, enum outcome outcome, const struct result *result, bool ends_run)
 {
 	bool validate = peer->options->validate, passed = !outcome && result->answered;
-	struct verdict verdict = {
-		.device = result->device,
-		.note = passed && !validate ? "; payload not checked, use -V" : NULL,
-		.has_figures = result->answered || peer->options->server,
-	};
+	bool checked = !passed || validate;
+	char device[128];
 	char pings[PINGS_TEXT_SIZE], sizes[64] = "", warmup[48] = "", text[ADDRESS_TEXT_SIZE + 512];
 
 	peer_pings_text(result->answered, outcome ? result->requested : 0, pings);
@@ -188,8 +185,10 @@ void peer_print_result(const struct peer *peer, enum outcome outcome, const stru
 		snprintf(warmup, sizeof(warmup), " after %" PRIu64 " to warm up", result->warmup);
 	snprintf(text, sizeof(text), "%s%s %s %s answered%s%s", pings, sizes, peer->options->server ? "from" : "to",
 		 result->name, passed && validate ? " and verified" : "", warmup);
+	snprintf(device, sizeof(device), "%s%s", result->device ? result->device : "",
+		 checked ? "" : "; payload not checked, use -V");
 	if (ends_run)
-		environment_finish(peer->environment, outcome, &verdict, "%s", text);
+		environment_finish(peer->environment, outcome, *device ? device : NULL, "%s", text);
 	else
-		environment_print_result(peer->environment, outcome, &verdict, "%s", text);
+		environment_print_result(peer->environment, outcome, *device ? device : NULL, "%s", text);
 }

@@ -83,10 +83,8 @@ static void server_finish(struct rping_server *server, enum outcome outcome)
 	if (figures->failed)
 		snprintf(failures, sizeof(failures), ", %" PRIu64 " client%s failed", figures->failed,
 			 units_plural(figures->failed));
-	environment_finish(server->environment, outcome,
-			   server->one_shot || !server->listened ? &verdict_empty : &verdict_with_figures,
-			   "served %" PRIu64 " client%s, %s%s", figures->served, units_plural(figures->served),
-			   peer_pings_text(figures->answered, 0, pings), failures);
+	environment_finish(server->environment, outcome, NULL, "served %" PRIu64 " client%s, %s%s", figures->served,
+			   units_plural(figures->served), peer_pings_text(figures->answered, 0, pings), failures);
 }
 
 static void idle_expired(void *context);
@@ -399,7 +397,8 @@ struct figures rping_server_figures(void *state)
 	figures->role = "server";
 	figures->target = rping_listen_address(server->options);
 	figures->verified = server->options->validate ? figures->answered : 0;
-	return (struct figures){ server_figures, figures, &server->before, sizeof(*figures) };
+	return (struct figures){ server_figures, figures, &server->before, sizeof(*figures),
+				 .summarised = server->one_shot ? ended_sessions(server) : server->listened };
 }
 
 /* Endpoints still use the channel while they are destroyed: transport_close() frees it. */

@@ -91,7 +91,7 @@ struct selftest {
 static void selftest_finish(struct selftest *selftest)
 {
 	struct environment *environment = selftest->environment;
-	const struct verdict verdict = { .device = selftest->testbed.domain.device };
+	const char *device = selftest->testbed.domain.device;
 	uint64_t done = selftest->passed + selftest->failed + selftest->skipped;
 	char skipped[32] = "";
 
@@ -102,11 +102,11 @@ static void selftest_finish(struct selftest *selftest)
 	if (selftest->skipped)
 		snprintf(skipped, sizeof(skipped), ", %" PRIu64 " skipped", selftest->skipped);
 	if (environment->outcome)
-		environment_finish(environment, OUTCOME_OK, &verdict, "%" PRIu64 " of %u parts passed%s",
+		environment_finish(environment, OUTCOME_OK, device, "%" PRIu64 " of %u parts passed%s",
 				   selftest->passed, (unsigned)PARTS, skipped);
 	else
-		environment_finish(environment, OUTCOME_OK, &verdict, "ok: %" PRIu64 " part%s passed%s",
-				   selftest->passed, units_plural(selftest->passed), skipped);
+		environment_finish(environment, OUTCOME_OK, device, "ok: %" PRIu64 " part%s passed%s", selftest->passed,
+				   units_plural(selftest->passed), skipped);
 }
 
 /* --verbose: the output of a child run, each line after its role. */
@@ -146,8 +146,6 @@ static void part_ended(void *context)
 	struct part *part = &selftest->part;
 	const struct child_run *run = part->row->server_verdict ? &part->server : &part->client;
 	const struct environment *environment = selftest->environment;
-	size_t length;
-	const char *verdict = child_run_verdict(run, &length);
 
 	print_output(selftest, &part->server, "server");
 	print_output(selftest, &part->client, "client");
@@ -161,7 +159,7 @@ static void part_ended(void *context)
 	} else {
 		selftest->passed++;
 		record_verdict(selftest, "pass", NULL);
-		environment_print(environment, "%s: ok: %.*s", selftest->part_name, (int)length, verdict);
+		environment_print(environment, "%s: ok: %s", selftest->part_name, run->environment.verdict);
 	}
 	part_free(part);
 	selftest->environment->log.name = selftest->name;

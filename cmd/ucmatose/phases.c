@@ -39,10 +39,6 @@ void ucmatose_release(struct ucmatose *run)
 
 void ucmatose_finish(struct ucmatose *run, enum outcome outcome)
 {
-	const struct verdict verdict = {
-		.device = run->device,
-		.has_figures = run->figures.rates[CONNECTION_CONNECTING].count,
-	};
 	const char *plural = units_plural(run->wanted);
 	uint64_t messages = run->messages * run->wanted;
 
@@ -52,14 +48,14 @@ void ucmatose_finish(struct ucmatose *run, enum outcome outcome)
 	run->phase = PHASE_ENDED;
 	ucmatose_release(run);
 	if (run->environment->outcome)
-		environment_finish(run->environment, OUTCOME_OK, &verdict,
+		environment_finish(run->environment, OUTCOME_OK, run->device,
 				   "%" PRIu32 " of %" PRIu32 " connection%s completed",
 				   run->in_state[CONNECTION_CLOSED], run->wanted, plural);
 	else if (!run->messages)
-		environment_finish(run->environment, OUTCOME_OK, &verdict,
+		environment_finish(run->environment, OUTCOME_OK, run->device,
 				   "%" PRIu32 " connection%s established and disconnected", run->wanted, plural);
 	else
-		environment_finish(run->environment, OUTCOME_OK, &verdict,
+		environment_finish(run->environment, OUTCOME_OK, run->device,
 				   "%" PRIu32 " connection%s, %" PRIu64 " message%s of %" PRId64 " byte%s each way %s",
 				   run->wanted, plural, messages, units_plural(messages), run->options->size,
 				   units_plural((uint64_t)run->options->size),

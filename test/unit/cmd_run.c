@@ -66,8 +66,6 @@ struct state {
 	uint64_t counts_late;
 };
 
-static const struct verdict no_figures = { .device = NULL };
-
 static void trace(const char *word)
 {
 	printf("%s\n", word);
@@ -142,6 +140,11 @@ static struct figures report_nothing(void *context)
 	return (struct figures){ .rows = no_rows, .values = context };
 }
 
+static struct figures summarise_nothing(void *context)
+{
+	return (struct figures){ .rows = no_rows, .values = context, .summarised = true };
+}
+
 static void stop(void *context)
 {
 	struct state *state = context;
@@ -175,7 +178,7 @@ static enum outcome start_and_finish(struct environment *environment, const void
 	make_state(environment, context);
 	if (settings->common.path.retry != PATH_UNSET || settings->common.path.rnr_retry != PATH_UNSET)
 		trace("the path is not open");
-	environment_finish(environment, OUTCOME_OK, &no_figures, "done");
+	environment_finish(environment, OUTCOME_OK, NULL, "done");
 	return OUTCOME_OK;
 }
 
@@ -212,9 +215,9 @@ static enum outcome start_and_be_ready(struct environment *environment, const vo
 	assert_true(environment_setup_done(environment, &nowhere, "ready"));
 	/* The second call has no effect. */
 	assert_true(environment_setup_done(environment, NULL, NULL));
-	environment_finish(environment, OUTCOME_OK, &no_figures, "done");
+	environment_finish(environment, OUTCOME_OK, NULL, "done");
 	/* And so has this one. */
-	environment_finish(environment, OUTCOME_FAILED, &no_figures, "done");
+	environment_finish(environment, OUTCOME_FAILED, NULL, "done");
 	return OUTCOME_OK;
 }
 
@@ -222,7 +225,7 @@ static void finish_now(void *context)
 {
 	struct state *state = context;
 
-	environment_finish(state->environment, OUTCOME_OK, &no_figures, "done");
+	environment_finish(state->environment, OUTCOME_OK, NULL, "done");
 }
 
 static void finish_with_message(void *context)
@@ -331,7 +334,7 @@ static void step_timed_out(void *context)
 	struct state *state = context;
 
 	trace("limit");
-	environment_finish(state->environment, OUTCOME_FAILED, &no_figures, "done");
+	environment_finish(state->environment, OUTCOME_FAILED, NULL, "done");
 }
 
 static void shutdown_step_times_out(void *context, enum interruption reason)
@@ -787,13 +790,6 @@ static void other_run_continues_without_reader(void **state)
 	assert_int_equal(result.status, OUTCOME_OK);
 }
 
-static void finish_with_summary(void *context)
-{
-	struct state *state = context;
-
-	environment_finish(state->environment, OUTCOME_OK, &(struct verdict){ .has_figures = true }, "done");
-}
-
 static void work(void *context)
 {
 	(void)context;
@@ -801,31 +797,20 @@ static void work(void *context)
 }
 
 /* The end is due before the interval, in the same iteration. */
-static void finish_with_the_interval(struct state *state, loop_callback *end)
-{
-	loop_timer_start(state->environment->loop, &state->timer, 30 * CLOCK_NS_PER_MS, end, state);
-	loop_timer_start(state->environment->loop, &state->work, 0, work, state);
-}
-
 static enum outcome start_and_finish_with_the_interval(struct environment *environment, const void *options,
 						       void **context)
 {
-	(void)options;
-	finish_with_the_interval(make_state(environment, context), finish_with_summary);
-	return OUTCOME_OK;
-}
+	struct state *state = make_state(environment, context);
 
-static enum outcome start_and_finish_without_summary(struct environment *environment, const void *options,
-						     void **context)
-{
 	(void)options;
-	finish_with_the_interval(make_state(environment, context), finish_now);
+	loop_timer_start(environment->loop, &state->timer, 30 * CLOCK_NS_PER_MS, finish_now, state);
+	loop_timer_start(environment->loop, &state->work, 0, work, state);
 	return OUTCOME_OK;
 }
 
 static void verdict_is_last_line(void **state)
 {
-	const struct command row = { .start = start_and_finish_with_the_interval, .figures = report_nothing };
+	const struct command row = { .start = start_and_finish_with_the_interval, .figures = summarise_nothing };
 	struct child child = spawn(&row, "--interval-report 40ms");
 	struct result result = { 0 };
 
@@ -837,7 +822,7 @@ static void verdict_is_last_line(void **state)
 
 static void verdict_without_figures_is_last_line(void **state)
 {
-	const struct command row = { .start = start_and_finish_without_summary, .figures = report_nothing };
+	const struct command row = { .start = start_and_finish_with_the_interval, .figures = report_nothing };
 
 	(void)state;
 	/* The interval is due in the same iteration, then later. */
@@ -850,7 +835,7 @@ static void finish_soon(void *context)
 	struct state *state = context;
 
 	fake_clock_pass(70 * CLOCK_NS_PER_MS);
-	loop_timer_start(state->environment->loop, &state->timer, 80 * CLOCK_NS_PER_MS, finish_with_summary, state);
+	loop_timer_start(state->environment->loop, &state->timer, 80 * CLOCK_NS_PER_MS, finish_now, state);
 }
 
 /*
@@ -868,7 +853,7 @@ static enum outcome start_and_delay_interval(struct environment *environment, co
 
 static void intervals_do_not_overlap(void **state)
 {
-	const struct command row = { .start = start_and_delay_interval, .figures = report_nothing };
+	const struct command row = { .start = start_and_delay_interval, .figures = summarise_nothing };
 	struct child child = spawn(&row, "--interval-report 100ms");
 	struct result result = { 0 };
 	double from, to, before = 0;
@@ -897,7 +882,8 @@ static struct figures report_rate_only(void *context)
 	struct state *state = context;
 
 	state->figures.rate = (struct rate){ .count = 5, .from = clock_now(), .to = clock_now() + CLOCK_NS_PER_S };
-	return (struct figures){ rate_figures, &state->figures, &state->before, sizeof(state->before) };
+	return (struct figures){ rate_figures, &state->figures, &state->before, sizeof(state->before),
+				 .summarised = true };
 }
 
 static void count_and_finish(void *context)
@@ -905,7 +891,7 @@ static void count_and_finish(void *context)
 	struct state *state = context;
 
 	state->figures.late = state->counts_late;
-	finish_with_summary(state);
+	finish_now(state);
 }
 
 static void pass_a_day(void *context)
@@ -1020,8 +1006,8 @@ static void intervals_end_when_prometheus_file_fails(void **state)
 		 "tool: %s: --prometheus: writing the file: No such file or directory (2)\n"
 		 "tool: deadline of 100 s exceeded\n",
 		 figures);
-	expect(&row, arguments, OUTCOME_INTERNAL, "open\nstart\ninterval\ndeadline\ntool: FAILED: done\nstop\nclose\n",
-	       err);
+	expect(&row, arguments, OUTCOME_INTERNAL,
+	       "open\nstart\ninterval\ndeadline\ninterval\ntool: FAILED: done\nstop\nclose\n", err);
 }
 
 int main(void)

@@ -9,7 +9,7 @@ static void add_count(struct report *report, const struct figure *row, const uin
 {
 	uint64_t old = before ? *before : 0, increase = *count > old ? *count - old : 0;
 
-	if (increase || !(row->flags & FIGURE_NOT_0) || !report->format->omits_empty)
+	if (increase || !(row->flags & FIGURE_UNLESS_0) || report->format->form != IN_BLOCK)
 		report_count(report, row->name, increase);
 }
 
@@ -91,7 +91,7 @@ static void add_figure(struct report *report, const struct figure *row, const vo
 void figures_report(struct report *report, const struct figure *rows, const void *values, const void *before)
 {
 	const char *old = before;
-	bool labels = report->format->labels;
+	bool labels = report->format->form == IN_PROMETHEUS;
 
 	for (const struct figure *row = rows; labels && row->kind; row++)
 		if (row->flags & FIGURE_LABEL)
@@ -99,7 +99,7 @@ void figures_report(struct report *report, const struct figure *rows, const void
 	for (const struct figure *row = rows; row->kind; row++) {
 		if (labels && row->kind == FIGURE_TEXT)
 			continue;
-		if (!(row->flags & report->format->without))
+		if (!row->forms || row->forms & report->format->form)
 			add_figure(report, row, (const char *)values + row->offset, old ? old + row->offset : NULL);
 		else if (row->kind == FIGURE_OBJECT || row->kind == FIGURE_LIST)
 			while (row->kind != FIGURE_CLOSE && row->kind != FIGURE_CODE)

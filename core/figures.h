@@ -37,22 +37,13 @@ enum figure_kind {
 };
 
 enum {
-	/* Formats without the figure. */
-	FIGURE_NOT_ROW = 1 << 0,  /* of a table of intervals */
-	FIGURE_NOT_STEP = 1 << 8, /* row of a table of steps */
-	FIGURE_NOT_TABLE = FIGURE_NOT_ROW | FIGURE_NOT_STEP,
-	FIGURE_NOT_TEXT = 1 << 1, /* table and block */
-	FIGURE_NOT_JSON = 1 << 2,
-	FIGURE_NOT_PROMETHEUS = 1 << 3,
-	FIGURE_ONLY_TEXT = 1 << 4,
-	FIGURE_NOT_BLOCK = 1 << 7,
-	/* A table has no such count, and a block omits it if it is 0: scripts search logs for the word "failed". */
-	FIGURE_NOT_0 = 1 << 5,
+	/* A block omits the count if it is 0: scripts search logs for the word "failed". */
+	FIGURE_UNLESS_0 = 1 << 0,
 	/* Prometheus: a text that is a label of the samples of its level, before or behind it. It has no other texts.
 	 */
-	FIGURE_LABEL = 1 << 9,
+	FIGURE_LABEL = 1 << 1,
 	/* The rate in an interval is over its whole length, but of a step to the last count. */
-	FIGURE_WHOLE = 1 << 6,
+	FIGURE_WHOLE = 1 << 2,
 };
 
 /* A count over a time. */
@@ -71,18 +62,19 @@ struct figure {
 		void (*add)(struct report *report, const void *member); /* FIGURE_CODE */
 	};
 	uint32_t offset;
-	uint8_t kind; /* 0 ends the table */
-	uint16_t flags;
+	uint8_t kind;  /* 0 ends the table */
+	uint8_t forms; /* enum report_form: those with the figure; 0: all */
+	uint8_t flags;
 };
 
-/* A row: kind, name, struct, member, then flags. It does not compile with a count of 32 bits. */
+/* A row: kind, name, struct, member, then forms and flags. It does not compile with a count of 32 bits. */
 #define FIGURE(figure_kind, figure_name, type, member, ...)                                                            \
 	{ .name = figure_name,                                                                                         \
 	  .kind = FIGURE_##figure_kind,                                                                                \
 	  .offset = offsetof(type, member) +                                                                           \
 		    0 * sizeof(_Generic(((type *)0)->member, unsigned: *(struct too_short *)0, default: 0)),           \
 	  __VA_ARGS__ }
-/* An OBJECT of the rows up to FIGURES_CLOSE, in which no other begins. Its flags are theirs. */
+/* An OBJECT of the rows up to FIGURES_CLOSE, in which no other begins. Its forms are theirs. */
 #define FIGURES_OPEN(figure_name, ...) { .name = figure_name, .kind = FIGURE_OBJECT, __VA_ARGS__ }
 #define FIGURES_CLOSE		       { .kind = FIGURE_CLOSE }
 /* The rows of a table for a struct within this one. */

@@ -126,7 +126,7 @@ void report_flag(struct report *report, const char *name, bool flag)
 
 static void add_samples(struct report *report, const struct samples *samples)
 {
-	bool has_limits = report->format->brief != REPORT_STEP;
+	bool has_limits = report->format->form != IN_STEP;
 
 	if (has_limits)
 		add_time(report, "min", samples->minimum, samples->count);
@@ -165,41 +165,43 @@ static void add_distribution(struct report *report, const struct histogram *hist
 	static const struct {
 		char name[6];
 		uint16_t per_mille;
-		uint8_t brief; /* also in these brief formats */
-	} percentiles[] = {
-		{ "p50", 500, REPORT_STEP }, { "p90", 900 }, { "p99", 990, REPORT_ROW | REPORT_STEP }, { "p99.9", 999 }
-	};
-	const struct report_format *format = report->format;
+		uint8_t forms;
+	} percentiles[] = { { "p50", 500, IN_FULL | IN_STEP },
+			    { "p90", 900, IN_FULL },
+			    { "p99", 990, IN_FULL | IN_ROW | IN_STEP },
+			    { "p99.9", 999, IN_FULL } };
+	const enum report_form form = report->format->form;
+	const bool in_table = form & (IN_ROW | IN_STEP);
 	uint64_t count = histogram->all.count;
 
-	if (!format->brief)
+	if (!in_table)
 		report_count(report, "count", count);
-	if (format->omits_empty && count == 1) {
+	if (form == IN_BLOCK && count == 1) {
 		report_time(report, "time", histogram->all.minimum);
 		return;
 	}
 	add_samples(report, &histogram->all);
-	if (!format->brief)
+	if (!in_table)
 		add_time(report, "mdev", histogram_deviation(histogram), count);
 	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++)
-		if (!format->brief || format->brief & percentiles[i].brief)
+		if (form & percentiles[i].forms)
 			add_time(report, percentiles[i].name, histogram_percentile(histogram, percentiles[i].per_mille),
 				 count);
-	if (report->buckets && format->lists)
+	if (report->buckets && form == IN_JSON)
 		add_buckets(report, histogram);
 }
 
 void report_histogram(struct report *report, const char *name, const struct histogram *histogram)
 {
-	if (report->format->omits_empty && !histogram->all.count)
+	if (report->format->form == IN_BLOCK && !histogram->all.count)
 		return;
 	report_object(report, name);
 	add_distribution(report, histogram);
 	report_end(report);
-	if (!report->buckets || !report->format->draws_buckets || histogram->all.count < 2 || report_in_list(report) ||
-	    report->header)
+	if (!report->buckets || !(report->format->form & (IN_BLOCK | IN_STEP)) || histogram->all.count < 2 ||
+	    report_in_list(report) || report->header)
 		return;
-	if (report->format->brief)
+	if (report->format->form == IN_STEP)
 		fputc('\n', report->stream); /* the row's */
 	histogram_draw(histogram, "    ", report->stream);
 }

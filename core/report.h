@@ -49,10 +49,16 @@ enum report_nesting {
 	REPORT_LIST,
 };
 
-/* What formats have of histograms; 0: everything. */
-enum report_brief {
-	REPORT_ROW = 1 << 0,  /* minimum, average, maximum, p99 */
-	REPORT_STEP = 1 << 1, /* average, p50, p99 */
+/* The forms of a report. */
+enum report_form {
+	IN_BLOCK = 1 << 0, /* text: omits what is not known or empty; draws the buckets of histograms */
+	IN_ROW = 1 << 1,   /* of a table of intervals: of histograms minimum, average, maximum, p99 */
+	IN_STEP = 1 << 2,  /* of a table of steps: of histograms average, p50, p99; draws their buckets */
+	IN_JSON = 1 << 3,
+	IN_PROMETHEUS = 1 << 4,
+	IN_TEXT = IN_BLOCK | IN_ROW | IN_STEP,
+	IN_PROGRAMS = IN_JSON | IN_PROMETHEUS,
+	IN_FULL = IN_BLOCK | IN_PROGRAMS, /* not in tables, which are narrow */
 };
 
 struct report;
@@ -64,19 +70,14 @@ struct report_format {
 	void (*begin)(struct report *report, const char *name, enum report_nesting nesting); /* may be NULL */
 	void (*end)(struct report *report);						     /* may be NULL */
 	void (*value)(struct report *report, const char *name, struct report_value value);
-	bool omits_empty;   /* omits values that are not known, and empty histograms */
-	uint8_t brief;	    /* enum report_brief: omits most values of histograms */
-	bool draws_buckets; /* draws the buckets of histograms, if report.buckets is set */
-	bool labels;	    /* has the texts with FIGURE_LABEL first, and no others */
-	bool lists;	    /* lists the buckets of histograms, if report.buckets is set */
-	uint16_t without;   /* omits the figures with one of these flags of core/figures.h */
+	enum report_form form;
 };
 
 struct report {
 	FILE *stream;
 	const struct report_format *format;
 	const char *prefix; /* of Prometheus metric names: "rdmatest_rping" */
-	bool buckets;	    /* write the buckets of histograms in formats that support it */
+	bool buckets;	    /* block, step and JSON have the buckets of histograms */
 	bool without_rates; /* omit rates: the time span is too short */
 	bool header;	    /* of report_table: write the names of the columns */
 	bool of_steps;	    /* an interval ends with its last count; the totals have no gauges or distributions */

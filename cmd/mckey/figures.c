@@ -69,7 +69,7 @@ static const struct figure counts_figures[] = {
 	FIGURE(COUNT, "lost", struct counts, lost),
 	FIGURE(COUNT, "duplicated", struct counts, duplicated),
 	FIGURE(COUNT, "out_of_order", struct counts, out_of_order),
-	FIGURE(COUNT, "damaged", struct counts, damaged, .flags = FIGURE_NOT_TABLE),
+	FIGURE(COUNT, "damaged", struct counts, damaged, .forms = IN_FULL),
 	FIGURES_END,
 };
 
@@ -98,21 +98,21 @@ static void report_senders(struct report *report, const void *member)
 static const struct figure run_figures[] = {
 	ROW(TEXT, "role", role, .flags = FIGURE_LABEL),
 	ROW(TEXT, "target", target, .flags = FIGURE_LABEL),
-	FIGURES_OF_CODE(OBJECT, "path", struct mckey_figures, path, path_report, .flags = FIGURE_NOT_TABLE),
-	FIGURES_OF_CODE(OBJECT, "group", struct mckey_figures, group, report_address, .flags = FIGURE_NOT_TABLE),
+	FIGURES_OF_CODE(OBJECT, "path", struct mckey_figures, path, path_report, .forms = IN_FULL),
+	FIGURES_OF_CODE(OBJECT, "group", struct mckey_figures, group, report_address, .forms = IN_FULL),
 	FIGURES_OPEN("connections"),
-	ROW(GAUGE, "asked", asked, .flags = FIGURE_NOT_TABLE),
-	ROW(COUNT, "joined", joined, .flags = FIGURE_NOT_TABLE),
-	ROW(COUNT, "failed", failed, .flags = FIGURE_NOT_0),
+	ROW(GAUGE, "asked", asked, .forms = IN_FULL),
+	ROW(COUNT, "joined", joined, .forms = IN_FULL),
+	ROW(COUNT, "failed", failed, .forms = IN_FULL, .flags = FIGURE_UNLESS_0),
 	FIGURES_CLOSE,
-	ROW(HISTOGRAM, "join", join, .flags = FIGURE_NOT_TABLE),
+	ROW(HISTOGRAM, "join", join, .forms = IN_FULL),
 	FIGURES_END,
 };
 
 static const struct figure sender_figures[] = {
 	FIGURES_ROWS(run_figures),
 	FIGURES_OPEN("datagrams"),
-	ROW(GAUGE, "size", size, .flags = FIGURE_NOT_TABLE),
+	ROW(GAUGE, "size", size, .forms = IN_FULL),
 	ROW(COUNT, "sent", sent),
 	ROW(RATE, "rate", rate),
 	ROW(BANDWIDTH, "bytes", rate),
@@ -123,9 +123,9 @@ static const struct figure sender_figures[] = {
 static const struct figure receiver_figures[] = {
 	FIGURES_ROWS(run_figures),
 	FIGURES_OPEN("datagrams"),
-	ROW(GAUGE, "size", size, .flags = FIGURE_NOT_TABLE),
+	ROW(GAUGE, "size", size, .forms = IN_FULL),
 	FIGURES_ROWS(counts_figures, .offset = offsetof(struct mckey_figures, received)),
-	ROW(COUNT, "foreign", foreign, .flags = FIGURE_NOT_TABLE),
+	ROW(COUNT, "foreign", foreign, .forms = IN_FULL),
 	ROW(RATE, "rate", rate),
 	ROW(BANDWIDTH, "bytes", rate),
 	FIGURES_CLOSE,

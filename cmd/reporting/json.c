@@ -102,8 +102,7 @@ const struct report_format report_json = {
 	.begin = json_begin,
 	.end = json_end,
 	.value = json_value,
-	.lists = true,
-	.without = FIGURE_ONLY_TEXT | FIGURE_NOT_JSON,
+	.form = IN_JSON,
 };
 
 /* ---- the records ---- */

@@ -113,8 +113,7 @@ const struct report_format report_prometheus = {
 	.begin = prometheus_begin,
 	.end = prometheus_end,
 	.value = prometheus_value,
-	.labels = true,
-	.without = FIGURE_ONLY_TEXT | FIGURE_NOT_PROMETHEUS,
+	.form = IN_PROMETHEUS,
 };
 
 /* ---- the file ---- */

@@ -38,7 +38,7 @@ static const char *value_text(const struct report *report, struct report_value v
 	case REPORT_RATE:
 		return units_rate(value.rate, text);
 	case REPORT_BANDWIDTH:
-		return (report->format->brief == REPORT_STEP ? units_bits : units_bandwidth)(value.rate, text);
+		return (report->format->form == IN_STEP ? units_bits : units_bandwidth)(value.rate, text);
 	case REPORT_TEXT:
 		return value.text;
 	case REPORT_FLAG:
@@ -135,9 +135,7 @@ static void block_value(struct report *report, const char *name, struct report_v
 const struct report_format report_block = {
 	.end = block_end,
 	.value = block_value,
-	.omits_empty = true,
-	.draws_buckets = true,
-	.without = FIGURE_NOT_TEXT | FIGURE_NOT_BLOCK,
+	.form = IN_BLOCK,
 };
 
 /*
@@ -170,16 +168,13 @@ static void table_value(struct report *report, const char *name, struct report_v
 const struct report_format report_table = {
 	.closing = "\n",
 	.value = table_value,
-	.brief = REPORT_ROW,
-	.without = FIGURE_NOT_TEXT | FIGURE_NOT_ROW | FIGURE_NOT_0,
+	.form = IN_ROW,
 };
 
 const struct report_format report_steps = {
 	.closing = "\n",
 	.value = table_value,
-	.brief = REPORT_STEP,
-	.draws_buckets = true,
-	.without = FIGURE_NOT_TEXT | FIGURE_NOT_STEP | FIGURE_NOT_0,
+	.form = IN_STEP,
 };
 
 /* ---- blocks and rows ---- */

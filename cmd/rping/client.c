@@ -438,7 +438,7 @@ static void report_targets(struct report *report, const void *member)
 	size_t index = 0;
 
 	/* In text, a single target has no entry of its own. */
-	if (!client->all.several && report->format->draws_buckets)
+	if (!client->all.several && report->format->form & IN_TEXT)
 		return;
 	for (struct target *target = client->targets; target; target = target->next) {
 		report_object(report, NULL);
@@ -451,10 +451,10 @@ static void report_targets(struct report *report, const void *member)
 static const struct figure ping_figures[] = {
 	FIGURE(TEXT, "role", struct client_figures, role, .flags = FIGURE_LABEL),
 	FIGURE(TEXT, "target", struct client_figures, target, .flags = FIGURE_LABEL),
-	FIGURES_OF_CODE(OBJECT, "path", struct client_figures, path, path_report, .flags = FIGURE_NOT_TABLE),
+	FIGURES_OF_CODE(OBJECT, "path", struct client_figures, path, path_report, .forms = IN_FULL),
 	FIGURES_OF_ROWS("pings", struct client_figures, counts, ping_count_figures),
 	FIGURE(HISTOGRAM, "round_trip", struct client_figures, round_trip),
-	FIGURES_OF_ROWS("connect", struct client_figures, connect, connect_figures, .flags = FIGURE_NOT_TABLE),
+	FIGURES_OF_ROWS("connect", struct client_figures, connect, connect_figures, .forms = IN_FULL),
 	FIGURES_OF_CODE(LIST, "targets", struct client_figures, client, report_targets),
 	FIGURES_END,
 };

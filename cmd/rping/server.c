@@ -379,7 +379,7 @@ static const struct figure server_figures[] = {
 	FIGURE(TEXT, "target", struct server_figures, target, .flags = FIGURE_LABEL),
 	FIGURES_OPEN("served"),
 	FIGURE(COUNT, "clients", struct server_figures, served),
-	FIGURE(COUNT, "failed", struct server_figures, failed, .flags = FIGURE_NOT_0),
+	FIGURE(COUNT, "failed", struct server_figures, failed, .forms = IN_FULL, .flags = FIGURE_UNLESS_0),
 	FIGURE(GAUGE, "connected", struct server_figures, connected),
 	FIGURES_CLOSE,
 	FIGURES_OPEN("pings"),

@@ -557,18 +557,16 @@ void target_release(struct target *target)
 /* ---- figures ---- */
 
 const struct figure ping_count_figures[] = {
-	FIGURE(GAUGE, "size", struct ping_counts, size, .flags = FIGURE_NOT_TABLE),
-	FIGURE(GAUGE, "ping_size", struct ping_counts, size,
-	       .flags = FIGURE_ONLY_TEXT | FIGURE_NOT_BLOCK | FIGURE_NOT_ROW),
-	FIGURE(COUNT, "warmup", struct ping_counts, warmup, .flags = FIGURE_NOT_TABLE),
-	FIGURE(COUNT, "sent", struct ping_counts, sent, .flags = FIGURE_NOT_TABLE),
+	FIGURE(GAUGE, "size", struct ping_counts, size, .forms = IN_FULL),
+	FIGURE(GAUGE, "ping_size", struct ping_counts, size, .forms = IN_STEP),
+	FIGURE(COUNT, "warmup", struct ping_counts, warmup, .forms = IN_FULL),
+	FIGURE(COUNT, "sent", struct ping_counts, sent, .forms = IN_FULL),
 	FIGURE(COUNT, "answered", struct ping_counts, answered.count),
-	FIGURE(COUNT, "verified", struct ping_counts, verified, .flags = FIGURE_NOT_TABLE),
-	FIGURE(COUNT, "lost", struct ping_counts, lost, .flags = FIGURE_NOT_STEP),
+	FIGURE(COUNT, "verified", struct ping_counts, verified, .forms = IN_FULL),
+	FIGURE(COUNT, "lost", struct ping_counts, lost, .forms = IN_FULL | IN_ROW),
 	FIGURE(RATE, "rate", struct ping_counts, answered, .flags = FIGURE_WHOLE),
-	FIGURE(BANDWIDTH, "bytes", struct ping_counts, answered, .flags = FIGURE_NOT_TEXT | FIGURE_WHOLE),
-	FIGURE(BANDWIDTH, "bandwidth", struct ping_counts, answered,
-	       .flags = FIGURE_ONLY_TEXT | FIGURE_NOT_BLOCK | FIGURE_NOT_ROW | FIGURE_WHOLE),
+	FIGURE(BANDWIDTH, "bytes", struct ping_counts, answered, .forms = IN_PROGRAMS, .flags = FIGURE_WHOLE),
+	FIGURE(BANDWIDTH, "bandwidth", struct ping_counts, answered, .forms = IN_STEP, .flags = FIGURE_WHOLE),
 	FIGURES_END,
 };
 
@@ -584,15 +582,15 @@ const struct figure connect_figures[] = {
  * labels must be unique.
  */
 static const struct figure target_figures[] = {
-	FIGURE(TEXT, "index", struct target, index, .flags = FIGURE_NOT_TEXT | FIGURE_NOT_JSON | FIGURE_LABEL),
+	FIGURE(TEXT, "index", struct target, index, .forms = IN_PROMETHEUS, .flags = FIGURE_LABEL),
 	FIGURE(TEXT, "target", struct target, name, .flags = FIGURE_LABEL),
-	FIGURE(COUNT, "answered", struct target, counts.answered.count, .flags = FIGURE_ONLY_TEXT),
-	FIGURE(COUNT, "lost", struct target, counts.lost, .flags = FIGURE_ONLY_TEXT),
-	FIGURES_OF_ROWS("pings", struct target, counts, ping_count_figures, .flags = FIGURE_NOT_TEXT),
-	FIGURE(SAMPLES, "round_trip", struct target, round_trip, .flags = FIGURE_NOT_JSON),
-	FIGURES_OF_ROWS("connect", struct target, times, connect_figures, .flags = FIGURE_NOT_TEXT),
-	FIGURE(FLAG, "failed", struct target, failed, .flags = FIGURE_NOT_TEXT),
-	FIGURES_OF_CODE(OBJECT, "path", struct target, path, path_report, .flags = FIGURE_NOT_TEXT),
+	FIGURE(COUNT, "answered", struct target, counts.answered.count, .forms = IN_TEXT),
+	FIGURE(COUNT, "lost", struct target, counts.lost, .forms = IN_TEXT),
+	FIGURES_OF_ROWS("pings", struct target, counts, ping_count_figures, .forms = IN_PROGRAMS),
+	FIGURE(SAMPLES, "round_trip", struct target, round_trip, .forms = IN_TEXT | IN_PROMETHEUS),
+	FIGURES_OF_ROWS("connect", struct target, times, connect_figures, .forms = IN_PROGRAMS),
+	FIGURE(FLAG, "failed", struct target, failed, .forms = IN_PROGRAMS),
+	FIGURES_OF_CODE(OBJECT, "path", struct target, path, path_report, .forms = IN_PROGRAMS),
 	FIGURE(TEXT, "verdict", struct target, verdict),
 	FIGURE(TEXT, "error", struct target, error),
 	FIGURES_END,
@@ -606,7 +604,7 @@ void target_report(struct target *target, const char *index, struct report *repo
 	target->index = index;
 	target->name = target_name(target);
 	/* A label must not change when a name has been looked up: it would begin a new series. */
-	if (report->format->labels) {
+	if (report->format->form == IN_PROMETHEUS) {
 		bool numeric = address_parse(target->address, ADDRESS_FORMAT_IP, &address);
 
 		address.port = target->dial.options.port;

@@ -32,7 +32,7 @@ static const struct figure inner_rows[] = {
 };
 
 static const struct figure rate_rows[] = {
-	ROW(COUNT, "warmup", warmup, .flags = FIGURE_NOT_TEXT | FIGURE_NOT_JSON),
+	ROW(COUNT, "warmup", warmup, .forms = IN_PROMETHEUS),
 	ROW(RATE, "rate", rate),
 	ROW(RATE, "whole", rate, .flags = FIGURE_WHOLE),
 	ROW(BANDWIDTH, "bytes", rate),
@@ -57,15 +57,15 @@ static const struct figure rows[] = {
 	ROW(TEXT, "role", role, .flags = FIGURE_LABEL),
 	ROW(TEXT, "nothing", nothing),
 	ROW(COUNT, "sent", sent),
-	ROW(COUNT, "failed", failed, .flags = FIGURE_NOT_0),
+	ROW(COUNT, "failed", failed, .forms = IN_FULL, .flags = FIGURE_UNLESS_0),
 	ROW(GAUGE, "size", size),
-	ROW(TIME, "time", time, .flags = FIGURE_NOT_TABLE),
+	ROW(TIME, "time", time, .forms = IN_FULL),
 	ROW(TIME, "unknown", unknown),
-	ROW(FLAG, "good", good, .flags = FIGURE_ONLY_TEXT),
+	ROW(FLAG, "good", good, .forms = IN_TEXT),
 	FIGURES_OF_ROWS("inner", struct sample, inner, inner_rows),
 	FIGURES_ROWS(rate_rows),
 	ROW(SAMPLES, "samples", samples),
-	FIGURES_OF_CODE(OBJECT, "object", struct sample, role, add_word, .flags = FIGURE_NOT_TEXT),
+	FIGURES_OF_CODE(OBJECT, "object", struct sample, role, add_word, .forms = IN_PROGRAMS),
 	FIGURES_OF_CODE(LIST, "list", struct sample, inner, add_entries),
 	FIGURES_END,
 };
@@ -160,10 +160,10 @@ static void intervals(void **state)
 static void steps(void **state)
 {
 	static const struct figure step_rows[] = {
-		ROW(GAUGE, "step", size, .flags = FIGURE_NOT_ROW),
+		ROW(GAUGE, "step", size, .forms = IN_FULL | IN_STEP), /* and in no table of intervals */
 		ROW(COUNT, "sent", sent),
-		ROW(COUNT, "lost", inner.lost, .flags = FIGURE_NOT_STEP),
-		ROW(TIME, "time", time, .flags = FIGURE_NOT_TABLE),
+		ROW(COUNT, "lost", inner.lost, .forms = IN_FULL | IN_ROW),
+		ROW(TIME, "time", time, .forms = IN_FULL),
 		ROW(RATE, "whole", rate, .flags = FIGURE_WHOLE),
 		FIGURES_END,
 	};

@@ -28,7 +28,7 @@ struct backend {
 	enum outcome (*accept)(struct endpoint *endpoint, const void *data, size_t length);
 	void (*reject)(struct endpoint *endpoint, const void *data, size_t length);
 	enum outcome (*disconnect)(struct endpoint *endpoint);
-	enum outcome (*join)(struct endpoint *endpoint, void *context);
+	enum outcome (*join)(struct endpoint *endpoint);
 	enum outcome (*post)(struct endpoint *endpoint, const struct work *work, size_t count);
 	enum outcome (*migrate)(struct endpoint *endpoint, struct channel *channel); /* NULL: nothing to do */
 	/* Whether a local address belongs to the device in the options. NULL: every address does. */

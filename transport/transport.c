@@ -213,10 +213,10 @@ enum outcome endpoint_disconnect(struct endpoint *endpoint)
 	return end_call(endpoint, ENDPOINT_DISCONNECTING, begin_call(endpoint)->disconnect(endpoint));
 }
 
-enum outcome endpoint_join(struct endpoint *endpoint, void *context)
+enum outcome endpoint_join(struct endpoint *endpoint)
 {
 	assert_call(endpoint, BIT(GROUP), BIT(ADDRESS_RESOLVED), true);
-	return end_call(endpoint, ENDPOINT_JOINING, begin_call(endpoint)->join(endpoint, context));
+	return end_call(endpoint, ENDPOINT_JOINING, begin_call(endpoint)->join(endpoint));
 }
 
 enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count)

@@ -181,7 +181,6 @@ struct group_address {
 	uint8_t service_level;
 	uint32_t qpn;
 	uint32_t qkey;
-	void *context; /* of endpoint_join() */
 };
 
 /* Valid during the callback only. */
@@ -384,8 +383,8 @@ void endpoint_reject(struct endpoint *endpoint, const void *data, size_t length)
 /* Drops unfinished work. EVENT_DISCONNECTED follows. */
 enum outcome endpoint_disconnect(struct endpoint *endpoint);
 
-/* Joins the resolved group and attaches the QP. EVENT_JOINED returns context. */
-enum outcome endpoint_join(struct endpoint *endpoint, void *context);
+/* Joins the resolved group and attaches the QP. EVENT_JOINED follows. */
+enum outcome endpoint_join(struct endpoint *endpoint);
 
 /*
  * Posts count works in order, either receives or none of them. If one fails, the later ones are not posted; if one is

@@ -92,5 +92,5 @@ enum outcome member_join(struct member *member)
 					&member->region);
 	if (!outcome && run->count && run->role->prepare)
 		outcome = run->role->prepare(member);
-	return outcome ? outcome : endpoint_join(endpoint, NULL);
+	return outcome ? outcome : endpoint_join(endpoint);
 }

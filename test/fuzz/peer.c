@@ -232,7 +232,7 @@ static void event(void *context, struct endpoint *endpoint, const struct endpoin
 	case EVENT_ADDRESS_RESOLVED:
 		prepare(peer);
 		if (endpoint->kind == ENDPOINT_GROUP)
-			endpoint_join(endpoint, NULL);
+			endpoint_join(endpoint);
 		break;
 	case EVENT_ROUTE_RESOLVED:
 		endpoint_connect(endpoint, peer->hello, peer->hello_length);

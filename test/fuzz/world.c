@@ -379,7 +379,7 @@ static void event(void *context, struct endpoint *endpoint, const struct endpoin
 	switch (event->kind) {
 	case EVENT_ADDRESS_RESOLVED:
 		create_qp(end);
-		if (endpoint->kind == ENDPOINT_GROUP && endpoint_join(endpoint, end))
+		if (endpoint->kind == ENDPOINT_GROUP && endpoint_join(endpoint))
 			abort();
 		break;
 	case EVENT_ROUTE_RESOLVED:

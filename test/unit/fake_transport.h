@@ -212,10 +212,9 @@ static inline enum outcome fake_post(struct endpoint *base, const struct work *w
 	return OUTCOME_OK;
 }
 
-static inline enum outcome fake_join(struct endpoint *endpoint, void *context)
+static inline enum outcome fake_join(struct endpoint *endpoint)
 {
 	(void)endpoint;
-	(void)context;
 	return OUTCOME_OK;
 }
 

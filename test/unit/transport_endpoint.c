@@ -45,7 +45,7 @@ FAKE(resolve, , const struct address *source UNUSED, const struct address *desti
 FAKE(connect, , const void *data UNUSED, size_t length UNUSED)
 FAKE(accept, , const void *data UNUSED, size_t length UNUSED)
 FAKE(disconnect)
-FAKE(join, , void *context UNUSED)
+FAKE(join)
 FAKE(migrate, , struct channel *channel UNUSED)
 FAKE(create_qp)
 FAKE(post, , const struct work *work UNUSED, size_t count UNUSED)
@@ -486,7 +486,7 @@ static enum outcome accept_empty(struct endpoint *endpoint)
 
 static enum outcome join_group(struct endpoint *endpoint)
 {
-	return endpoint_join(endpoint, NULL);
+	return endpoint_join(endpoint);
 }
 
 /* A call changes the state only if the backend succeeds. Leaving a group always does. */

@@ -107,7 +107,7 @@ static inline void begin_member(enum provider_fabric fabric)
 static inline void join_member(void)
 {
 	assert_true(bench_member(&bench, &bench.client, &bench.client_region, &options));
-	assert_int_equal(endpoint_join(bench.client.endpoint, &bench), 0);
+	assert_int_equal(endpoint_join(bench.client.endpoint), 0);
 	assert_true(bench_await_event(&bench, &bench.client, EVENT_JOINED));
 }
 

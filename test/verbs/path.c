@@ -96,7 +96,7 @@ static void a_gid_of_two_entries(void **state)
 		path.gid_index = rows[row].client;
 		capture_begin(&capture);
 		assert_true(bench_member(&bench, &bench.client, &bench.client_region, &options));
-		assert_int_equal(endpoint_join(bench.client.endpoint, NULL), 0);
+		assert_int_equal(endpoint_join(bench.client.endpoint), 0);
 		assert_true(bench_await_event(&bench, &bench.client, rows[row].connects ? EVENT_JOINED : EVENT_FAILED));
 		told(&capture);
 		if (rows[row].connects) {

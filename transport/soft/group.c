@@ -30,7 +30,7 @@ static void group_joined(void *context)
 	soft_callback_end(transport);
 }
 
-enum outcome soft_join(struct endpoint *base, void *context)
+enum outcome soft_join(struct endpoint *base)
 {
 	struct soft_transport *transport = soft_of(base->transport);
 	struct soft_endpoint *endpoint = soft_endpoint_of(base);
@@ -53,11 +53,7 @@ enum outcome soft_join(struct endpoint *base, void *context)
 		error_errno(endpoint_error(base), base->name, errno, "choosing the interface of the group");
 		return OUTCOME_NO_CONNECTION;
 	}
-	endpoint->group = (struct group_address){
-		.qpn = GROUP_QPN,
-		.qkey = GROUP_QKEY_UDP,
-		.context = context,
-	};
+	endpoint->group = (struct group_address){ .qpn = GROUP_QPN, .qkey = GROUP_QKEY_UDP };
 	soft_cm_gid(group, endpoint->group.gid);
 	soft_qp_join(endpoint->qp, GROUP_QKEY_UDP);
 	loop_timer_start(base->transport->loop, &endpoint->deferred, 0, group_joined, endpoint);

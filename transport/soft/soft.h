@@ -44,7 +44,7 @@ void soft_endpoint_path(const struct endpoint *endpoint, struct path *path);
 void soft_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE]);
 
 /* group.c */
-enum outcome soft_join(struct endpoint *endpoint, void *context);
+enum outcome soft_join(struct endpoint *endpoint);
 void soft_leave_group(struct endpoint *endpoint);
 
 /* delivery.c */

@@ -5,7 +5,7 @@
 
 #include "transport/verbs/verbs.h"
 
-enum outcome verbs_join(struct endpoint *base, void *context)
+enum outcome verbs_join(struct endpoint *base)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 	struct sockaddr *address = verbs_socket_address(&base->peer, &base->options, &endpoint->group_socket_address);
@@ -14,8 +14,8 @@ enum outcome verbs_join(struct endpoint *base, void *context)
 		.join_flags = RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
 		.addr = address,
 	};
-	int failed = base->options.send_only ? rdma_join_multicast_ex(endpoint->id, &attributes, context)
-					     : rdma_join_multicast(endpoint->id, address, context);
+	int failed = base->options.send_only ? rdma_join_multicast_ex(endpoint->id, &attributes, NULL)
+					     : rdma_join_multicast(endpoint->id, address, NULL);
 	int error = errno;
 
 	endpoint->is_member = !failed;
@@ -43,7 +43,6 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 		.service_level = attributes.sl,
 		.qpn = parameters->qp_num,
 		.qkey = parameters->qkey,
-		.context = (void *)(uintptr_t)parameters->private_data,
 	};
 	memcpy(endpoint->group.gid, parameters->ah_attr.grh.dgid.raw, sizeof(endpoint->group.gid));
 	endpoint->group_gid_index = attributes.is_global ? attributes.grh.sgid_index : PATH_UNSET;

@@ -241,7 +241,7 @@ enum outcome verbs_qp_ready(struct verbs_endpoint *endpoint);
 void verbs_qp_set_rnr_timer(struct verbs_endpoint *endpoint);
 
 /* group.c */
-enum outcome verbs_join(struct endpoint *endpoint, void *context);
+enum outcome verbs_join(struct endpoint *endpoint);
 /* Leaves the group in any state and logs no error. */
 void verbs_abandon(struct verbs_endpoint *endpoint);
 void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *parameters);

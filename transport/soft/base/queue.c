@@ -12,6 +12,13 @@ enum {
 	SCRAMBLE_DELAY_MAX_US = 2000
 };
 
+/* Order and time by chance are for the tests. */
+#ifdef NDEBUG
+#define IS_TESTED false
+#else
+#define IS_TESTED true
+#endif
+
 struct soft_queue {
 	struct soft_transport *transport;
 	struct soft_list events;
@@ -28,7 +35,7 @@ struct soft_queue {
 
 struct soft_queue *soft_queue_open(struct soft_transport *transport)
 {
-	const char *seed = getenv("RDMATEST_SCRAMBLE");
+	const char *seed = IS_TESTED ? getenv("RDMATEST_SCRAMBLE") : NULL;
 	struct soft_queue *queue = calloc(1, sizeof(*queue));
 
 	if (!queue)
@@ -202,14 +209,16 @@ static bool event_is_next(struct soft_queue *queue)
 	event = queue->events.first->object;
 	completion = &queue->completions[queue->ring.head];
 	/* The peer sends nothing before the RTU, and librdmacm reports the connection as it sends that. */
-	if (queue->scramble && !(completion->endpoint && completion->endpoint->base.state == ENDPOINT_CONNECTING))
+	if (IS_TESTED && queue->scramble &&
+	    !(completion->endpoint && completion->endpoint->base.state == ENDPOINT_CONNECTING))
 		return scramble_random(queue, 2);
 	return event->order < completion->order;
 }
 
 enum soft_queued soft_queue_next(struct soft_queue *queue)
 {
-	if ((!queue->events.count && !queue->ring.count) || (queue->scramble && !scramble_random(queue, 4)))
+	if ((!queue->events.count && !queue->ring.count) ||
+	    (IS_TESTED && queue->scramble && !scramble_random(queue, 4)))
 		return SOFT_QUEUED_NOTHING;
 	return event_is_next(queue) ? SOFT_QUEUED_EVENT : SOFT_QUEUED_COMPLETION;
 }
@@ -265,7 +274,7 @@ void soft_schedule(struct soft_transport *transport)
 	/* depth: soft_callback_end() will deliver. */
 	if (queue->depth || queue->scheduled)
 		return;
-	if (queue->scramble)
+	if (IS_TESTED && queue->scramble)
 		delay = (int64_t)scramble_random(queue, SCRAMBLE_DELAY_MAX_US) * CLOCK_NS_PER_US;
 	queue->scheduled = true;
 	loop_timer_start(transport->base.loop, &queue->timer, delay, scheduled_turn, queue);

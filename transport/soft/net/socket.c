@@ -21,10 +21,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "core/interface.h"
 #include "transport/soft/base/queue.h"
 #include "transport/soft/net/packet_io.h"
-#include "transport/soft/net/port_holder.h"
 #include "transport/soft/net/route.h"
 
 enum {
@@ -165,12 +163,25 @@ static struct soft_socket *socket_find(struct soft_transport *transport, const s
 	return NULL;
 }
 
-/* The kernel's soft-RoCE binds the any address: from the module's load on, since Linux 7 while it has a device. */
+/*
+ * The kernel's soft-RoCE binds the any address: from the module's load on, since Linux 7 while it has a device. Then no
+ * address can be bound, also none that is not this host's (that of RFC 5737).
+ */
 static bool rxe_holds_port(void)
 {
-	static const struct address any = { .family = ADDRESS_IP4 };
+	const struct sockaddr_in foreign = { .sin_family = AF_INET,
+					     .sin_port = htons(PACKET_PORT),
+					     .sin_addr.s_addr = htonl(0xc0000201) };
+	int fd;
+	bool held;
 
-	return !access("/sys/module/rdma_rxe", F_OK) && soft_port_is_held(&any);
+	if (access("/sys/module/rdma_rxe", F_OK))
+		return false;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	set_option(fd, IPPROTO_IP, IP_FREEBIND, 1);
+	held = bind(fd, (const struct sockaddr *)&foreign, sizeof(foreign)) && errno == EADDRINUSE;
+	close(fd);
+	return held;
 }
 
 static enum outcome socket_outcome(int error)
@@ -179,20 +190,7 @@ static enum outcome socket_outcome(int error)
 											 : OUTCOME_NO_CONNECTION;
 }
 
-/* Not counting the loopback's, nor what this process holds. */
-static bool every_address_is_held(struct soft_transport *transport, enum address_family family)
-{
-	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-	size_t count = interface_addresses(list);
-
-	for (size_t i = 0; i < count; i++)
-		if (!list[i].loopback && list[i].address.family == family &&
-		    (socket_find(transport, &list[i].address) || !soft_port_is_held(&list[i].address)))
-			return false;
-	return true;
-}
-
-static const char *socket_hint(struct soft_transport *transport, const struct address *address)
+static const char *socket_hint(const struct address *address)
 {
 	if (is_loopback4(address))
 		return "each soft process needs its own local address: use another (127.0.0.2, ...), or end the other "
@@ -200,15 +198,12 @@ static const char *socket_hint(struct soft_transport *transport, const struct ad
 	if (soft_is_loopback(address))
 		return "IPv6 has one loopback address, for one soft process: use 127.0.0.1, which a server on ::0 "
 		       "serves too";
-	if (every_address_is_held(transport, address->family))
-		return "every address of this host is held, as by a server without -a: start it with -a, to leave "
-		       "another address to this process; it is in: ss -lunp sport = 4791";
-	return "each soft process needs its own local address: use another address of this host, or end the process "
-	       "in: ss -lunp sport = 4791";
+	return "each soft process needs its own local address: use another of this host (a server without -a holds "
+	       "all of them), or end the process in: ss -lunp sport = 4791";
 }
 
-static enum outcome socket_report_error(struct soft_transport *transport, struct error *reason, const char *name,
-					const struct address *address, int error)
+static enum outcome socket_report_error(struct error *reason, const char *name, const struct address *address,
+					int error)
 {
 	const struct failure failure = { .object = name, .code = error };
 	char text[ADDRESS_TEXT_SIZE];
@@ -224,7 +219,7 @@ static enum outcome socket_report_error(struct soft_transport *transport, struct
 	}
 	if (error == EADDRINUSE) {
 		error_failure(reason, &failure, "another process holds UDP port 4791 on %s", text);
-		error_hint(reason, "%s", socket_hint(transport, address));
+		error_hint(reason, "%s", socket_hint(address));
 	} else if (error == EADDRNOTAVAIL) {
 		error_failure(reason, &failure, "%s is not an address of this host", text);
 	} else {
@@ -240,7 +235,7 @@ static enum outcome socket_get(struct soft_transport *transport, struct error *r
 	*result = socket_find(transport, address);
 	if (!*result)
 		*result = socket_open(transport, address, false);
-	return *result ? OUTCOME_OK : socket_report_error(transport, reason, name, address, errno);
+	return *result ? OUTCOME_OK : socket_report_error(reason, name, address, errno);
 }
 
 /* Finds or opens a socket on a free 127.0.0.x. Skips the peer's address, which its server may not have bound yet. */
@@ -298,7 +293,7 @@ static enum outcome open_route_socket(struct soft_transport *transport, struct e
 	    path->local.family == ADDRESS_IP4 && !socket_find(transport, &path->local)) {
 		path->socket = own_loopback_socket(transport, &path->peer);
 		if (!path->socket)
-			return socket_report_error(transport, reason, name, &path->local, errno);
+			return socket_report_error(reason, name, &path->local, errno);
 		path->local = path->socket->address;
 		return OUTCOME_OK;
 	}
@@ -471,7 +466,7 @@ static enum outcome listen_on_all_local(struct soft_transport *transport, struct
 		error = errno;
 	else
 		error = open_all_local(transport, any, &failed);
-	return error ? socket_report_error(transport, reason, name, &failed, error) : OUTCOME_OK;
+	return error ? socket_report_error(reason, name, &failed, error) : OUTCOME_OK;
 }
 
 enum outcome soft_socket_listen(struct soft_transport *transport, struct error *reason, const char *name,
@@ -566,7 +561,7 @@ enum outcome soft_group_socket_join(struct soft_transport *transport, struct err
 	if (!socket) {
 		socket = socket_open(transport, &path->peer, true);
 		if (!socket)
-			return socket_report_error(transport, reason, name, &path->peer, errno);
+			return socket_report_error(reason, name, &path->peer, errno);
 		if (!join_group(socket, path->interface)) {
 			error = errno;
 			error_errno(reason, name, error, "joining the group");

@@ -3,10 +3,9 @@
  * UDP sockets, one per local address, and the paths from them to peers.
  * Each file calls only those below it:
  *
- *   socket.c       opens sockets, finds paths, joins groups
- *   packet_io.c    sends and receives packets in batches
- *   port_holder.c  whether another socket is bound to the port of an address
- *   route.c        what the routing table says
+ *   socket.c     opens sockets, finds paths, joins groups
+ *   packet_io.c  sends and receives packets in batches
+ *   route.c      what the routing table says
  */
 #ifndef TRANSPORT_SOFT_NET_SOCKET_H
 #define TRANSPORT_SOFT_NET_SOCKET_H

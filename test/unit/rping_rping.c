@@ -400,27 +400,6 @@ static struct endpoint *sweeping_client(struct fake *fake, int64_t last_size, co
 	return connected_client(fake, server);
 }
 
-/* The first and the last size are in it also if they are no powers of two. */
-static void client_sweeps_its_sizes(void **state)
-{
-	struct fake *fake = *state;
-	struct endpoint *endpoint;
-
-	fake->options.size = 20;
-	fake->options.warmup = 3;
-	fake->options.count = 2;
-	endpoint = sweeping_client(fake, 100, NULL);
-	pings_of(endpoint, 20, 3 + 2);
-	pings_of(endpoint, 32, 2);
-	pings_of(endpoint, 64, 2);
-	assert_false(of(endpoint)->disconnected);
-	pings_of(endpoint, 100, 2);
-	assert_true(of(endpoint)->disconnected);
-	assert_reports(fake, "\"size\":100,\"warmup\":3,\"sent\":8,\"answered\":8,\"verified\":8,\"lost\":0");
-	disconnect(endpoint);
-	assert_ended(fake, OUTCOME_OK, "");
-}
-
 static void client_sweeps_up_to_the_size_limit_of_the_server(void **state)
 {
 	static const struct {
@@ -495,20 +474,6 @@ static void client_begins_a_size_in_a_late_slot(void **state)
 	assert_true(of(endpoint)->disconnected);
 	disconnect(endpoint);
 	assert_ended(fake, OUTCOME_OK, "");
-}
-
-static void client_is_interrupted_in_a_sweep(void **state)
-{
-	struct fake *fake = *state;
-	struct endpoint *endpoint;
-
-	fake->options.count = 1;
-	endpoint = sweeping_client(fake, 128, NULL);
-	pings_of(endpoint, 32, 1);
-	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
-	pings_of(endpoint, 64, 1);
-	disconnect(endpoint);
-	assert_ended(fake, OUTCOME_FAILED, "ended early, after 2 pings: interrupted");
 }
 
 /* Short packets pass, and long ones vanish: a server that cannot read the ping ends, or does not answer. */
@@ -1357,12 +1322,10 @@ int main(void)
 		TEST(client_counts_a_lost_ping),
 		TEST(client_skips_missed_slots),
 		TEST(client_pings_at_its_rate_for_its_duration),
-		TEST(client_sweeps_its_sizes),
 		TEST(client_names_the_sizes_that_passed),
 		TEST(client_sweeps_up_to_the_size_limit_of_the_server),
 		TEST(client_sweeps_for_a_time_each),
 		TEST(client_begins_a_size_in_a_late_slot),
-		TEST(client_is_interrupted_in_a_sweep),
 		TEST(error_belongs_to_its_target),
 		TEST(client_waits_for_the_server),
 		TEST(client_reports_the_error_of_the_final_attempt),

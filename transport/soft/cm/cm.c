@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Open, close, MAD input and output. */
+/* Open, close, MAD input. */
 #include "transport/soft/cm/cm.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "transport/soft/cm/cm_internal.h"
 #include "transport/soft/net/packet_io.h"
@@ -61,85 +60,7 @@ void soft_cm_close(struct soft_cm *cm)
 	free(cm);
 }
 
-/* ---- listeners ---- */
-
-struct soft_endpoint *soft_listener_find(struct soft_transport *transport, enum port_space port_space, uint16_t port,
-					 const struct address *local)
-{
-	struct soft_endpoint *any = NULL;
-
-	for (struct soft_endpoint *endpoint = transport->listeners; endpoint; endpoint = endpoint->next) {
-		if (endpoint->base.state != ENDPOINT_LISTENING || endpoint->base.options.port_space != port_space ||
-		    endpoint->base.local.port != port)
-			continue;
-		if (address_same_host(&endpoint->base.local, local))
-			return endpoint;
-		/* The IPv6 any address accepts IPv4 peers too, as a socket does. */
-		if (address_is_any(&endpoint->base.local) &&
-		    (endpoint->base.local.family == local->family || endpoint->base.local.family == ADDRESS_IP6))
-			any = endpoint;
-	}
-	return any;
-}
-
-/* ---- out ---- */
-
-void soft_cm_gid(const struct address *address, uint8_t gid[MAD_GID_SIZE])
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-	if (address->family == ADDRESS_IP4) {
-		memcpy(gid, mapped, sizeof(mapped));
-		memcpy(gid + sizeof(mapped), address->bytes, 4);
-	} else {
-		memcpy(gid, address->bytes, MAD_GID_SIZE);
-	}
-}
-
-void soft_cm_send_bytes(struct soft_cm *cm, const struct soft_path *path, const uint8_t bytes[MAD_SIZE])
-{
-	struct packet packet = {
-		.opcode = OPCODE_DATAGRAM,
-		.pkey = PACKET_PKEY,
-		.destination = MAD_QPN,
-		.datagram = { .key = MAD_QKEY, .source = MAD_QPN },
-		.length = MAD_SIZE,
-	};
-
-	if (cm->outgoing_count == CM_OUTGOING) {
-		soft_flush(cm->transport);
-		cm->outgoing_count = 0;
-	}
-	packet.psn = cm->psn++ & PSN_MASK;
-	packet.payload = memcpy(cm->outgoing[cm->outgoing_count++], bytes, MAD_SIZE);
-	soft_transmit(cm->transport, path, &packet);
-}
-
-void soft_cm_send(struct soft_cm *cm, const struct soft_path *path, const struct mad *mad)
-{
-	uint8_t bytes[MAD_SIZE];
-
-	mad_write(mad, bytes);
-	soft_cm_send_bytes(cm, path, bytes);
-}
-
-struct mad soft_cm_reply(const struct mad *received, enum mad_kind kind)
-{
-	return (struct mad){
-		.kind = kind,
-		.transaction = received->transaction,
-		.local_id = received->remote_id,
-		.remote_id = received->local_id,
-	};
-}
-
 /* ---- in ---- */
-
-/* QPNs 0 and 1 are for management, 0xffffff is for multicast. */
-bool soft_cm_is_qpn(uint32_t number)
-{
-	return number > MAD_QPN && number < PSN_MASK;
-}
 
 /*
  * Ends the resends of a peer whose message matches no cm_id, is late or not supported, without a hint whether the
@@ -238,9 +159,14 @@ void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socke
 		mra_received(cm_id, &mad);
 		break;
 	case MAD_REJ:
-		soft_cm_rej_received(cm_id, &mad);
+		if (!soft_cm_retry_req(cm_id, &mad.rej))
+			soft_cm_rej_received(cm_id, &mad);
 		break;
 	case MAD_DREQ:
+		if (!cm_id->peer_known || mad.dreq.remote_qpn != cm_id->local_qpn)
+			break;
+		/* DREQ implies RTU, which was lost or overtaken. */
+		soft_cm_rtu_received(cm_id);
 		soft_cm_dreq_received(cm_id, &mad);
 		break;
 	case MAD_DREP:

@@ -7,7 +7,6 @@
 #include <sys/param.h>
 
 #include "transport/soft/base/queue.h"
-#include "transport/soft/qp/qp.h"
 
 /* The values of a stock peer, unless a comment gives another reason. */
 enum {
@@ -168,8 +167,9 @@ void soft_cm_rep_received(struct soft_cm_id *cm_id, const struct mad *rep)
 	}
 }
 
-bool soft_cm_retry_req(struct soft_cm_id *cm_id, unsigned path_mtu)
+bool soft_cm_retry_req(struct soft_cm_id *cm_id, const struct mad_rej *rej)
 {
+	unsigned path_mtu = rej->reason == REJECTED_MTU && rej->information_length ? rej->information[0] : 0;
 	uint8_t previous[MAD_SIZE];
 	struct mad mad;
 

@@ -6,86 +6,8 @@
 
 #include "transport/soft/base/queue.h"
 #include "transport/soft/net/route.h"
-#include "transport/soft/qp/qp.h"
-
-static void stop_qp(const struct soft_cm_id *cm_id)
-{
-	if (cm_id->endpoint && cm_id->endpoint->qp)
-		soft_qp_stop(cm_id->endpoint->qp);
-}
-
-static void queue_disconnected(const struct soft_cm_id *cm_id)
-{
-	if (cm_id->endpoint)
-		soft_event_queue(cm_id->endpoint, SOFT_EVENT_DISCONNECTED, NULL, 0);
-}
-
-void soft_cm_fail(struct soft_cm_id *cm_id, const char *cause, int error)
-{
-	bool disconnecting = cm_id->state == CM_DREQ_SENT;
-
-	stop_qp(cm_id);
-	soft_cm_id_enter(cm_id, CM_TIMEWAIT);
-	/* The command's own disconnect is no failure. */
-	if (disconnecting)
-		queue_disconnected(cm_id);
-	else
-		soft_event_failed(cm_id->endpoint, cause, "errno", error);
-}
 
 /* ---- REJ ---- */
-
-static void write_rej(struct soft_cm_id *cm_id, uint16_t reason, const void *data, size_t length)
-{
-	uint8_t guid[8];
-	struct mad mad = soft_cm_id_mad(cm_id, MAD_REJ);
-
-	mad.rej = (struct mad_rej){ .answered = MAD_ANSWERED_OTHER, .reason = reason };
-	mad.private_data = data;
-	mad.private_length = length;
-	/* The peer does not know our identifier yet. */
-	if (cm_id->state == CM_REQ_RECEIVED) {
-		mad.local_id = 0;
-		mad.rej.answered = MAD_ANSWERED_REQ;
-	}
-	/* With this the peer finds its cm_id if we do not know its identifier. */
-	if (reason == REJECTED_TIMEOUT) {
-		bytes_write(guid, sizeof(guid), cm_id->cm->transport->guid);
-		mad.rej.information = guid;
-		mad.rej.information_length = sizeof(guid);
-	}
-	mad_write(&mad, cm_id->message);
-	soft_cm_id_enter(cm_id, CM_REJECTED);
-}
-
-void soft_cm_send_rej(struct soft_cm_id *cm_id, uint16_t reason, const void *data, size_t length)
-{
-	write_rej(cm_id, reason, data, length);
-	soft_cm_id_resend(cm_id);
-}
-
-/* Without a cause, so that nothing is logged: there may be 100,000 a second. */
-void soft_cm_evict(struct soft_cm_id *cm_id)
-{
-	stop_qp(cm_id);
-	write_rej(cm_id, REJECTED_NO_RESOURCES, NULL, 0);
-	soft_event_queue(cm_id->endpoint, SOFT_EVENT_FAILED, NULL, 0);
-}
-
-void soft_cm_resend_rej(struct soft_cm_id *cm_id, const struct mad *received)
-{
-	struct mad mad;
-
-	if (!mad_parse(cm_id->message, sizeof(cm_id->message), &mad))
-		return;
-	mad.local_id = received->kind == MAD_REQ ? 0 : cm_id->local_id;
-	mad.remote_id = received->local_id;
-	mad.rej.answered = received->kind == MAD_REQ   ? MAD_ANSWERED_REQ
-			   : received->kind == MAD_REP ? MAD_ANSWERED_REP
-						       : MAD_ANSWERED_OTHER;
-	soft_cm_send(cm_id->cm, &cm_id->path, &mad);
-	soft_cm_id_restart_timewait(cm_id);
-}
 
 void soft_cm_reject(struct endpoint *endpoint, const void *data, size_t length)
 {
@@ -101,22 +23,19 @@ void soft_cm_rej_received(struct soft_cm_id *cm_id, const struct mad *mad)
 {
 	const struct mad_rej *rej = &mad->rej;
 
-	if (rej->reason == REJECTED_MTU && rej->information_length >= 1 &&
-	    soft_cm_retry_req(cm_id, rej->information[0]))
-		return;
 	switch (cm_id->state) {
 	case CM_REQ_SENT:
 	case CM_REQ_RECEIVED:
 	case CM_REP_SENT:
 	case CM_ESTABLISHED:
-		stop_qp(cm_id);
+		soft_cm_stop_qp(cm_id);
 		soft_cm_id_enter(cm_id, CM_TIMEWAIT);
 		soft_event_rejected(cm_id->endpoint, rejection_text(rej->reason), rej->reason, mad->private_data,
 				    mad->private_length);
 		break;
 	case CM_DREQ_SENT:
 		soft_cm_id_enter(cm_id, CM_TIMEWAIT);
-		queue_disconnected(cm_id);
+		soft_cm_report_disconnected(cm_id);
 		break;
 	default:
 		break;
@@ -146,7 +65,7 @@ enum outcome soft_cm_disconnect(struct endpoint *endpoint)
 
 	/* In other states the queue pair has stopped, and the event of the end is queued. */
 	if (cm_id && cm_id->state == CM_ESTABLISHED) {
-		stop_qp(cm_id);
+		soft_cm_stop_qp(cm_id);
 		send_dreq(cm_id);
 		soft_schedule(cm_id->cm->transport);
 	}
@@ -164,10 +83,10 @@ void soft_cm_send_drep(struct soft_cm_id *cm_id)
 
 static void finish_disconnect(struct soft_cm_id *cm_id)
 {
-	stop_qp(cm_id);
+	soft_cm_stop_qp(cm_id);
 	soft_cm_send_drep(cm_id);
 	soft_cm_id_enter(cm_id, CM_TIMEWAIT);
-	queue_disconnected(cm_id);
+	soft_cm_report_disconnected(cm_id);
 }
 
 static void drain_timeout(void *context)
@@ -203,10 +122,6 @@ static bool must_drain(struct soft_cm_id *cm_id, const struct mad_dreq *dreq)
 
 void soft_cm_dreq_received(struct soft_cm_id *cm_id, const struct mad *dreq)
 {
-	if (!cm_id->peer_known || dreq->dreq.remote_qpn != cm_id->local_qpn)
-		return;
-	/* DREQ implies RTU, which was lost or overtaken. */
-	soft_cm_rtu_received(cm_id);
 	cm_id->dreq_transaction = dreq->transaction;
 	switch (cm_id->state) {
 	case CM_ESTABLISHED:
@@ -229,21 +144,10 @@ void soft_cm_drep_received(struct soft_cm_id *cm_id)
 	if (cm_id->state != CM_DREQ_SENT)
 		return;
 	soft_cm_id_enter(cm_id, CM_TIMEWAIT);
-	queue_disconnected(cm_id);
+	soft_cm_report_disconnected(cm_id);
 }
 
-/* ---- no answer ---- */
-
-void soft_cm_resends_exhausted(struct soft_cm_id *cm_id)
-{
-	if (cm_id->state == CM_REQ_SENT || cm_id->state == CM_REP_SENT) {
-		stop_qp(cm_id);
-		soft_cm_send_rej(cm_id, REJECTED_TIMEOUT, NULL, 0);
-		soft_event_failed(cm_id->endpoint, "the peer's connection manager does not answer", "errno", ETIMEDOUT);
-	} else {
-		soft_cm_drep_received(cm_id);
-	}
-}
+/* ---- ICMP errors ---- */
 
 enum {
 	/* Offsets in the quoted packet: BTH, DETH, MAD header, Local Communication ID. */
@@ -303,7 +207,7 @@ void soft_cm_release(struct soft_endpoint *endpoint)
 		soft_cm_send_rej(cm_id, REJECTED_BY_CONSUMER, NULL, 0);
 		break;
 	case CM_ESTABLISHED:
-		stop_qp(cm_id);
+		soft_cm_stop_qp(cm_id);
 		send_dreq(cm_id);
 		break;
 	default:

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cm_ids: identifiers, look-up, states, resends, timewait. */
+/* cm_ids and listeners: look-up, identifiers, states, timewait. */
 #include "transport/soft/cm/cm_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/state.h"
-#include "transport/soft/base/queue.h"
-#include "transport/soft/net/packet_io.h"
 
 #define NEXT(state) STATE_BIT(CM_##state)
 
@@ -18,14 +16,13 @@ enum {
 
 #define TERMINAL (NEXT(TIMEWAIT) | NEXT(REJECTED))
 
-/* In a state that waits, the message is sent again until the peer answers. */
 static const struct state_row states[] = {
 	[CM_IDLE] = { "idle", NEXT(REQ_SENT) | NEXT(REQ_RECEIVED) },
-	[CM_REQ_SENT] = { "REQ sent", NEXT(ESTABLISHED) | TERMINAL, .waits = true },
+	[CM_REQ_SENT] = { "REQ sent", NEXT(ESTABLISHED) | TERMINAL },
 	[CM_REQ_RECEIVED] = { "REQ received", NEXT(REP_SENT) | TERMINAL },
-	[CM_REP_SENT] = { "REP sent", NEXT(ESTABLISHED) | TERMINAL, .waits = true },
+	[CM_REP_SENT] = { "REP sent", NEXT(ESTABLISHED) | TERMINAL },
 	[CM_ESTABLISHED] = { "established", NEXT(DREQ_SENT) | NEXT(TIMEWAIT) },
-	[CM_DREQ_SENT] = { "DREQ sent", NEXT(TIMEWAIT), .waits = true },
+	[CM_DREQ_SENT] = { "DREQ sent", NEXT(TIMEWAIT) },
 	[CM_TIMEWAIT] = { "timewait", 0 },
 	[CM_REJECTED] = { "rejected", 0 },
 };
@@ -127,6 +124,27 @@ struct soft_cm_id *soft_cm_id_find_sender(const struct soft_cm *cm, uint32_t id,
 	struct soft_cm_id *cm_id = id ? find_id(cm, id) : find_qpn(cm, NO_GUID, NULL, qpn, peer);
 
 	return cm_id && is_between(cm_id, socket, peer) ? cm_id : NULL;
+}
+
+/* ---- listeners ---- */
+
+struct soft_endpoint *soft_listener_find(struct soft_transport *transport, enum port_space port_space, uint16_t port,
+					 const struct address *local)
+{
+	struct soft_endpoint *any = NULL;
+
+	for (struct soft_endpoint *endpoint = transport->listeners; endpoint; endpoint = endpoint->next) {
+		if (endpoint->base.state != ENDPOINT_LISTENING || endpoint->base.options.port_space != port_space ||
+		    endpoint->base.local.port != port)
+			continue;
+		if (address_same_host(&endpoint->base.local, local))
+			return endpoint;
+		/* The IPv6 any address accepts IPv4 peers too, as a socket does. */
+		if (address_is_any(&endpoint->base.local) &&
+		    (endpoint->base.local.family == local->family || endpoint->base.local.family == ADDRESS_IP6))
+			any = endpoint;
+	}
+	return any;
 }
 
 /* ---- identifiers ---- */
@@ -261,79 +279,4 @@ bool soft_cm_id_enter(struct soft_cm_id *cm_id, enum cm_state state)
 	if (state == CM_TIMEWAIT || state == CM_REJECTED)
 		enter_timewait(cm_id);
 	return true;
-}
-
-/* ---- resends ---- */
-
-static void response_timeout(void *context);
-
-/* The random identifier spreads the resends of cm_ids that began together: an eighth more or less. */
-static int64_t resend_interval(const struct soft_cm_id *cm_id)
-{
-	int64_t interval = CM_LONGEST_INTERVAL;
-
-	if (cm_id->resends < CM_BACKOFF_STEPS)
-		interval = CM_FIRST_INTERVAL << cm_id->resends;
-	return interval + interval / 64 * ((int64_t)(cm_id->local_id % 16) - 8);
-}
-
-/* The REQs of a flood have forged addresses: their victims get no more than one REP for each REQ. */
-static bool may_resend(const struct soft_cm_id *cm_id)
-{
-	return cm_id->state != CM_REP_SENT || cm_id->cm->half_open <= CM_RESEND_HALF_OPEN_MAX;
-}
-
-static void start_response_timer(struct soft_cm_id *cm_id)
-{
-	loop_timer_start(cm_id->cm->transport->base.loop, &cm_id->timer, resend_interval(cm_id), response_timeout,
-			 cm_id);
-}
-
-static void response_timeout(void *context)
-{
-	struct soft_cm_id *cm_id = context;
-	struct soft_transport *transport = cm_id->cm->transport;
-
-	soft_callback_begin(transport);
-	if (!soft_may_resend(cm_id->path.socket)) {
-		start_response_timer(cm_id);
-	} else if (cm_id->resends >= (cm_id->endpoint ? (unsigned)CM_RESENDS : (unsigned)CM_ORPHAN_RESENDS)) {
-		soft_cm_resends_exhausted(cm_id);
-	} else {
-		cm_id->resends++;
-		if (may_resend(cm_id))
-			soft_cm_id_resend(cm_id);
-		start_response_timer(cm_id);
-	}
-	soft_callback_end(transport);
-}
-
-struct mad soft_cm_id_mad(const struct soft_cm_id *cm_id, enum mad_kind kind)
-{
-	return (struct mad){
-		.kind = kind,
-		.transaction = cm_id->transaction,
-		.local_id = cm_id->local_id,
-		.remote_id = cm_id->remote_id,
-	};
-}
-
-void soft_cm_id_send(struct soft_cm_id *cm_id, const struct mad *mad)
-{
-	mad_write(mad, cm_id->message);
-	soft_cm_id_resend(cm_id);
-	cm_id->resends = 0;
-	if (states[cm_id->state].waits)
-		start_response_timer(cm_id);
-}
-
-void soft_cm_id_resend(struct soft_cm_id *cm_id)
-{
-	soft_cm_send_bytes(cm_id->cm, &cm_id->path, cm_id->message);
-}
-
-void soft_cm_id_mra_received(struct soft_cm_id *cm_id)
-{
-	cm_id->resends = CM_BACKOFF_STEPS;
-	start_response_timer(cm_id);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The connection manager's internal interface:
+ * The connection manager's internal interface.
+ * Each file calls only those below it:
  *
- *   cm.c             open, close, MAD input and output
- *   cm_id.c          cm_ids: identifiers, look-up, states, resends, timewait
+ *   cm.c             open, close, MAD input
  *   cm_active.c      active side: sends REQ and RTU, receives REP
  *   cm_passive.c     passive side: receives REQ and RTU, sends REP
- *   cm_disconnect.c  REJ, DREQ, DREP, exhausted resends, ICMP errors, release by the endpoint
+ *   cm_disconnect.c  received REJ, DREQ, DREP, ICMP errors, release by the endpoint
+ *   cm_message.c     sending, sending again until there is an answer, REJ
+ *   cm_id.c          cm_ids and listeners: look-up, identifiers, states, timewait
  *
  * A cm_id is one side of a connection. It may outlive its endpoint, to answer late and duplicate messages.
  *
@@ -143,15 +145,6 @@ bool soft_cm_id_enter(struct soft_cm_id *cm_id, enum cm_state state);
 /* A message came in timewait. */
 void soft_cm_id_restart_timewait(struct soft_cm_id *cm_id);
 
-/* A message from this cm_id, to be completed. */
-struct mad soft_cm_id_mad(const struct soft_cm_id *cm_id, enum mad_kind kind);
-/* Sends a message, keeps it in cm_id->message, and resends it while the state waits for an answer. */
-void soft_cm_id_send(struct soft_cm_id *cm_id, const struct mad *mad);
-/* Sends the last message again now, because the peer sent its own again. */
-void soft_cm_id_resend(struct soft_cm_id *cm_id);
-/* The peer needs time: resends go on at the longest interval, counted from CM_BACKOFF_STEPS. */
-void soft_cm_id_mra_received(struct soft_cm_id *cm_id);
-
 void soft_cm_id_set_peer(struct soft_cm_id *cm_id, uint64_t guid, uint32_t remote_id, uint32_t qpn);
 /* A new local identifier, for a REQ that is sent again after a REJ. */
 void soft_cm_id_renew(struct soft_cm_id *cm_id);
@@ -169,7 +162,7 @@ struct soft_cm_id *soft_cm_id_find_qpn(struct soft_cm *cm, uint64_t guid, uint32
 struct soft_cm_id *soft_cm_id_find_sender(const struct soft_cm *cm, uint32_t id, uint32_t qpn,
 					  const struct soft_socket *socket, const struct address *peer);
 
-/* ---- cm.c ---- */
+/* ---- cm_message.c ---- */
 
 /* From QP 1 to QP 1. */
 void soft_cm_send(struct soft_cm *cm, const struct soft_path *path, const struct mad *mad);
@@ -180,11 +173,32 @@ struct mad soft_cm_reply(const struct mad *received, enum mad_kind kind);
 /* True if a connection may use that QPN. */
 bool soft_cm_is_qpn(uint32_t number);
 
+/* A message from this cm_id, to be completed. */
+struct mad soft_cm_id_mad(const struct soft_cm_id *cm_id, enum mad_kind kind);
+/* Sends a message, keeps it in cm_id->message, and resends it while the state waits for an answer. */
+void soft_cm_id_send(struct soft_cm_id *cm_id, const struct mad *mad);
+/* Sends the last message again now, because the peer sent its own again. */
+void soft_cm_id_resend(struct soft_cm_id *cm_id);
+/* The peer needs time: resends go on at the longest interval, counted from CM_BACKOFF_STEPS. */
+void soft_cm_id_mra_received(struct soft_cm_id *cm_id);
+
+void soft_cm_stop_qp(const struct soft_cm_id *cm_id);
+/* SOFT_EVENT_DISCONNECTED, if the endpoint is not destroyed. */
+void soft_cm_report_disconnected(const struct soft_cm_id *cm_id);
+/* Stops the queue pair and reports SOFT_EVENT_FAILED, or SOFT_EVENT_DISCONNECTED after our DREQ. */
+void soft_cm_fail(struct soft_cm_id *cm_id, const char *cause, int error);
+/* data: private data of the user, or NULL. */
+void soft_cm_send_rej(struct soft_cm_id *cm_id, uint16_t reason, const void *data, size_t length);
+/* The message received shows that the peer missed our REJ. */
+void soft_cm_resend_rej(struct soft_cm_id *cm_id, const struct mad *received);
+/* Enters CM_REJECTED to make room, but sends no REJ before the peer sends RTU or REQ again. */
+void soft_cm_evict(struct soft_cm_id *cm_id);
+
 /* ---- cm_active.c ---- */
 
 void soft_cm_rep_received(struct soft_cm_id *cm_id, const struct mad *rep);
-/* Sends REQ again if path_mtu (an IBTA code) is less than the rejected one. */
-bool soft_cm_retry_req(struct soft_cm_id *cm_id, unsigned path_mtu);
+/* Sends REQ again if the peer accepts a smaller MTU. */
+bool soft_cm_retry_req(struct soft_cm_id *cm_id, const struct mad_rej *rej);
 
 /* ---- cm_passive.c ---- */
 
@@ -201,16 +215,7 @@ void soft_cm_rtu_received(struct soft_cm_id *cm_id);
 void soft_cm_rej_received(struct soft_cm_id *cm_id, const struct mad *rej);
 void soft_cm_dreq_received(struct soft_cm_id *cm_id, const struct mad *dreq);
 void soft_cm_drep_received(struct soft_cm_id *cm_id);
-void soft_cm_resends_exhausted(struct soft_cm_id *cm_id);
 
-/* Stops the queue pair and reports SOFT_EVENT_FAILED, or SOFT_EVENT_DISCONNECTED after our DREQ. */
-void soft_cm_fail(struct soft_cm_id *cm_id, const char *cause, int error);
-/* data: private data of the user, or NULL. */
-void soft_cm_send_rej(struct soft_cm_id *cm_id, uint16_t reason, const void *data, size_t length);
-/* The message received shows that the peer missed our REJ. */
-void soft_cm_resend_rej(struct soft_cm_id *cm_id, const struct mad *received);
-/* Enters CM_REJECTED to make room, but sends no REJ before the peer sends RTU or REQ again. */
-void soft_cm_evict(struct soft_cm_id *cm_id);
 void soft_cm_send_drep(struct soft_cm_id *cm_id);
 
 #endif

@@ -6,7 +6,6 @@
 #include <sys/param.h>
 
 #include "transport/soft/base/queue.h"
-#include "transport/soft/qp/qp.h"
 
 enum {
 	ACK_DELAY = 15,		  /* 134 ms, as stock devices */

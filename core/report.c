@@ -206,6 +206,16 @@ void report_histogram(struct report *report, const char *name, const struct hist
 	histogram_draw(histogram, "    ", report->stream);
 }
 
+void report_print_name(FILE *stream, const char *name, uint64_t kind, const char *time_unit)
+{
+	for (; *name; name++)
+		fputc(*name == '.' ? '_' : *name, stream);
+	fputs(kind == REPORT_TIME				? time_unit
+	      : kind == REPORT_RATE || kind == REPORT_BANDWIDTH ? "_per_second"
+								: "",
+	      stream);
+}
+
 void report_print_number(FILE *stream, struct report_value value)
 {
 	switch (value.kind) {

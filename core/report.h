@@ -129,6 +129,8 @@ void report_histogram(struct report *report, const char *name, const struct hist
 bool report_in_list(const struct report *report);
 /* The innermost open object or list, or the report itself. */
 struct report_frame *report_top(struct report *report);
+/* Prints the name of a value of that kind for programs, with its unit, for times time_unit: "p99_9_ns". */
+void report_print_name(FILE *stream, const char *name, uint64_t kind, const char *time_unit);
 /* Prints a number for programs: an integer, "true", or a rate with three decimals. Prints nothing for TEXT and NONE. */
 void report_print_number(FILE *stream, struct report_value value);
 

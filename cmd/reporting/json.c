@@ -48,21 +48,6 @@ static void json_string(FILE *stream, const char *text)
 	fputc('"', stream);
 }
 
-/* Prints a name with its unit: "p99_9_ns". */
-static void json_key(FILE *stream, const char *name, struct report_value value)
-{
-	static const char *const units[REPORT_NONE] = {
-		[REPORT_TIME] = "_ns",
-		[REPORT_RATE] = "_per_second",
-		[REPORT_BANDWIDTH] = "_per_second",
-	};
-	uint64_t kind = value.kind == REPORT_NONE ? value.number : value.kind;
-
-	for (; *name; name++)
-		fputc(*name == '.' ? '_' : *name, stream);
-	fputs(units[kind] ? units[kind] : "", stream);
-}
-
 static void json_separate(struct report *report)
 {
 	if (report_top(report)->items)
@@ -86,7 +71,7 @@ static void json_value(struct report *report, const char *name, struct report_va
 {
 	json_separate(report);
 	fputc('"', report->stream);
-	json_key(report->stream, name, value);
+	report_print_name(report->stream, name, value.kind == REPORT_NONE ? value.number : value.kind, "_ns");
 	fputs("\":", report->stream);
 	if (value.kind == REPORT_TEXT)
 		json_string(report->stream, value.text);

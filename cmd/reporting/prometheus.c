@@ -70,13 +70,6 @@ static void prometheus_end(struct report *report)
 
 static void prometheus_name(struct report *report, const char *name, struct report_value value)
 {
-	static const char *const units[REPORT_NONE] = {
-		[REPORT_COUNT] = "",
-		[REPORT_TIME] = "_seconds",
-		[REPORT_RATE] = "_per_second",
-		[REPORT_BANDWIDTH] = "_per_second",
-	};
-	const char *unit = units[value.kind];
 	const char *comma = report->labels[0] && report->entry[0] ? "," : "";
 
 	fputs(report->prefix, report->stream);
@@ -84,9 +77,8 @@ static void prometheus_name(struct report *report, const char *name, struct repo
 		if (report->frames[i].name)
 			fprintf(report->stream, "_%s", report->frames[i].name);
 	fputc('_', report->stream);
-	for (; *name; name++)
-		fputc(*name == '.' ? '_' : *name, report->stream);
-	fprintf(report->stream, "%s{%s%s%s} ", unit ? unit : "", report->labels, comma, report->entry);
+	report_print_name(report->stream, name, value.kind, "_seconds");
+	fprintf(report->stream, "{%s%s%s} ", report->labels, comma, report->entry);
 }
 
 static void prometheus_value(struct report *report, const char *name, struct report_value value)
@@ -128,21 +120,6 @@ static int open_new(const char *name)
 	return fd < 0 && errno == EEXIST && !unlink(name) ? open(name, flags, 0644) : fd;
 }
 
-/* O_NONBLOCK: open(2) of a FIFO without a reader fails instead of blocking. */
-static FILE *open_file(const char *name, bool appends)
-{
-	int fd = appends ? open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC) : open_new(name);
-	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
-	int error = errno;
-
-	if (fd >= 0 && !stream)
-		close(fd);
-	if (appends && stream)
-		lseek(fd, 0, SEEK_END);
-	errno = error;
-	return stream;
-}
-
 static void add_metrics(struct reporting *reporting, FILE *stream)
 {
 	const struct transport *transport = reporting->environment->transport;
@@ -165,10 +142,11 @@ static void add_metrics(struct reporting *reporting, FILE *stream)
 }
 
 /* Returns the text of the file, to be freed, or NULL if memory is short. */
-static char *format_metrics(struct reporting *reporting, size_t *length)
+static char *format_metrics(struct reporting *reporting)
 {
+	size_t length;
 	char *text = NULL;
-	FILE *stream = open_memstream(&text, length);
+	FILE *stream = open_memstream(&text, &length);
 	bool complete;
 
 	if (!stream)
@@ -181,26 +159,20 @@ static char *format_metrics(struct reporting *reporting, size_t *length)
 	return NULL;
 }
 
-/* Writes all text in one call: with a call per figure the errno value of a failed one would be lost. */
-static int write_text(FILE *stream, const char *text, size_t length)
-{
-	int error = fwrite(text, 1, length, stream) < length ? errno : 0;
-
-	return fclose(stream) && !error ? errno : error;
-}
-
-/* Returns 0 or an errno value. */
+/* Returns 0 or an errno value. O_NONBLOCK: open(2) of a FIFO without a reader fails instead of blocking. */
 static int write_file(struct reporting *reporting, const char *name, bool appends)
 {
-	size_t length;
-	char *text = format_metrics(reporting, &length);
-	FILE *stream;
-	int error;
+	char *text = format_metrics(reporting);
+	int fd, error;
 
 	if (!text)
 		return ENOMEM;
-	stream = open_file(name, appends);
-	error = stream ? write_text(stream, text, length) : errno;
+	fd = appends ? open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC) : open_new(name);
+	if (fd >= 0 && appends)
+		lseek(fd, 0, SEEK_END);
+	error = fd < 0 || dprintf(fd, "%s", text) < 0 ? errno : 0;
+	if (fd >= 0 && close(fd) && !error)
+		error = errno;
 	free(text);
 	return error;
 }

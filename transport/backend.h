@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The interface between transport/ and its backends. Commands do not include it. */
+/*
+ * The interface between transport/ and its backends, which are in folders of their own. Commands do not include it.
+ * Each file calls only those below it:
+ *
+ *   transport.c   the calls of transport.h
+ *   endpoint.c    the states of an endpoint, its deadlines, the order of its events and completions
+ *   path.c        local addresses that belong to the options of a path
+ *   rejection.c   the reasons of a REJ in words
+ *   registry.c    the backends
+ */
 #ifndef TRANSPORT_BACKEND_H
 #define TRANSPORT_BACKEND_H
 

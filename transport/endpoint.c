@@ -86,6 +86,14 @@ enum error_kind endpoint_rejection_kind(int reason)
 	return reason == REJECTED_NO_LISTENER ? ERROR_NO_LISTENER : ERROR_OTHER;
 }
 
+const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
+{
+	*text = '\0';
+	if (backend_of(endpoint->transport)->timeout_cause)
+		backend_of(endpoint->transport)->timeout_cause(endpoint, text);
+	return text;
+}
+
 void endpoint_timed_out(struct endpoint *endpoint)
 {
 	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE], text[LOOP_PHASE_TEXT_SIZE];
@@ -160,6 +168,20 @@ void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *eve
 	if (event->kind != EVENT_FAILED && event->kind != EVENT_REQUEST_FAILED)
 		error_clear(endpoint_error(endpoint));
 	endpoint->handlers->event(endpoint->context, endpoint, &timed);
+}
+
+void endpoint_destroy(struct endpoint *endpoint)
+{
+	if (!endpoint || endpoint->state == ENDPOINT_DESTROYED)
+		return;
+	endpoint_enter(endpoint, ENDPOINT_DESTROYED);
+	backend_of(endpoint->transport)->endpoint_destroy(endpoint);
+}
+
+void endpoint_reject(struct endpoint *endpoint, const void *data, size_t length)
+{
+	backend_of(endpoint->transport)->reject(endpoint, data, length);
+	endpoint_destroy(endpoint);
 }
 
 /* Reports an event with private data, if there is any, in a new state. */

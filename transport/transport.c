@@ -113,14 +113,6 @@ enum outcome endpoint_create(enum endpoint_kind kind, struct channel *channel, c
 	return OUTCOME_OK;
 }
 
-void endpoint_destroy(struct endpoint *endpoint)
-{
-	if (!endpoint || endpoint->state == ENDPOINT_DESTROYED)
-		return;
-	endpoint_enter(endpoint, ENDPOINT_DESTROYED);
-	backend_of(endpoint->transport)->endpoint_destroy(endpoint);
-}
-
 /* ---- calls ---- */
 
 #define BIT(name) (1u << ENDPOINT_##name)
@@ -201,12 +193,6 @@ enum outcome endpoint_accept(struct endpoint *endpoint, const void *data, size_t
 	return end_call(endpoint, ENDPOINT_ACCEPTING, begin_call(endpoint)->accept(endpoint, data, length));
 }
 
-void endpoint_reject(struct endpoint *endpoint, const void *data, size_t length)
-{
-	backend_of(endpoint->transport)->reject(endpoint, data, length);
-	endpoint_destroy(endpoint);
-}
-
 enum outcome endpoint_disconnect(struct endpoint *endpoint)
 {
 	assert_call(endpoint, BIT(CONNECTION), BIT(ESTABLISHED), true);
@@ -243,14 +229,6 @@ void endpoint_path(const struct endpoint *endpoint, struct path *path)
 	path->qpn = endpoint->qpn;
 	if (endpoint->domain && backend_of(endpoint->transport)->path)
 		backend_of(endpoint->transport)->path(endpoint, path);
-}
-
-const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
-{
-	*text = '\0';
-	if (backend_of(endpoint->transport)->timeout_cause)
-		backend_of(endpoint->transport)->timeout_cause(endpoint, text);
-	return text;
 }
 
 const char *endpoint_local_addresses(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE])

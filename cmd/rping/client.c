@@ -291,24 +291,24 @@ static enum outcome add_target(struct rping_client *client, const char *address,
 /* Adds the target of a line of --targets: "ADDRESS [PORT]". What follows a '#' is a comment. */
 static enum outcome add_line(struct rping_client *client, char *line, const char *name)
 {
+	static const char blanks[] = " \t\r\n";
 	const struct log *log = &client->environment->log;
 	unsigned long port = (unsigned long)client->options->port;
-	char *words, *end, *address, *number;
+	char *address = line + strspn(line, blanks), *number, *end;
 	enum outcome outcome;
 
-	line[strcspn(line, "#")] = 0;
-	address = strtok_r(line, " \t\r\n", &words);
-	number = strtok_r(NULL, " \t\r\n", &words);
-	if (!address)
+	address[strcspn(address, "#")] = 0;
+	number = address + strcspn(address, blanks);
+	if (*number)
+		*number++ = 0;
+	number += strspn(number, blanks);
+	if (!*address)
 		return OUTCOME_OK;
-	if (number) {
+	if (*number) {
 		port = strtoul(number, &end, 10);
-		if (*end || !port || port > UINT16_MAX) {
+		if (end[strspn(end, blanks)] || !port || port > UINT16_MAX) {
+			number[strcspn(number, "\r\n")] = 0;
 			log_error(log, "--targets", "%s: '%s' is not a port: 1 to 65535", name, number);
-			return OUTCOME_USAGE;
-		}
-		if (strtok_r(NULL, " \t\r\n", &words)) {
-			log_error(log, "--targets", "%s: more than an address and a port: %s", name, address);
 			return OUTCOME_USAGE;
 		}
 	}

@@ -58,6 +58,6 @@ void ping_print(FILE *stream, const char *label, const uint8_t *ping, size_t siz
 {
 	fprintf(stream, "%s: ", label);
 	for (const uint8_t *end = ping + size; ping < end && *ping; ping++)
-		putc_unlocked(*ping >= ' ' && *ping <= '~' ? *ping : '?', stream);
+		fputc(*ping >= ' ' && *ping <= '~' ? *ping : '?', stream);
 	fputc('\n', stream);
 }

@@ -41,6 +41,9 @@ struct command {
 	 */
 	bool (*is_open_ended)(const void *options);
 
+	/* What a run with these options shows while it lasts. NULL: LIVE_ROWS. */
+	enum live (*live)(const void *options);
+
 	/*
 	 * Allocates the state, starts the first steps and returns. The run ends when the command calls
 	 * environment_finish(). After a failure stop() follows, too, unless *state is still NULL.

@@ -97,7 +97,7 @@ static void print_ready(struct environment *environment, const struct address *a
 	if (record) {
 		report_text(record, "address", address_host(address, host));
 		report_count(record, "port", address->port);
-		environment_end_record(environment);
+		report_close(record);
 	}
 	environment_print(environment, "%s", line);
 }

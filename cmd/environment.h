@@ -36,6 +36,7 @@ struct environment {
 
 	/* NULL in a child run of selftest or doctor. */
 	struct reporting *reporting;
+	enum live live;
 	struct daemon *daemon;			/* NULL also without --daemon */
 	const struct common_options *to_set_up; /* NULL also after the first environment_setup_done() */
 
@@ -104,51 +105,17 @@ void environment_print(const struct environment *environment, const char *format
 void *environment_allocate(const struct environment *environment, size_t count, size_t size);
 
 /*
- * Begins an object of that type in the JSON stream. End it with environment_end_record(). Returns NULL without
- * --json-stream.
+ * Begins an object of that type in the JSON stream. End it with report_close(). Returns NULL without --json-stream.
  */
 static inline struct report *environment_begin_record(struct environment *environment, const char *type)
 {
 	return WITH_REPORT ? reporting_begin_record(environment->reporting, type) : NULL;
 }
 
-/* See reporting_set_live(). */
-static inline void environment_set_live(const struct environment *environment, enum live live)
+/* What the run shows while it lasts. */
+static inline enum live environment_live(const struct environment *environment)
 {
-	if (WITH_REPORT)
-		reporting_set_live(environment->reporting, live);
-}
-
-/* True if it is to print it. */
-static inline bool environment_shows_events(const struct environment *environment)
-{
-	return WITH_REPORT && environment->reporting && environment->reporting->live == LIVE_EVENTS;
-}
-
-/* True if standard output is a terminal on which a run without steps shows what it does. */
-static inline bool environment_shows_progress(const struct environment *environment)
-{
-	return WITH_REPORT && environment->reporting && environment->reporting->live &&
-	       environment->reporting->live != LIVE_STEPS;
-}
-
-/* Begin and end an interval of a command with LIVE_STEPS. */
-static inline void environment_begin_interval(const struct environment *environment)
-{
-	if (WITH_REPORT && environment->reporting)
-		reporting_begin_interval(environment->reporting);
-}
-
-static inline void environment_end_interval(const struct environment *environment)
-{
-	if (WITH_REPORT && environment->reporting)
-		reporting_end_interval(environment->reporting);
-}
-
-static inline void environment_end_record(struct environment *environment)
-{
-	if (WITH_REPORT)
-		reporting_end_record(environment->reporting);
+	return WITH_REPORT ? environment->live : LIVE_NO;
 }
 
 #endif

@@ -132,7 +132,7 @@ static enum outcome run_loop(struct run *run, const void *options)
 		signal(SIGPIPE, SIG_DFL);
 	signals_catch(environment->loop, &run->signal, signal_received, run);
 	if (WITH_REPORT)
-		outcome = reporting_open(&run->reporting);
+		outcome = reporting_begin(&run->reporting);
 	if (outcome == OUTCOME_OK)
 		outcome = run->command->start(environment, options, &run->state);
 	if (outcome)
@@ -179,7 +179,7 @@ static enum outcome run_command(struct run *run, const void *options)
 	struct error error;
 
 	if (WITH_REPORT)
-		outcome = reporting_choose(&run->reporting, &run->common->reporting);
+		outcome = reporting_choose(&run->reporting, run->common);
 	else if (run->common->reporting.quiet)
 		outcome = output_discard(&environment->output, &environment->log);
 	if (!outcome && run->command->check)
@@ -230,7 +230,7 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 	}
 	run.common = options;
 	if (WITH_REPORT)
-		reporting_prepare(&run.reporting, &run.environment, command, argc, argv);
+		reporting_prepare(&run.reporting, &run.environment, argc, argv);
 	outcome = options_parse(command->options, &run.environment.log, argc, argv, options, &run.environment.given);
 	run.environment.log.debug = run.common->debug;
 	if (outcome == OUTCOME_OK && (run.common->help || run.common->usage))

@@ -37,7 +37,7 @@ static void print_finding(struct doctor *doctor, const struct finding *finding)
 
 	if (record) {
 		report_finding(record, finding);
-		environment_end_record(doctor->environment);
+		report_close(record);
 	}
 	environment_print(doctor->environment, "%s%-4s  %-8s  %s", doctor->findings.new_group ? "\n" : "",
 			  status_names[finding->status], finding->error.object, error_text(&finding->error, text));

@@ -41,7 +41,7 @@ void mckey_figures_joined(struct member *member, const struct group_address *gro
 	if (report) {
 		report_count(report, "index", (uint64_t)(member - run->members));
 		report_address(report, group);
-		environment_end_record(run->environment);
+		report_close(report);
 	}
 	if (!figures->joined++ && WITH_REPORT) {
 		figures->group = *group;

@@ -106,12 +106,6 @@ static void open_first(struct reporting *reporting, FILE *stream, const char *ty
 	reporting_add_head(reporting);
 }
 
-static void close_record(struct reporting *reporting)
-{
-	report_close(&reporting->report);
-	fflush(stdout);
-}
-
 static void begin_summary(struct reporting *reporting)
 {
 	FILE *stream = open_memstream(&reporting->text, &reporting->text_length);
@@ -175,7 +169,7 @@ static void end_summary(struct reporting *reporting)
 static void stream_start(struct reporting *reporting)
 {
 	open_first(reporting, stdout, "start");
-	close_record(reporting);
+	report_close(&reporting->report);
 }
 
 static struct report *begin_record(struct reporting *reporting, FILE *stream, const char *type)
@@ -192,18 +186,13 @@ struct report *reporting_begin_record(struct reporting *reporting, const char *t
 	return has_records ? begin_record(reporting, stdout, type) : NULL;
 }
 
-void reporting_end_record(struct reporting *reporting)
-{
-	close_record(reporting);
-}
-
 static void print_json_interval(struct reporting *reporting, FILE *stream)
 {
 	struct report *report = begin_record(reporting, stream, "interval");
 
 	report_time(report, "from", reporting->report.interval_began - reporting->started);
 	reporting_add_figures(reporting, true);
-	close_record(reporting);
+	report_close(&reporting->report);
 }
 
 static void stream_interval(struct reporting *reporting)
@@ -222,7 +211,7 @@ static void keep_interval(struct reporting *reporting)
 static void stream_error(struct reporting *reporting, const struct error *error)
 {
 	json_error(reporting_begin_record(reporting, "error"), error);
-	reporting_end_record(reporting);
+	report_close(&reporting->report);
 }
 
 const struct reporting_form reporting_json = {

@@ -130,7 +130,7 @@ static void add_metrics(struct reporting *reporting, FILE *stream)
 		fputs("# no figures yet\n", stream);
 		return;
 	}
-	snprintf(prefix, sizeof(prefix), "rdmatest_%s", reporting->command->name);
+	snprintf(prefix, sizeof(prefix), "rdmatest_%s", reporting->environment->command->name);
 	reporting->report.prefix = prefix;
 	report_open(&reporting->report, stream, &report_prometheus);
 	report_text(&reporting->report, "transport", transport ? transport_name(transport) : NULL);

@@ -18,7 +18,7 @@ void reporting_add_head(struct reporting *reporting)
 	const struct transport *transport = reporting->environment->transport;
 	struct report *report = &reporting->report;
 
-	report_text(report, "command", reporting->command->name);
+	report_text(report, "command", reporting->environment->command->name);
 	report_text(report, "version", RDMATEST_VERSION);
 	report_text(report, "transport", transport ? transport_name(transport) : NULL);
 	report_time(report, "duration", clock_now() - reporting->started);
@@ -28,9 +28,9 @@ void reporting_add_figures(struct reporting *reporting, bool of_interval)
 {
 	struct figures figures;
 
-	if (!reporting->state || !reporting->command->figures)
+	if (!reporting->state || !reporting->environment->command->figures)
 		return;
-	figures = reporting->command->figures(reporting->state);
+	figures = reporting->environment->command->figures(reporting->state);
 	figures_report(&reporting->report, figures.rows, figures.values, of_interval ? figures.before : NULL);
 }
 
@@ -62,11 +62,9 @@ static const struct reporting_form *form_of_arguments(int argc, char *const *arg
 	return &reporting_text;
 }
 
-void reporting_prepare(struct reporting *reporting, struct environment *environment, const struct command *command,
-		       int argc, char *const *argv)
+void reporting_prepare(struct reporting *reporting, struct environment *environment, int argc, char *const *argv)
 {
 	reporting->environment = environment;
-	reporting->command = command;
 	reporting->started = clock_now();
 	environment->reporting = reporting;
 	environment->log.reported = error_reported;
@@ -74,38 +72,34 @@ void reporting_prepare(struct reporting *reporting, struct environment *environm
 	reporting->form = form_of_arguments(argc, argv);
 }
 
-enum outcome reporting_choose(struct reporting *reporting, const struct reporting_options *options)
+enum outcome reporting_choose(struct reporting *reporting, const struct common_options *common)
 {
-	reporting->options = options;
+	struct environment *environment = reporting->environment;
+	const struct reporting_options *options = reporting->options = &common->reporting;
+	const struct command *command = environment->command;
+	enum live live = command->live ? command->live(common) : LIVE_ROWS;
+	bool is_text = !options->json && !options->json_stream;
+
 	reporting->prometheus = options->prometheus;
 	reporting->report.buckets = options->histogram;
-	reporting->form = options->json		 ? &reporting_json
-			  : options->json_stream ? &reporting_json_stream
-						 : &reporting_text;
+	reporting->form = options->json ? &reporting_json : is_text ? &reporting_text : &reporting_json_stream;
 	if (options->interval && (options->json || options->quiet) && !options->prometheus) {
-		log_error(&reporting->environment->log, "--interval-report", "%s prints no intervals",
+		log_error(&environment->log, "--interval-report", "%s prints no intervals",
 			  options->quiet ? "--quiet" : "--json");
-		log_hint(&reporting->environment->log, "--json-stream and --prometheus report them");
+		log_hint(&environment->log, "--json-stream and --prometheus report them");
 		return OUTCOME_USAGE;
 	}
-	if (reporting->form == &reporting_text && !options->quiet) {
-		if (!options->interval && reporting->command->figures && isatty(STDOUT_FILENO))
-			reporting->live = LIVE_ROWS;
-		return OUTCOME_OK;
-	}
-	return output_discard(&reporting->environment->output, &reporting->environment->log);
-}
-
-void reporting_set_live(struct reporting *reporting, enum live live)
-{
-	if (reporting && (reporting->live || live == LIVE_STEPS))
-		reporting->live = live;
+	is_text = is_text && !options->quiet;
+	if (live == LIVE_STEPS || (is_text && !options->interval && command->figures && isatty(STDOUT_FILENO)))
+		environment->live = live;
+	reporting->report.of_steps = environment->live == LIVE_STEPS;
+	return is_text ? OUTCOME_OK : output_discard(&environment->output, &environment->log);
 }
 
 /* Returns 0 for none. */
 static int64_t reported_length(const struct reporting *reporting)
 {
-	return reporting->live == LIVE_ROWS ? CLOCK_NS_PER_S : reporting->options->interval;
+	return reporting->environment->live == LIVE_ROWS ? CLOCK_NS_PER_S : reporting->options->interval;
 }
 
 static int64_t interval_length(const struct reporting *reporting)
@@ -125,14 +119,18 @@ static void report_interval(struct reporting *reporting)
 
 void reporting_begin_interval(struct reporting *reporting)
 {
+	if (!reporting)
+		return;
 	reporting->interval_open = true;
 	reporting->report.interval_began = clock_now();
-	if (reporting->command->figures)
-		figures_copy(reporting->command->figures(reporting->state));
+	if (reporting->environment->command->figures)
+		figures_copy(reporting->environment->command->figures(reporting->state));
 }
 
 void reporting_end_interval(struct reporting *reporting)
 {
+	if (!reporting)
+		return;
 	report_interval(reporting);
 	reporting_write_prometheus(reporting);
 	reporting->interval_open = false;
@@ -183,24 +181,23 @@ static void quit_received(void *context)
 	reporting_print_current(context);
 }
 
-enum outcome reporting_open(struct reporting *reporting)
+enum outcome reporting_begin(struct reporting *reporting)
 {
 	if (reporting->form->start)
 		reporting->form->start(reporting);
-	reporting_write_prometheus(reporting);
-	return reporting->environment->outcome;
-}
-
-void reporting_start(struct reporting *reporting, void *state)
-{
-	reporting->state = state;
-	reporting->report.of_steps = reporting->live == LIVE_STEPS;
 	reporting->interval_open = !reporting->report.of_steps;
 	reporting->report.interval_began = clock_now();
 	if (!signals_ignored(SIGQUIT))
 		loop_signal_start(reporting->environment->loop, &reporting->quit, SIGQUIT, quit_received, reporting);
 	reporting_write_prometheus(reporting);
 	start_interval(reporting);
+	return reporting->environment->outcome;
+}
+
+void reporting_start(struct reporting *reporting, void *state)
+{
+	reporting->state = state;
+	reporting_write_prometheus(reporting);
 }
 
 void reporting_set_up(struct reporting *reporting)
@@ -222,8 +219,9 @@ static void report_rest(struct reporting *reporting)
 /* In text, where the verdict is the last line, a run in which no data moved ends with it alone. */
 static bool has_end(const struct reporting *reporting)
 {
-	return reporting->form != &reporting_text || (reporting->state && reporting->command->figures &&
-						      reporting->command->figures(reporting->state).summarised);
+	return reporting->form != &reporting_text ||
+	       (reporting->state && reporting->environment->command->figures &&
+		reporting->environment->command->figures(reporting->state).summarised);
 }
 
 void reporting_end(struct reporting *reporting)

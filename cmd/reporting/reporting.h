@@ -26,7 +26,7 @@
 /* The version of the JSON that docs/json.md describes. */
 #define REPORTING_SCHEMA 1
 
-struct command;
+struct common_options;
 struct environment;
 struct reporting;
 
@@ -40,12 +40,12 @@ struct reporting_options {
 	const char *prometheus;
 };
 
-/* What a person sees of a run while it lasts. */
+/* What a person sees of a run while it lasts. Only steps are shown without a terminal. */
 enum live {
-	LIVE_NO,     /* what the options ask for; standard output is not a terminal, or they exclude the others */
+	LIVE_NO,     /* what the options ask for; they exclude the others */
+	LIVE_STEPS,  /* a row for each step, an interval that the command begins and ends */
 	LIVE_ROWS,   /* a row of figures each second, but for those in which nothing has happened */
 	LIVE_EVENTS, /* the command prints a line for each event */
-	LIVE_STEPS,  /* a row for each step, an interval that the command begins and ends; also without a terminal */
 };
 
 /* ---- the formats of a report, each with its form ---- */
@@ -74,7 +74,6 @@ extern const struct reporting_form reporting_text, reporting_json, reporting_jso
 
 struct reporting {
 	struct environment *environment;
-	const struct command *command;
 	const struct reporting_options *options; /* NULL until they are parsed */
 	const struct reporting_form *form;
 	void *state; /* the command's state while it runs, else NULL */
@@ -88,7 +87,6 @@ struct reporting {
 	const char *prometheus; /* the file; NULL also after a write error */
 	bool interval_open;	/* not reported yet */
 	bool ended;
-	enum live live;
 	unsigned rows; /* of intervals, in text */
 	struct loop_timer interval;
 	struct loop_signal quit;
@@ -97,14 +95,13 @@ struct reporting {
 };
 
 /* Call it before the options are parsed: it selects the form in which an error in the arguments is reported. */
-void reporting_prepare(struct reporting *reporting, struct environment *environment, const struct command *command,
-		       int argc, char *const *argv);
+void reporting_prepare(struct reporting *reporting, struct environment *environment, int argc, char *const *argv);
 
 /* Call it when the options are parsed. Selects the form and sets the environment's output; reports an error. */
-enum outcome reporting_choose(struct reporting *reporting, const struct reporting_options *options);
+enum outcome reporting_choose(struct reporting *reporting, const struct common_options *options);
 
 /* Call it before the command starts. Returns an error if the file of --prometheus cannot be written. */
-enum outcome reporting_open(struct reporting *reporting);
+enum outcome reporting_begin(struct reporting *reporting);
 
 /* Call it when the command has started. Its figures() is called until reporting_end(), first for --prometheus. */
 void reporting_start(struct reporting *reporting, void *state);
@@ -122,19 +119,15 @@ void reporting_end(struct reporting *reporting);
 void reporting_close(struct reporting *reporting);
 
 /*
- * Begins an object of that type in the JSON stream. The caller adds fields and ends it with reporting_end_record().
+ * Begins an object of that type in the JSON stream. The caller adds fields and ends it with report_close().
  * Returns NULL in every other form. reporting may be NULL.
  */
 struct report *reporting_begin_record(struct reporting *reporting, const char *type);
-void reporting_end_record(struct reporting *reporting);
 
 /*
- * A command whose options ask for a line for each event: live is LIVE_EVENTS if it prints them on a terminal only, and
- * LIVE_NO if it prints them anywhere. One that has steps: LIVE_STEPS. Call it in start(). reporting may be NULL.
+ * Begin an interval, and report it, of a command with LIVE_STEPS. What is not within one is reported nowhere else.
+ * reporting may be NULL.
  */
-void reporting_set_live(struct reporting *reporting, enum live live);
-
-/* Begin an interval, and report it, of a command with LIVE_STEPS. What is not within one is reported nowhere else. */
 void reporting_begin_interval(struct reporting *reporting);
 void reporting_end_interval(struct reporting *reporting);
 

@@ -227,7 +227,7 @@ static void text_end(struct reporting *reporting)
 /* A step has no time of its own: its figures say which it is. */
 static void print_interval(struct reporting *reporting, FILE *stream)
 {
-	int decimals = reporting->live || reporting->options->interval >= CLOCK_NS_PER_S ? 1 : 2;
+	int decimals = reporting->environment->live || reporting->options->interval >= CLOCK_NS_PER_S ? 1 : 2;
 	bool of_step = reporting->report.of_steps;
 	int width = 0;
 
@@ -255,11 +255,11 @@ static void print_header(struct reporting *reporting, FILE *stream)
 static bool has_row(const struct reporting *reporting)
 {
 	bool rest = reporting->environment->ended;
-	struct figures figures = reporting->command->figures(reporting->state);
+	struct figures figures = reporting->environment->command->figures(reporting->state);
 	bool counted = figures.before && figures_increased(figures.rows, figures.values, figures.before);
 
-	if (reporting->live)
-		return counted && (!rest || reporting->rows || reporting->live == LIVE_STEPS);
+	if (reporting->environment->live)
+		return counted && (!rest || reporting->rows || reporting->environment->live == LIVE_STEPS);
 	return counted || !rest || !reporting->rows;
 }
 

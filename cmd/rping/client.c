@@ -84,7 +84,7 @@ static void stream_target(struct rping_client *client, struct target *target)
 	if (!record)
 		return;
 	target_report(target, NULL, record);
-	environment_end_record(client->environment);
+	report_close(record);
 }
 
 /* Ends a target, and after the last one the run. */
@@ -415,7 +415,7 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 	if (outcome)
 		return outcome;
 	/* A look-up may take seconds, and so may a server that does not reply. */
-	if (environment_shows_progress(environment))
+	if (environment_live(environment) >= LIVE_ROWS)
 		environment_print(environment, "%s: connecting to %s", environment->log.name,
 				  client->all.several ? "the servers" : client->targets->address);
 	loop_timer_start(environment->loop, &client->begin, 0, client_begin, client);

@@ -110,14 +110,19 @@ static enum outcome rping_check(struct environment *environment, const void *com
 	return outcome;
 }
 
-static enum outcome rping_start(struct environment *environment, const void *command_options, void **state)
+static enum live rping_live(const void *command_options)
 {
 	const struct rping_options *options = command_options;
 
 	if (rping_sweep(options))
-		environment_set_live(environment, LIVE_STEPS);
-	else if (options->verbose || options->interval)
-		environment_set_live(environment, options->verbose ? LIVE_NO : LIVE_EVENTS);
+		return LIVE_STEPS;
+	return options->verbose ? LIVE_NO : options->interval ? LIVE_EVENTS : LIVE_ROWS;
+}
+
+static enum outcome rping_start(struct environment *environment, const void *command_options, void **state)
+{
+	const struct rping_options *options = command_options;
+
 	return (options->server ? rping_server_start : rping_client_start)(environment, options, state);
 }
 
@@ -167,6 +172,7 @@ const struct command rping_command = {
 	.is_open_ended = rping_is_open_ended,
 	.start = rping_start,
 	.interrupt = rping_interrupt,
+	.live = WITH_REPORT ? rping_live : NULL,
 	.figures = WITH_REPORT ? rping_figures : NULL,
 	.stop = rping_stop,
 };

@@ -145,7 +145,7 @@ static void count_session(struct rping_server *server, const struct session *ses
 	report_text(report, "peer", session->peer.endpoint->name);
 	report_count(report, "pings", session->peer.pings);
 	report_text(report, "verdict", outcome ? "fail" : "pass");
-	environment_end_record(server->environment);
+	report_close(report);
 }
 
 /* Ends a session, and perhaps the server. */

@@ -105,7 +105,7 @@ static bool next_size(struct target *target)
 	uint32_t next = MIN(UINT32_C(2) << (31 - __builtin_clz(target->size)), last);
 
 	if (last)
-		environment_end_interval(target->peer.environment);
+		reporting_end_interval(target->peer.environment->reporting);
 	if (next <= target->size || next > target->longest)
 		return false;
 	target->until = 0;
@@ -322,7 +322,7 @@ static enum outcome start_ping(struct target *target)
 	int64_t now;
 
 	if (first && rping_sweep(options)) {
-		environment_begin_interval(target->peer.environment);
+		reporting_begin_interval(target->peer.environment->reporting);
 		target->slot = 0; /* the slots of a size begin with its first ping */
 	}
 	target->source_offset = payload_ping_write(target->source->memory, target->size,
@@ -378,9 +378,9 @@ static void show_ping(const struct target *target, int64_t round_trip, bool veri
 		report_count(record, "sequence", target->peer.pings);
 		report_time(record, "round_trip", round_trip);
 		report_flag(record, "verified", verified);
-		environment_end_record(environment);
+		report_close(record);
 	}
-	if (WITH_EXTRAS && environment_shows_events(environment))
+	if (WITH_EXTRAS && environment_live(environment) == LIVE_EVENTS)
 		environment_print(environment, "%" PRIu32 " bytes from %s: seq=%" PRIu64 " time=%s", target->size,
 				  target->all->several ? target_name(target)
 						       : address_host(&target->dial.address, host),

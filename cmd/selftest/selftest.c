@@ -135,7 +135,7 @@ static void record_verdict(struct selftest *selftest, const char *verdict, const
 	if (!record)
 		return;
 	figures_report(record, result_figures, result, NULL);
-	environment_end_record(selftest->environment);
+	report_close(record);
 }
 
 static void next_part(struct selftest *selftest);

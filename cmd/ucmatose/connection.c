@@ -45,7 +45,7 @@ void ucmatose_connection_end(struct ucmatose_connection *connection, enum outcom
 		report_text(report, "state", names[connection->state]);
 		report_count(report, "sent", connection->acknowledged);
 		report_count(report, "received", connection->received);
-		environment_end_record(environment);
+		report_close(report);
 	}
 	ucmatose_connection_reset(connection);
 }

@@ -131,34 +131,31 @@ static uint64_t samples_between(const struct histogram *histogram, unsigned firs
 	return count;
 }
 
-static void draw_line(const struct histogram *histogram, const char *prefix, unsigned first, unsigned end, uint64_t max,
-		      FILE *stream)
+static void draw_line(const struct histogram *histogram, unsigned first, unsigned end, uint64_t max, FILE *stream)
 {
 	uint64_t count = samples_between(histogram, first, end);
+	uint64_t length = (count * BAR_MAX + max / 2) / max;
 	char low[UNITS_TEXT_SIZE], high[UNITS_TEXT_SIZE];
-	unsigned length = (unsigned)((count * BAR_MAX + max / 2) / max);
 
-	fprintf(stream, "%s%9s - %-9s %10" PRIu64 " |", prefix, units_time(histogram_bucket_start(first), low),
+	fprintf(stream, "    %9s - %-9s %10" PRIu64 " |", units_time(histogram_bucket_start(first), low),
 		units_time(histogram_bucket_start(end), high), count);
-	for (unsigned i = 0; i < length || (!i && count); i++)
+	for (uint64_t i = 0; i < length || (!i && count); i++)
 		fputc('#', stream);
 	fputc('\n', stream);
 }
 
-void histogram_draw(const struct histogram *histogram, const char *prefix, FILE *stream)
+void histogram_draw(const struct histogram *histogram, FILE *stream)
 {
-	unsigned first, last, width = HISTOGRAM_SUBBUCKETS / 8;
+	const unsigned last = bucket_of((uint64_t)histogram->all.maximum);
+	unsigned first = bucket_of((uint64_t)histogram->all.minimum), width = HISTOGRAM_SUBBUCKETS / 8;
 	uint64_t max = 1;
 
-	if (!histogram->all.count)
-		return;
-	last = bucket_of((uint64_t)histogram->all.maximum);
-	while ((last - bucket_of((uint64_t)histogram->all.minimum)) / width >= LINES_MAX)
+	while ((last - first) / width >= LINES_MAX)
 		width *= 2;
-	first = bucket_of((uint64_t)histogram->all.minimum) / width * width;
+	first = first / width * width;
 	for (unsigned i = first; i <= last; i += width)
 		if (samples_between(histogram, i, i + width) > max)
 			max = samples_between(histogram, i, i + width);
 	for (unsigned i = first; i <= last; i += width)
-		draw_line(histogram, prefix, i, i + width, max, stream);
+		draw_line(histogram, i, i + width, max, stream);
 }

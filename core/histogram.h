@@ -59,9 +59,9 @@ int64_t histogram_percentile(const struct histogram *histogram, unsigned per_mil
 int64_t histogram_bucket_start(unsigned bucket);
 
 /*
- * Prints a bar chart of the samples, in nanoseconds. Each line begins with prefix and covers an eighth of an octave,
- * or more if that would give too many lines.
+ * Prints a bar chart of the samples, of which there is one at least. Each line covers an eighth of an octave, or more
+ * if that would give too many lines.
  */
-void histogram_draw(const struct histogram *histogram, const char *prefix, FILE *stream);
+void histogram_draw(const struct histogram *histogram, FILE *stream);
 
 #endif

@@ -203,7 +203,7 @@ void report_histogram(struct report *report, const char *name, const struct hist
 		return;
 	if (report->format->form == IN_STEP)
 		fputc('\n', report->stream); /* the row's */
-	histogram_draw(histogram, "    ", report->stream);
+	histogram_draw(histogram, report->stream);
 }
 
 void report_print_name(FILE *stream, const char *name, uint64_t kind, const char *time_unit)

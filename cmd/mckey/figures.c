@@ -47,8 +47,7 @@ void mckey_figures_joined(struct member *member, const struct group_address *gro
 		figures->group = *group;
 		endpoint_path(member->endpoint, &figures->path);
 	}
-	if (WITH_REPORT)
-		histogram_add(&figures->join, member->join_time);
+	histogram_add(&figures->join, member->join_time);
 }
 
 void mckey_figures_counted(struct mckey_run *run, bool first)

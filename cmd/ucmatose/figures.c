@@ -55,7 +55,7 @@ void ucmatose_figures_time(struct ucmatose *run, const struct endpoint_event *ev
 {
 	bool accepted = run->is_server && event->kind == EVENT_ESTABLISHED;
 
-	if (WITH_REPORT && event->took && event->kind <= EVENT_DISCONNECTED)
+	if (event->took && event->kind <= EVENT_DISCONNECTED)
 		histogram_add(&run->figures.steps[accepted ? EVENT_REQUEST : event->kind], event->took);
 }
 

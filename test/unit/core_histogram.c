@@ -112,18 +112,11 @@ static void percentiles_match_sorted_list(void **state)
 static void empty_histogram_is_zero(void **state)
 {
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
-	char *text;
-	size_t length;
-	FILE *stream = open_memstream(&text, &length);
 
 	(void)state;
 	assert_int_equal(samples_average(&histogram->all), 0);
 	assert_int_equal(histogram_deviation(histogram), 0);
 	assert_int_equal(histogram_percentile(histogram, 500), 0);
-	histogram_draw(histogram, "", stream);
-	fclose(stream);
-	assert_int_equal(length, 0);
-	free(text);
 	free(histogram);
 }
 
@@ -204,7 +197,7 @@ static void drawing_has_limited_lines(void **state)
 
 		histogram_add(histogram, 0);
 		histogram_add(histogram, histogram_bucket_start(last));
-		histogram_draw(histogram, "", stream);
+		histogram_draw(histogram, stream);
 		fclose(stream);
 		for (const char *at = text; (at = strchr(at, '\n')); at++)
 			lines++;
@@ -229,13 +222,13 @@ static void drawing_has_all_samples(void **state)
 
 		for (int i = 0; i < 1000; i++)
 			histogram_add(histogram, distributions[d](&seed));
-		histogram_draw(histogram, "> ", stream);
+		histogram_draw(histogram, stream);
 		fclose(stream);
 		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
 			char *bar = strchr(line, '|');
 			unsigned long long count;
 
-			assert_memory_equal(line, "> ", 2);
+			assert_memory_equal(line, "    ", 4);
 			assert_non_null(bar);
 			bar[-1] = 0;
 			count = strtoull(strrchr(line, ' ') + 1, NULL, 10);

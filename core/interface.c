@@ -47,20 +47,6 @@ size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX
 	return count;
 }
 
-bool interface_source(const struct address *peer, struct address *source)
-{
-	struct sockaddr_storage storage;
-	socklen_t length = (socklen_t)address_to_socket(peer, &storage);
-	int fd = length ? socket(storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
-	bool found = fd >= 0 && !connect(fd, (struct sockaddr *)&storage, length) &&
-		     !getsockname(fd, (struct sockaddr *)&storage, &length) &&
-		     address_from_socket((struct sockaddr *)&storage, source);
-
-	if (fd >= 0)
-		close(fd);
-	return found;
-}
-
 struct interface interface_read(const char *name)
 {
 	struct interface interface = { .facts = 0 };

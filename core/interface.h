@@ -25,9 +25,6 @@ struct interface_address {
  */
 size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX]);
 
-/* The local address that the kernel's routes choose for packets to the peer. Returns false if there is none. */
-bool interface_source(const struct address *peer, struct address *source);
-
 enum interface_fact {
 	INTERFACE_HERE = 1, /* in the network namespace of this process */
 	INTERFACE_UP = 2,

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "core/loop.h"
-#include "transport/soft/net/route.h"
+#include "core/route.h"
 #include "transport/soft/wire/packet.h"
 
 #ifdef __has_feature
@@ -720,15 +720,15 @@ int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *len
 }
 
 /* Interface 1 has 127.0.0.0/8, interface 3 10.0.1.0/24, interface 2 all others. */
-int __real_soft_route_find(const struct address *peer, const struct address *source, struct soft_route *route);
-int __wrap_soft_route_find(const struct address *peer, const struct address *source, struct soft_route *route);
-int __wrap_soft_route_find(const struct address *peer, const struct address *source, struct soft_route *route)
+int __real_route_find(const struct address *peer, const struct address *source, struct route *route);
+int __wrap_route_find(const struct address *peer, const struct address *source, struct route *route);
+int __wrap_route_find(const struct address *peer, const struct address *source, struct route *route)
 {
 	if (!network)
-		return __real_soft_route_find(peer, source, route);
-	*route = (struct soft_route){
+		return __real_route_find(peer, source, route);
+	*route = (struct route){
 		.source = *source,
-		.interface = soft_is_loopback(source)				      ? ROUTE_LOOPBACK
+		.interface = address_is_loopback(source)			      ? ROUTE_LOOPBACK
 			     : source->family == ADDRESS_IP4 && source->bytes[2] == 1 ? 3
 										      : 2,
 		.mtu = (uint32_t)internal->mtu,

@@ -5,10 +5,10 @@
 
 #include <errno.h>
 
+#include "core/route.h"
 #include "test/network/network.h"
 #include "test/network/stack.h"
 #include "transport/soft/cm/cm_internal.h"
-#include "transport/soft/net/route.h"
 #include "transport/soft/qp/qp_internal.h"
 #include "transport/soft/soft.h"
 

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <poll.h>
 
+#include "core/route.h"
 #include "transport/soft/base/state.h"
 #include "transport/soft/net/packet_io.h"
-#include "transport/soft/net/route.h"
 #include "transport/soft/qp/qp_internal.h"
 
 static struct {
@@ -16,7 +16,7 @@ static struct {
 	bool real_bind;
 	bool module; /* rdma_rxe is loaded */
 	bool any;    /* the port of the any address is held */
-	struct soft_route route;
+	struct route route;
 	int route_error;
 	struct soft_transport transport;
 } fake;
@@ -46,8 +46,8 @@ int __wrap_access(const char *path, int mode)
 	return fake.module ? 0 : -1;
 }
 
-int __wrap_soft_route_find(const struct address *peer, const struct address *source, struct soft_route *route);
-int __wrap_soft_route_find(const struct address *peer, const struct address *source, struct soft_route *route)
+int __wrap_route_find(const struct address *peer, const struct address *source, struct route *route);
+int __wrap_route_find(const struct address *peer, const struct address *source, struct route *route)
 {
 	(void)peer;
 	*route = fake.route;
@@ -135,7 +135,7 @@ static void route_has_no_source(void **state)
 	enum outcome outcome;
 
 	(void)state;
-	fake.route = (struct soft_route){ .source.family = ADDRESS_IP4, .interface = 2, .mtu = 1500 };
+	fake.route = (struct route){ .source.family = ADDRESS_IP4, .interface = 2, .mtu = 1500 };
 	fake.bind_error = EADDRINUSE;
 	capture_begin(&capture);
 	outcome = soft_path_find(&fake.transport, &test_error, "here", NULL, &group, &path);
@@ -158,7 +158,7 @@ static void paths_are_the_routes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(mtus); i++) {
-		fake.route = (struct soft_route){ .source = here, .interface = 7, .mtu = mtus[i].route };
+		fake.route = (struct route){ .source = here, .interface = 7, .mtu = mtus[i].route };
 		assert_int_equal(soft_path_find(&fake.transport, &test_error, "here", &here, &there, &path),
 				 OUTCOME_OK);
 		soft_path_reply(path.socket, &there, &back);

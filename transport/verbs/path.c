@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/interface.h"
+#include "core/route.h"
 #include "transport/verbs/verbs.h"
 
 static const char *device_name(const struct rdma_cm_id *id)
@@ -77,14 +78,14 @@ void verbs_hint_route(const struct endpoint *endpoint)
 	size_t count = interface_addresses(list), used = 0;
 	char start[ADDRESS_TEXT_SIZE + IF_NAMESIZE + 64] = "", addresses[4 * ADDRESS_TEXT_SIZE] = "";
 	char host[ADDRESS_TEXT_SIZE];
-	struct address source = { .family = ADDRESS_NONE };
+	struct route route = { 0 };
 
-	interface_source(&endpoint->peer, &source);
+	route_find(&endpoint->peer, &(struct address){ .family = endpoint->peer.family }, &route);
 	for (size_t i = 0; i < count; i++) {
 		const struct address *address = &list[i].address;
 
 		address_host(address, host);
-		if (address_same_host(address, &source))
+		if (address_same_host(address, &route.source))
 			snprintf(start, sizeof(start), "the route to it starts at %s on %s; ", host, list[i].name);
 		if (!list[i].loopback && !address_is_link_local(address) &&
 		    used + strlen(host) + 2 < sizeof(addresses) &&

@@ -5,7 +5,6 @@
 #include <errno.h>
 
 #include "transport/soft/base/queue.h"
-#include "transport/soft/net/route.h"
 
 /* ---- REJ ---- */
 
@@ -160,7 +159,7 @@ enum {
 /* A firewall answers as the peer's kernel does; only on this host's loopback there is none. */
 static const char *refusal_text(const struct soft_icmp *icmp)
 {
-	if (soft_is_loopback(&icmp->peer))
+	if (address_is_loopback(&icmp->peer))
 		return "no server there: nothing holds UDP port 4791";
 	return address_same_host(&icmp->from, &icmp->peer) ? "no server there, or a firewall rejects UDP port 4791"
 							   : "a firewall or router on the way rejects UDP port 4791";
@@ -176,7 +175,7 @@ void soft_cm_unreachable(struct soft_transport *transport, const struct soft_soc
 
 	if (!cm_id)
 		return;
-	if (cm_id->endpoint && !soft_is_loopback(&icmp->peer))
+	if (cm_id->endpoint && !address_is_loopback(&icmp->peer))
 		cm_id->endpoint->icmp = *icmp;
 	if (icmp->error != ECONNREFUSED)
 		return;

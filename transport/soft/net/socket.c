@@ -21,9 +21,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/route.h"
 #include "transport/soft/base/queue.h"
 #include "transport/soft/net/packet_io.h"
-#include "transport/soft/net/route.h"
 
 enum {
 	BUFFER_SIZE = 8 << 20, /* SO_RCVBUF and SO_SNDBUF, bytes */
@@ -195,7 +195,7 @@ static const char *socket_hint(const struct address *address)
 	if (is_loopback4(address))
 		return "each soft process needs its own local address: use another (127.0.0.2, ...), or end the other "
 		       "process";
-	if (soft_is_loopback(address))
+	if (address_is_loopback(address))
 		return "IPv6 has one loopback address, for one soft process: use 127.0.0.1, which a server on ::0 "
 		       "serves too";
 	return "each soft process needs its own local address: use another of this host (a server without -a holds "
@@ -268,8 +268,8 @@ static bool is_link_scope(const struct address *address)
 
 int soft_path_route(struct soft_path *path)
 {
-	struct soft_route route = { 0 };
-	int error = soft_route_find(&path->peer, &path->local, &route);
+	struct route route = { 0 };
+	int error = route_find(&path->peer, &path->local, &route);
 	unsigned code = mtu_code(route.mtu > PACKET_OVERHEAD_MAX ? route.mtu - PACKET_OVERHEAD_MAX : 0);
 
 	if (address_is_any(&path->local))
@@ -329,7 +329,7 @@ enum outcome soft_path_find(struct soft_transport *transport, struct error *reas
 		return OUTCOME_NO_CONNECTION;
 	}
 	error = soft_path_route(path);
-	if (error == EINVAL || (!error && soft_is_loopback(&path->local) && path->interface != ROUTE_LOOPBACK)) {
+	if (error == EINVAL || (!error && address_is_loopback(&path->local) && path->interface != ROUTE_LOOPBACK)) {
 		error_failure(reason,
 			      &(struct failure){ .object = name, .phase = "resolving the address", .code = EINVAL },
 			      "packets from %s do not leave this host", address_host(&path->local, host));
@@ -402,7 +402,7 @@ static int open_all_local(struct soft_transport *transport, const struct address
 		/* Any other error: the address is not usable yet (tentative), and netlink reports when it is. */
 		if (socket_outcome(errno) == OUTCOME_INTERNAL && !left_out++)
 			address_host(&address, host);
-		if (!error && errno == EADDRINUSE && !soft_is_loopback(&address)) {
+		if (!error && errno == EADDRINUSE && !address_is_loopback(&address)) {
 			error = errno;
 			*failed = address;
 		}

@@ -5,7 +5,6 @@
  *
  *   socket.c     opens sockets, finds paths, joins groups
  *   packet_io.c  sends and receives packets in batches
- *   route.c      what the routing table says
  */
 #ifndef TRANSPORT_SOFT_NET_SOCKET_H
 #define TRANSPORT_SOFT_NET_SOCKET_H

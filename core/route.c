@@ -3,7 +3,7 @@
  * RTM_GETROUTE. A connected UDP socket would not tell the interface, and its IP_MTU includes the path MTU of ICMP
  * messages, which anybody can forge.
  */
-#include "transport/soft/net/route.h"
+#include "core/route.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
@@ -24,13 +24,6 @@ struct message {
 	};
 	uint8_t rest[ATTRIBUTES_MAX];
 };
-
-bool soft_is_loopback(const struct address *address)
-{
-	static const uint8_t one[16] = { [15] = 1 };
-
-	return address->family == ADDRESS_IP4 ? address->bytes[0] == 127 : !memcmp(address->bytes, one, sizeof(one));
-}
 
 static size_t address_size(const struct address *address)
 {
@@ -77,7 +70,7 @@ static uint32_t interface_mtu(int fd, unsigned index)
 	return ioctl(fd, SIOCGIFNAME, &request) || ioctl(fd, SIOCGIFMTU, &request) ? 0 : (uint32_t)request.ifr_mtu;
 }
 
-static int parse_route(int fd, const struct message *reply, const struct address *to, struct soft_route *route)
+static int parse_route(int fd, const struct message *reply, const struct address *to, struct route *route)
 {
 	const uint8_t *rows = (const uint8_t *)&reply->route + NLMSG_ALIGN(sizeof(reply->route));
 	size_t length = reply->header.nlmsg_len - NLMSG_SPACE(sizeof(reply->route));
@@ -85,7 +78,7 @@ static int parse_route(int fd, const struct message *reply, const struct address
 	uint8_t metrics[256];
 	uint32_t mtu = 0;
 
-	*route = (struct soft_route){ .source.family = to->family };
+	*route = (struct route){ .source.family = to->family };
 	read_attribute(rows, length, RTA_OIF, &route->interface, sizeof(route->interface));
 	read_attribute(rows, length, RTA_PREFSRC, route->source.bytes, address_size(to));
 	if (address_is_link_local(&route->source))
@@ -103,7 +96,7 @@ static int parse_route(int fd, const struct message *reply, const struct address
 
 /* source: NULL for none. interface: 0 for any. */
 static int query(int fd, const struct address *to, const struct address *source, unsigned interface, unsigned flags,
-		 struct soft_route *route)
+		 struct route *route)
 {
 	struct message message = {
 		.header = { .nlmsg_len = NLMSG_SPACE(sizeof(message.route)),
@@ -132,7 +125,7 @@ static int query(int fd, const struct address *to, const struct address *source,
  * As the kernel does: from an address to a group by the interface that has the address. But an address on the loopback
  * interface may be the host's own for all its interfaces; then the route to the group decides.
  */
-static int find_group_route(int fd, const struct address *group, const struct address *source, struct soft_route *route)
+static int find_group_route(int fd, const struct address *group, const struct address *source, struct route *route)
 {
 	unsigned interface = group->scope ? group->scope : source->scope;
 
@@ -141,13 +134,13 @@ static int find_group_route(int fd, const struct address *group, const struct ad
 		interface = route->interface;
 	if (!interface || address_is_any(source))
 		return query(fd, group, NULL, interface, 0, route);
-	if (interface == ROUTE_LOOPBACK && !soft_is_loopback(source) && !query(fd, group, NULL, 0, 0, route))
+	if (interface == ROUTE_LOOPBACK && !address_is_loopback(source) && !query(fd, group, NULL, 0, 0, route))
 		return 0;
-	*route = (struct soft_route){ .interface = interface, .mtu = interface_mtu(fd, interface) };
+	*route = (struct route){ .interface = interface, .mtu = interface_mtu(fd, interface) };
 	return 0;
 }
 
-static int find_peer_route(int fd, const struct address *peer, const struct address *source, struct soft_route *route)
+static int find_peer_route(int fd, const struct address *peer, const struct address *source, struct route *route)
 {
 	unsigned interface = peer->scope ? peer->scope : source->scope;
 	struct address found = *source;
@@ -164,7 +157,7 @@ static int find_peer_route(int fd, const struct address *peer, const struct addr
 	return error;
 }
 
-int soft_route_find(const struct address *peer, const struct address *source, struct soft_route *route)
+int route_find(const struct address *peer, const struct address *source, struct route *route)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	int error;

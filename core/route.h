@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the kernel's routing table says about the packets to an address. */
-#ifndef TRANSPORT_SOFT_NET_ROUTE_H
-#define TRANSPORT_SOFT_NET_ROUTE_H
+#ifndef CORE_ROUTE_H
+#define CORE_ROUTE_H
 
 #include "core/address.h"
 
@@ -9,19 +9,16 @@ enum {
 	ROUTE_LOOPBACK = 1 /* the index of the loopback interface, in each of Linux's network namespaces */
 };
 
-struct soft_route {
+struct route {
 	struct address source; /* of a look-up without one; the any address if the route has none */
 	unsigned interface;    /* index */
 	uint32_t mtu;	       /* bytes of an IP packet */
 };
 
-/* 127.x.x.x or ::1. */
-bool soft_is_loopback(const struct address *address);
-
 /*
  * Finds the route to a peer or a group. source: the local address, or the any address if the route decides. Returns 0
  * or an errno.
  */
-int soft_route_find(const struct address *peer, const struct address *source, struct soft_route *route);
+int route_find(const struct address *peer, const struct address *source, struct route *route);
 
 #endif

@@ -11,8 +11,7 @@
 #include "core/outcome.h"
 
 enum {
-	/* timeout(1) signals its child and then the whole process group: a second signal within this time is ignored.
-	 */
+	/* timeout(1) signals its child, then the whole process group: a second signal within this time is ignored. */
 	GRACE_MS = 300,
 	NAME_SIZE = 256,
 	LINE_SIZE = NAME_SIZE + 80, /* of a fatal exit */

@@ -30,8 +30,7 @@ enum {
 
 /* Writes the ramp. */
 void payload_ramp_write(uint8_t *memory, size_t size);
-/* Writes a ping in place of the previous one and returns its offset. previous: that of the previous one, initially 0.
- */
+/* Writes a ping in place of the previous one and returns its offset. previous: that one's offset, initially 0. */
 size_t payload_ping_write(uint8_t *memory, size_t size, uint32_t number, size_t previous);
 /* Returns true if memory holds that ping, else fills *difference. */
 bool payload_ping_check(const uint8_t *memory, size_t size, uint32_t number, struct payload_difference *difference);

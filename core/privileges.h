@@ -22,8 +22,7 @@ void privileges_drop(const struct log *log, unsigned kept);
 bool privileges_user_namespace_is_initial(void);
 /* Whether the process runs in a container: the user or PID namespace is not the one that the kernel starts with. */
 bool privileges_in_container(void);
-/* Whether a capability, as CAP_IPC_LOCK, is effective. In another user namespace the kernel's RDMA does not honour it.
- */
+/* Whether a capability, as CAP_IPC_LOCK, is effective. The kernel's RDMA ignores those of other user namespaces. */
 bool privileges_have(unsigned capability);
 
 #endif

@@ -41,8 +41,7 @@ bool sysfs_read(enum sysfs_reading reading, char text[SYSFS_TEXT_SIZE], const ch
  */
 char *sysfs_find(char line[SYSFS_PATH_SIZE], const char *text);
 
-/* The names in a directory, numbers in them in numeric order: rxe2 before rxe10. Names that are not safe are left out.
- */
+/* The names in a directory, numbers in them in numeric order: rxe2 before rxe10. Unsafe names are left out. */
 struct names {
 	struct dirent **entries;
 	int count; /* 0 if the directory does not exist */

@@ -21,8 +21,7 @@ enum {
 	WORDS
 };
 
-/* The checksum is FNV-1a of the words before it, the size and the QP number: it detects heap garbage and stale buffers.
- */
+/* The checksum, FNV-1a of the words before it, the size and the QP number, detects heap garbage and stale buffers. */
 static void mark_write(uint8_t *memory, size_t size, uint32_t qpn, const struct datagram_mark *mark)
 {
 	uint32_t words[WORDS + 1] = {

@@ -12,22 +12,19 @@ static size_t json_sequence_length(const char *string)
 {
 	static const uint32_t first[] = { 0, 0, 0x80, 0x800, 0x10000, 0x110000 }; /* character of each length */
 	const unsigned char *text = (const unsigned char *)string;
-	size_t length = *text < 0x80   ? 1
-			: *text < 0xc0 ? 0
-			: *text < 0xe0 ? 2
-			: *text < 0xf0 ? 3
-			: *text < 0xf8 ? 4
-				       : 0;
-	uint32_t character = *text & (0xffu >> (length + 1));
+	size_t length = (size_t)__builtin_clz(~((uint32_t)*text << 24)); /* the leading ones of the first byte */
+	uint32_t character = *text & (0x7fu >> length);
 
+	if (!length)
+		return 1;
+	if (length == 1 || length > 4)
+		return 0;
 	for (size_t i = 1; i < length; i++) {
 		if (text[i] >> 6 != 2)
 			return 0;
 		character = character << 6 | (text[i] & 0x3f);
 	}
-	if (length > 1 && (character < first[length] || character >= first[5] || character >> 11 == 0xd800 >> 11))
-		return 0;
-	return length;
+	return character < first[length] || character >= first[5] || character >> 11 == 0xd800 >> 11 ? 0 : length;
 }
 
 /* Text from peers and users may contain any bytes: those that are not UTF-8 become the replacement character. */

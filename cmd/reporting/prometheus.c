@@ -110,8 +110,7 @@ const struct report_format report_prometheus = {
 
 /* ---- the file ---- */
 
-/* Removes an existing file of that name first: a killed run left it, or it is a link to a file that must not be
- * written. */
+/* Removes an existing file of that name: a killed run left it, or it links to a file that must not be written. */
 static int open_new(const char *name)
 {
 	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;

@@ -274,8 +274,7 @@ static void listener_event(void *context, struct endpoint *endpoint, const struc
 	/* The transport lacked resources for a client. It would have been rejected anyway by a server that is busy. */
 	if (event->kind == EVENT_REQUEST_FAILED && !is_busy(server))
 		note_resource_failure(server, event->outcome);
-	/* The listener's device may be removed: its sessions get their own events, those of other devices may finish.
-	 */
+	/* The listener's device may be removed: its sessions get own events, those of other devices may finish. */
 	if (event->kind == EVENT_FAILED) {
 		environment_record_outcome(server->environment, event->outcome);
 		stop_listening(server);

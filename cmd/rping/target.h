@@ -122,8 +122,7 @@ enum outcome target_next(struct target *target);
 enum outcome target_complete(struct target *target, const struct completion *completion);
 /* The timer of the state has expired. */
 enum outcome target_expire(struct target *target);
-/* Disconnects, after the current ping unless --deadline has passed. OUTCOME_FAILED: the target has nothing to wait for.
- */
+/* Disconnects, after the current ping unless --deadline has passed. OUTCOME_FAILED: there is nothing to wait for. */
 enum outcome target_interrupt(struct target *target, enum interruption reason);
 /* Returns the outcome of a target that is disconnected, and reports an early end. */
 enum outcome target_verdict(struct target *target);

@@ -179,8 +179,7 @@ enum outcome verbs_report_resources(struct error *reason, const char *object, co
 	return OUTCOME_INTERNAL;
 }
 
-/* The kernel has found a device for the endpoint, and librdmacm cannot open it. Returns OUTCOME_OK if no reason is
- * found. */
+/* The kernel has found a device for the endpoint that librdmacm cannot open. Returns OUTCOME_OK without a reason. */
 static enum outcome report_unopened(const struct endpoint *endpoint, const char *what)
 {
 	struct ibv_device **devices = ibv_get_device_list(NULL);

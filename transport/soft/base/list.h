@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A list of objects, oldest first. An object has a link as a member for each list that it can be in. Zeroed at first.
- */
+/* A list of objects, oldest first, initially zeroed. An object has a link as a member for each list it can be in. */
 #ifndef TRANSPORT_SOFT_BASE_LIST_H
 #define TRANSPORT_SOFT_BASE_LIST_H
 

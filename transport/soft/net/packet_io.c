@@ -476,8 +476,7 @@ static int receive_batch(struct soft_socket *socket, unsigned max)
 		receive_message(socket, &packet_io->in_headers[index]);
 		reset_lengths(&packet_io->in_headers[index].msg_hdr);
 	}
-	/* The first system call that reports a socket error clears it, and that may be a send. The error queue stays.
-	 */
+	/* The first call that reports a socket error clears it, and that may be a send. The error queue stays. */
 	if (failed || socket->errors_queued)
 		socket->errors_queued = receive_errors(socket);
 	return count > 0 ? count : 0;
@@ -512,8 +511,7 @@ void soft_packet_io_readable(void *context)
 	soft_callback_end(transport);
 }
 
-/* After an idle time the first message is likely a request whose sender waits: looking for a second delays the reply.
- */
+/* After an idle time the first message is likely a request whose sender waits: a look for another delays the reply. */
 static bool poll_socket(struct soft_socket *socket)
 {
 	if (socket->streaming)

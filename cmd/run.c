@@ -245,5 +245,5 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 	if (run.environment.output != stdout)
 		fclose(run.environment.output);
 	free(options);
-	return outcome;
+	return run.environment.outcome;
 }

@@ -56,10 +56,12 @@ static void try_registration(struct device *device, struct domain *domain)
 	struct region *region;
 
 	error_clear(&device->memory);
-	if (region_create(domain, PROBE_REGION_SIZE, REGION_LOCAL, &region))
+	if (region_create(domain, PROBE_REGION_SIZE, REGION_LOCAL, &region)) {
 		device->memory = domain->transport->error;
-	else
+		error_clear(&domain->transport->error);
+	} else {
 		region_destroy(region);
+	}
 }
 
 static void route_found(struct doctor *doctor, const struct endpoint *route)
@@ -94,6 +96,8 @@ static void route_event(void *context, struct endpoint *route, const struct endp
 		route_found(doctor, route);
 	else if (event->outcome != OUTCOME_NO_CONNECTION && !error_is_set(&doctor->verbs_error))
 		doctor->verbs_error = doctor->verbs->error;
+	/* It is a finding, and not also an error of the run. */
+	error_clear(&doctor->verbs->error);
 	doctor->route = NULL;
 	endpoint_destroy(route);
 	route_resolve_next(doctor);

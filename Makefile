@@ -108,7 +108,7 @@ compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(
 # The tables are full of pointers: packed, their relocations take 1 KiB instead of 20 (older linkers ignore the wish).
 # What nothing leads to is left out: of a part that is not built, also what only that part uses in the files of others.
 # Of the compiler's start files only the one that calls main() is needed, with glibc from 2.34 on: -580.
-start_file = $(shell file=$$($(CC) -print-file-name=Scrt1.o) && echo 'int main(void) { return 0; }' | \
+start_file = $(shell file=$$($(CC) -print-file-name=Scrt1.o 2>/dev/null) && echo 'int main(void) { return 0; }' | \
 	     $(CC) -pie -fPIE -x c - -x none -nostartfiles "$$file" -o /dev/null 2>/dev/null && echo "-nostartfiles $$file")
 no_start_files := $(if $(sanitizers)$(STATIC),,$(if $(harden_file),$(start_file)))
 # A weak symbol that no library has needs no entry for the dynamic linker, and without unwind tables there is no index of them.

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,6 +75,11 @@ static void __attribute__((noreturn)) run_child(const struct resolver *resolver,
 	signal(SIGHUP, SIG_IGN);
 	if (getppid() != parent)
 		_exit(1);
+	/*
+	 * The C library says that it knows no such name if it has no descriptor left to look in /etc/hosts. A system
+	 * call, because some C libraries have no close_range().
+	 */
+	syscall(SYS_close_range, STDERR_FILENO + 1, pipe_end - 1, 0);
 	/* In this child, not in another: a fork(2) later may come after memory is registered (resolver.h). */
 	do
 		result.error = getaddrinfo(resolver->text, NULL, &hints, &list);

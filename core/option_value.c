@@ -76,10 +76,12 @@ static bool set_number(const struct option *row, const char *text, int64_t *valu
 	    !(first <= last && last <= maximum))
 		return false;
 	/* The nearest nanosecond. Other values have no fraction. */
+	if (row->type != OPTION_DURATION && ((double)(int64_t)first != first || (double)(int64_t)last != last))
+		return false;
 	value[0] = (int64_t)(row->type == OPTION_DURATION ? first + .5 : first);
 	if (WITH_REPORT && row->type == OPTION_SIZES)
 		value[1] = is_range ? (int64_t)last : 0;
-	return row->type == OPTION_DURATION || (double)value[0] == first;
+	return true;
 }
 
 static bool set_word(const struct option *row, const char *text, int64_t *value)

@@ -209,6 +209,7 @@ static void size_ranges(void **state)
 		{ "-S 4-99999999999G", 0, 0, "tool: -S, --size: invalid value '4-99999999999G' (1 to 1M)\n" },
 		{ "-S 4-", 0, 0, "tool: -S, --size: invalid value '4-' (1 to 1M)\n" },
 		{ "-S 4-8-16", 0, 0, "tool: -S, --size: invalid value '4-8-16' (1 to 1M)\n" },
+		{ "-S 4-8.5", 0, 0, "tool: -S, --size: invalid value '4-8.5' (1 to 1M)\n" },
 		{ "-S 4-8x", 0, 0, "tool: -S, --size: invalid value '4-8x' (1 to 1M)\n" },
 	};
 	struct settings settings;

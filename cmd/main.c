@@ -42,8 +42,10 @@ static enum outcome unknown_word(const struct log *log, const char *word)
 		least = distance;
 		nearest = (*row)->name;
 	}
-	log_hint(log, nearest ? "did you mean %s? %s --help lists the commands" : "%.0s%s --help lists the commands",
-		 nearest ? nearest : "", log->name);
+	if (nearest)
+		log_hint(log, "did you mean %s? %s --help lists the commands", nearest, log->name);
+	else
+		log_hint(log, "%s --help lists the commands", log->name);
 	return is_option ? OUTCOME_USAGE : OUTCOME_UNKNOWN_COMMAND;
 }
 
@@ -81,10 +83,15 @@ static enum outcome dispatch(struct log *log, int argc, char **argv)
 	const struct command *command = main_find_command(log->name);
 	const char *word = argc > 1 ? argv[1] : "";
 	bool helps = !strcmp(word, "help") || !strcmp(word, "--help") || !strcmp(word, "-h");
+	int words = !strcmp(word, "help") ? 3 : !strcmp(word, "--list") ? 2 : argc;
 	char name[NAME_SIZE];
 
 	if (command)
 		return command_run(command, log->name, argc, argv);
+	if (argc > words) {
+		log_error(log, NULL, "unexpected argument '%s'", argv[words]);
+		return OUTCOME_USAGE;
+	}
 	if (helps && argc > 2)
 		word = argv[2];
 	command = main_find_command(word);

@@ -34,7 +34,7 @@ struct rping_server {
 	struct server_figures figures, before;
 	struct loop_timer begin; /* of the look-up, from the loop */
 	struct log silent;	 /* of many clients without a ping, which could fill the log */
-	struct log_limit limited;
+	struct log_limit no_ping_limit;
 };
 
 _Static_assert(!offsetof(struct rping_server, options), "is_server() reads it in a state of unknown role");
@@ -237,10 +237,11 @@ static void connection_requested(struct rping_server *server, const struct endpo
 		return;
 	}
 	session_prepare(session, server->environment, server->options,
-			server->one_shot || log_allows(&server->limited) ? server->log : &server->silent, event,
+			server->one_shot || log_allows(&server->no_ping_limit) ? server->log : &server->silent, event,
 			session_expired);
 	session->server = server;
 	session->figures = &server->figures;
+	session->no_ping_limit = &server->no_ping_limit;
 	session->link = &server->sessions;
 	session->next = server->sessions;
 	if (session->next)

@@ -108,6 +108,8 @@ static void answer_delivered(struct session *session)
 	if (!session->unconfirmed)
 		return;
 	session->unconfirmed = false;
+	if (!session->peer.pings && session->no_ping_limit->printed)
+		session->no_ping_limit->printed--;
 	session->peer.log = &session->peer.environment->log;
 	session->shortest = session->peer.pings ? MIN(session->shortest, session->length) : session->length;
 	session->longest = MAX(session->longest, session->length);

@@ -22,17 +22,18 @@ struct server_figures {
 struct session {
 	struct peer peer; /* first, so that one can be had from the other */
 	struct rping_server *server;
-	struct session *next;		/* the server's list */
-	struct session **link;		/* the pointer to this one: the list's head, or another session's next */
-	struct region *buffer;		/* at least as long as the longest ping so far */
-	struct region *old_buffer;	/* the last WRITE may use it until the next READ completes */
-	uint32_t length;		/* of the current ping */
-	uint32_t shortest, longest;	/* of the answered pings */
-	uint64_t expected_pings;	/* from the client's hello, or -C with a stock client; 0: unknown */
-	bool unconfirmed;		/* an answer was sent; its delivery is not known */
-	bool ending;			/* interrupted: disconnects when the last answer is confirmed */
-	bool deadline_passed;		/* --deadline */
-	struct server_figures *figures; /* the server's, to which it adds */
+	struct session *next;		 /* the server's list */
+	struct session **link;		 /* the pointer to this one: the list's head, or another session's next */
+	struct region *buffer;		 /* at least as long as the longest ping so far */
+	struct region *old_buffer;	 /* the last WRITE may use it until the next READ completes */
+	uint32_t length;		 /* of the current ping */
+	uint32_t shortest, longest;	 /* of the answered pings */
+	uint64_t expected_pings;	 /* from the client's hello, or -C with a stock client; 0: unknown */
+	bool unconfirmed;		 /* an answer was sent; its delivery is not known */
+	bool ending;			 /* interrupted: disconnects when the last answer is confirmed */
+	bool deadline_passed;		 /* --deadline */
+	struct server_figures *figures;	 /* the server's, to which it adds */
+	struct log_limit *no_ping_limit; /* the server's, of lines about clients without a ping */
 };
 
 /* Initialises a zeroed session, which owns the endpoint of the request. log: of its errors until its first ping. */

@@ -1048,6 +1048,25 @@ static void silent_clients_do_not_fill_the_log(void **state)
 	assert_int_equal(lines, 10);
 }
 
+/* Clients that were answered do not use up the lines of one that sends no ping. */
+static void silent_client_among_many_has_a_line(void **state)
+{
+	struct fake *fake = *state;
+
+	fake->options.persistent = true;
+	for (unsigned i = 0; i < 30; i++) {
+		struct endpoint *client = connected_session(fake, 0);
+
+		ping(client, 32, 0);
+		ping(client, 32, 1);
+		disconnect(client);
+	}
+	connected_session(fake, 0);
+	run_for(fake, 500 * CLOCK_NS_PER_MS);
+	rping_command.interrupt(fake->state, INTERRUPTION_SIGNAL);
+	assert_ended(fake, OUTCOME_FAILED, "waiting for the first ping");
+}
+
 static void server_fails_if_a_pending_request_has_no_resources(void **state)
 {
 	struct fake *fake = *state;
@@ -1359,6 +1378,7 @@ int main(void)
 		TEST(one_shot_server_continues_after_a_failed_request),
 		TEST(failed_client_does_not_affect_others),
 		TEST(silent_clients_do_not_fill_the_log),
+		TEST(silent_client_among_many_has_a_line),
 		TEST(server_rejects_clients_above_max_clients),
 		TEST(pending_request_is_not_counted),
 		TEST(persistent_server_limits_its_clients),

@@ -22,7 +22,7 @@ struct dial_handlers {
 	enum outcome (*connect)(void *context);
 	/* No server was there, and another round follows. May be NULL. */
 	void (*paused)(void *context);
-	/* The pause is over: call dial_begin(). NULL: at once. */
+	/* The pause is over: call dial_begin(), which NULL stands for. */
 	void (*resumed)(void *context);
 	/* There are no more attempts: call dial_give_up(). */
 	void (*failed)(void *context, enum outcome outcome);

@@ -77,8 +77,10 @@ void environment_finish(struct environment *environment, enum outcome outcome, c
 void environment_print_result(const struct environment *environment, bool failed, const char *device,
 			      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* For run.c and child_run.c: prints the verdict of a run that has ended, and for a command with prints_status its last
- * line. */
+/*
+ * For run.c and child_run.c: prints the verdict of a run that has ended, and for a command with prints_status its last
+ * line.
+ */
 void environment_print_verdict(const struct environment *environment);
 
 /*
@@ -104,9 +106,7 @@ void environment_print(const struct environment *environment, const char *format
 /* Allocates count zeroed objects. Returns NULL after it has reported that memory is short. */
 void *environment_allocate(const struct environment *environment, size_t count, size_t size);
 
-/*
- * Begins an object of that type in the JSON stream. End it with report_close(). Returns NULL without --json-stream.
- */
+/* Begins an object of that type in the JSON stream. End it with report_close(). NULL without --json-stream. */
 static inline struct report *environment_begin_record(struct environment *environment, const char *type)
 {
 	return WITH_REPORT ? reporting_begin_record(environment->reporting, type) : NULL;

@@ -60,7 +60,9 @@ enum fact {
 	FACT_MAY_RAISE = 1 << 25, /* the hard limit of locked memory is unlimited */
 };
 
-/* "" for none. For PROBLEM_ADDRESS the cause, which follows the text of the finding, then perhaps a line feed and it.
+/*
+ * The remedy, "" for none. For PROBLEM_ADDRESS the cause comes first, which follows the text of the finding, and a
+ * remedy is on a line of its own.
  */
 struct remedy {
 	char text[REMEDY_SIZE];

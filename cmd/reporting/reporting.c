@@ -236,8 +236,10 @@ void reporting_end(struct reporting *reporting)
 	loop_timer_stop(&reporting->interval);
 	if (writes && reporting->state && reporting->interval_open)
 		report_rest(reporting);
-	/* Before the verdict, which fails if the file cannot be written. A usage error must not replace the file of an
-	 * earlier run. */
+	/*
+	 * Before the verdict, which fails if the file cannot be written. A usage error must not replace the file of an
+	 * earlier run.
+	 */
 	if (reporting->state || reporting->environment->outcome != OUTCOME_USAGE)
 		reporting_write_prometheus(reporting);
 	if (writes)

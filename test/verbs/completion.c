@@ -138,7 +138,7 @@ static void a_stale_completion(void **state)
 	end();
 }
 
-/* A send of the client that completes so, and is told so. */
+/* A send of the client that completes with that status, and the words of its error. */
 static void expect_failed_send(bool unsignalled, enum completion_status status, const char *cause)
 {
 	const struct completion *completion;
@@ -192,12 +192,12 @@ static void a_peer_without_a_queue(void **state)
 	provider.retries_end = true;
 	assert_int_equal(ibv_modify_qp(verbs(bench.server.endpoint)->qp, &attributes, IBV_QP_STATE), 0);
 	expect_failed_send(true, COMPLETION_RETRY_EXCEEDED, "retries exceeded");
-	/* The peer's receives were flushed, which is no news. */
+	/* The peer's receives were flushed, which is not reported. */
 	assert_int_equal(end_completions(&bench.server, WORK_RECEIVE), 0);
 	end();
 }
 
-/* Whoever gets no answer is told what is known of the own port. */
+/* The error of a time-out has what is known of the local port. */
 static void why_the_peer_is_silent(void **state)
 {
 	static const struct {
@@ -315,7 +315,8 @@ static void woken_for_nothing(void **state)
 	end();
 }
 
-/* Armed when it was made, and not any more: without the news a connection would wait for ever. */
+/* The queue was armed when it was created, and later arming fails: without an error a connection would wait for ever.
+ */
 static void a_queue_that_cannot_be_armed(void **state)
 {
 	(void)state;
@@ -330,7 +331,7 @@ static void a_queue_that_cannot_be_armed(void **state)
 	end();
 }
 
-/* More than one turn of the loop may handle, before the first is told. */
+/* More completions than one turn of the loop may handle, before the first is reported. */
 static void a_flood_of_completions(void **state)
 {
 	enum {
@@ -372,7 +373,7 @@ static void the_last_message_before_the_end(void **state)
 	end();
 }
 
-/* A device that raises no event for flushed work; and the work is no news in any case. */
+/* A device that raises no event for flushed work. Flushed work is never reported. */
 static void a_silent_flush(void **state)
 {
 	(void)state;

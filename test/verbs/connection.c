@@ -6,7 +6,7 @@
 
 #include "core/clock.h"
 
-/* Somebody who is not ours asks a listener on the second device for a connection. */
+/* A client of another tool requests a connection from a listener on the second device. */
 static struct cm_id *ask(const struct rdma_conn_param *parameters)
 {
 	struct sockaddr_in to = provider.devices[1]->ports[0].address;
@@ -113,7 +113,7 @@ static void note_timer(const struct queue_pair *qp)
 		ready_to_receive_with = qp->attributes.min_rnr_timer;
 }
 
-/* From the moment that the peer may send, not only when the connection is told of. */
+/* From the time that the peer may send, before the connection is reported. */
 static void how_soon_the_peer_tries_again(void **state)
 {
 	(void)state;
@@ -231,7 +231,7 @@ static void connecting_and_leaving_that_fail(void **state)
 	}
 }
 
-/* Neither a failed listener nor a listener of another device keeps the identifier of who asks. */
+/* Neither a failed listener nor a listener of another device keeps the identifier of a request. */
 static void an_unwanted_request(void **state)
 {
 	unsigned before = 0, after = 0;
@@ -380,7 +380,7 @@ static void connect_iwarp(void)
 	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
 }
 
-/* iWARP's client is told of its connection a moment late; what comes for it meanwhile, or ends it, comes behind. */
+/* On iWARP a client's connection is reported a moment late; its completions and its end are reported after it. */
 static void news_are_kept_back(void **state)
 {
 	(void)state;
@@ -440,7 +440,7 @@ static void hear_nothing(void *context, struct endpoint *endpoint, const struct 
 	assert_int_equal(event->kind, EVENT_FAILED);
 }
 
-/* Peers that ask and take it back, again and again, do not fill a server's log; what fails the listener is told. */
+/* Peers that cancel request after request do not fill a server's log; a failure of the listener is reported. */
 static void strangers_do_not_fill_the_log(void **state)
 {
 	static const struct endpoint_handlers handlers = { .event = hear_nothing };

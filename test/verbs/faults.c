@@ -23,7 +23,7 @@ static const struct {
 	int error;
 	const struct pair_lines *lines;
 	enum outcome worst; /* of the end whose call fails, when the first does */
-	const char *cause;  /* is told then; NULL: it does no harm */
+	const char *cause;  /* of the error that is reported; NULL: the failure does no harm */
 } rows[] = {
 	{ "rdma_create_event_channel", EMFILE, &rping, OUTCOME_INTERNAL, "creating an event channel" },
 	{ "rdma_create_event_channel", EMFILE, &ucmatose, OUTCOME_INTERNAL, "creating an event channel" },

@@ -44,7 +44,7 @@ static void the_path_that_was_taken(void **state)
 	endpoint_path(bench.client.endpoint, &taken);
 	assert_string_equal(taken.gid_type, "IB");
 	assert_int_equal(taken.mtu, 2048);
-	/* It is known without a look at the table, of whose port nothing is told. */
+	/* It is known without reading the table, whose port is not reported. */
 	provider_fail("ibv_query_port", EIO, 0);
 	endpoint_path(bench.client.endpoint, &taken);
 	assert_int_equal(taken.gid_index, 0);
@@ -157,7 +157,7 @@ static void the_path_that_was_asked_for(void **state)
 	}
 }
 
-/* A listener that wants one device does not answer who comes by another. */
+/* A listener on one device does not answer requests that arrive by another. */
 static void a_request_by_another_way(void **state)
 {
 	struct endpoint_options anywhere;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cmd/command.h"
+#include "cmd/run.h"
 
 enum {
 	CHILD_RUN_NAME_SIZE = 128,

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "cmd/command.h"
+#include "cmd/run.h"
 #include "core/privileges.h"
 
 #if WITH_EXTRAS

@@ -6,7 +6,7 @@
 #ifndef CMD_LOOKUP_H
 #define CMD_LOOKUP_H
 
-#include "cmd/environment.h"
+#include "cmd/run.h"
 #include "core/resolver.h"
 
 /*

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/command.h"
 #include "cmd/output.h"
 #include "cmd/run.h"
 #include "cmd/signals.h"

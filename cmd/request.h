@@ -3,7 +3,7 @@
 #ifndef CMD_REQUEST_H
 #define CMD_REQUEST_H
 
-#include "cmd/environment.h"
+#include "cmd/run.h"
 
 /*
  * Calls accept, which allocates what the connection needs and calls endpoint_accept(). If it fails, rejects the request

@@ -3,9 +3,10 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/daemon.h"
 #include "cmd/output.h"
@@ -19,7 +20,6 @@
 #define SHUTDOWN_MARGIN (250 * CLOCK_NS_PER_MS)
 
 struct run {
-	const struct command *command;
 	struct common_options *common;
 	void *state;
 	enum interruption interruption; /* 0: none */
@@ -30,6 +30,157 @@ struct run {
 	struct daemon daemon;
 	struct reporting reporting;
 };
+
+/* ---- what a command calls ---- */
+
+void environment_print(const struct environment *environment, const char *format, ...)
+{
+	FILE *output = environment->output;
+	va_list list;
+
+	va_start(list, format);
+	vfprintf(output, format, list);
+	va_end(list);
+	fputc('\n', output);
+}
+
+void *environment_allocate(const struct environment *environment, size_t count, size_t size)
+{
+	void *memory = calloc(count, size);
+
+	if (!memory)
+		log_error(&environment->log, NULL, "out of memory");
+	return memory;
+}
+
+static void __attribute__((format(printf, 4, 0))) format_result(const struct environment *environment,
+								char text[RESULT_SIZE], const char *device,
+								const char *format, va_list list)
+{
+	const struct transport *transport = environment->transport;
+	int length = vsnprintf(text, RESULT_SIZE, format, list);
+
+	if (transport && length >= 0 && length < RESULT_SIZE)
+		snprintf(text + length, (size_t)(RESULT_SIZE - length), " (%s%s%s)", transport_name(transport),
+			 device ? ", " : "", device ? device : "");
+}
+
+static void print_result(const struct environment *environment, bool failed, const char *text)
+{
+	environment_print(environment, "%s: %s%s", environment->log.name, failed ? "FAILED: " : "", text);
+}
+
+void environment_print_result(const struct environment *environment, bool failed, const char *device,
+			      const char *format, ...)
+{
+	char text[RESULT_SIZE];
+	va_list list;
+
+	va_start(list, format);
+	format_result(environment, text, device, format, list);
+	va_end(list);
+	print_result(environment, failed, text);
+}
+
+void environment_finish(struct environment *environment, enum outcome outcome, const char *device, const char *format,
+			...)
+{
+	va_list list;
+
+	if (environment->ended)
+		return;
+	environment->ended = true;
+	environment_record_outcome(environment, outcome);
+	va_start(list, format);
+	format_result(environment, environment->verdict, device, format, list);
+	va_end(list);
+	if (HAS_CHILD_RUNS && environment->finished)
+		environment->finished(environment->context);
+	else
+		loop_stop(environment->loop);
+}
+
+void environment_print_verdict(const struct environment *environment)
+{
+	if (!environment->ended)
+		return;
+	print_result(environment, environment->outcome, environment->verdict);
+	if (environment->command->prints_status)
+		environment_print(environment, "return status %d", (int)environment->outcome);
+}
+
+static void print_ready(struct environment *environment, const struct address *address, const char *line)
+{
+	struct report *record = environment_begin_record(environment, "ready");
+	char host[ADDRESS_TEXT_SIZE];
+
+	if (record) {
+		report_text(record, "address", address_host(address, host));
+		report_count(record, "port", address->port);
+		report_close(record);
+	}
+	environment_print(environment, "%s", line);
+}
+
+static void set_up_once(struct environment *environment)
+{
+	const struct common_options *options = environment->to_set_up;
+
+	environment->to_set_up = NULL;
+	if (!options)
+		return;
+	if (WITH_REPORT && environment->reporting)
+		reporting_set_up(environment->reporting);
+	if (!transport_opens_devices(common_transport(options)))
+		privileges_drop(&environment->log, common_privileges(options));
+}
+
+/* Privileges are dropped before the ready line: whoever reads it connects. */
+bool environment_ready(struct environment *environment, const struct address *address, const char *line)
+{
+	enum outcome outcome = OUTCOME_OK;
+
+	set_up_once(environment);
+	if (line)
+		print_ready(environment, address, line);
+	if (WITH_EXTRAS && line && environment->daemon) {
+		environment_print(environment, "%ld", (long)getpid());
+		outcome = output_is_lost() ? OUTCOME_INTERNAL : daemon_ready(environment->daemon);
+	}
+	if (outcome)
+		environment_finish(environment, outcome, NULL, "set-up did not complete");
+	else if (HAS_CHILD_RUNS && line && environment->ready)
+		environment->ready(environment->context);
+	return !outcome;
+}
+
+/* Debian's /etc/hosts gives the host's own name a loopback address. A number, and "localhost", are meant. */
+static void hint_unreachable(const struct environment *environment, const struct endpoint *listener, const char *host)
+{
+	char text[ADDRESS_TEXT_SIZE];
+	struct address address;
+
+	if (host && address_is_loopback(&listener->local) && !strstr(host, "localhost") &&
+	    !address_parse(host, ADDRESS_FORMAT_ANY, &address))
+		log_hint(&environment->log, "%s is %s (/etc/hosts), which only this host reaches", host,
+			 address_host(&listener->local, text));
+	else if (!endpoint_is_reachable(listener))
+		log_hint(&environment->log, "no client can connect yet: no address of this host has an RDMA device");
+}
+
+bool environment_listens(struct environment *environment, const struct endpoint *listener, const char *host,
+			 const char *name, const char *word)
+{
+	char address[ADDRESS_TEXT_SIZE], local[ENDPOINT_ADDRESSES_SIZE], line[512];
+
+	snprintf(line, sizeof(line), "%s: %s on %s%s", name, word, address_text(&listener->local, address),
+		 endpoint_local_addresses(listener, local));
+	if (WITH_EXTRAS)
+		hint_unreachable(environment, listener, host);
+	return environment_ready(environment, &listener->local, line);
+}
+
+/* ---- help ---- */
 
 /* Prints the lines after the name, the first with a prefix and the others below it. */
 static void print_lines(const char *lines, const char *prefix, const char *name)
@@ -56,6 +207,8 @@ void command_help(const struct command *command, const char *name, bool brief)
 	print_lines(command->examples, "  ", name);
 }
 
+/* ---- the run ---- */
+
 /* Ends the run in place of the command. */
 static void abort_run(struct run *run)
 {
@@ -78,7 +231,7 @@ static void interrupt(struct run *run, enum interruption interruption, int64_t l
 {
 	run->interruption = interruption;
 	loop_timer_start(run->environment.loop, &run->shutdown, limit, shutdown_timeout, run);
-	run->command->interrupt(run->state, interruption);
+	run->environment.command->interrupt(run->state, interruption);
 }
 
 /* The watchdog expires later than the limits that the loop enforces: those of the shutdown and of the clean-up. */
@@ -128,13 +281,13 @@ static enum outcome run_loop(struct run *run, const void *options)
 		loop_deadline_start(environment->loop, run->common->deadline, deadline_expired, run);
 		watchdog_start(run->common->deadline + watchdog_limit(run));
 	}
-	if (run->command->is_open_ended && run->command->is_open_ended(options))
+	if (run->environment.command->is_open_ended && run->environment.command->is_open_ended(options))
 		signal(SIGPIPE, SIG_DFL);
 	signals_catch(environment->loop, &run->signal, signal_received, run);
 	if (WITH_REPORT)
 		outcome = reporting_begin(&run->reporting);
 	if (outcome == OUTCOME_OK)
-		outcome = run->command->start(environment, options, &run->state);
+		outcome = run->environment.command->start(environment, options, &run->state);
 	if (outcome)
 		return outcome;
 	if (WITH_REPORT)
@@ -162,7 +315,7 @@ static void end_run(struct run *run)
 		reporting_end(&run->reporting);
 	environment_print_verdict(environment);
 	if (run->state)
-		run->command->stop(run->state);
+		run->environment.command->stop(run->state);
 	loop_deadline_stop(environment->loop);
 	loop_timer_stop(&run->shutdown);
 	signals_release(&run->signal);
@@ -174,7 +327,7 @@ static void end_run(struct run *run)
 static enum outcome run_command(struct run *run, const void *options)
 {
 	struct environment *environment = &run->environment;
-	bool opens = !HAS_CHILD_RUNS || !run->command->chooses_transport;
+	bool opens = !HAS_CHILD_RUNS || !run->environment.command->chooses_transport;
 	enum outcome outcome = OUTCOME_OK;
 	struct error error;
 
@@ -182,8 +335,8 @@ static enum outcome run_command(struct run *run, const void *options)
 		outcome = reporting_choose(&run->reporting, run->common);
 	else if (run->common->reporting.quiet)
 		outcome = output_discard(&environment->output, &environment->log);
-	if (!outcome && run->command->check)
-		outcome = run->command->check(environment, options);
+	if (!outcome && run->environment.command->check)
+		outcome = run->environment.command->check(environment, options);
 	if (!outcome && EXTRA(run->common->daemon)) {
 		environment->daemon = &run->daemon;
 		outcome = daemon_begin(&run->daemon, &environment->log);
@@ -198,8 +351,8 @@ static enum outcome run_command(struct run *run, const void *options)
 		return OUTCOME_INTERNAL;
 	}
 	if ((WITH_EXTRAS || WITH_SOFT) && opens)
-		outcome = path_check(common_transport(run->common), &environment->log, run->command->options, options,
-				     environment->given);
+		outcome = path_check(common_transport(run->common), &environment->log,
+				     run->environment.command->options, options, environment->given);
 	/* The kernel's RDMA refuses a process whose credentials have changed since it opened the device. */
 	if (opens && transport_opens_devices(common_transport(run->common)))
 		privileges_drop(&environment->log, PRIVILEGE_PORTS | common_privileges(run->common));
@@ -217,8 +370,7 @@ static enum outcome run_command(struct run *run, const void *options)
 
 enum outcome command_run(const struct command *command, const char *name, int argc, char *const *argv)
 {
-	struct run run = { .environment = { .command = command, .log.name = name, .output = stdout },
-			   .command = command };
+	struct run run = { .environment = { .command = command, .log.name = name, .output = stdout } };
 	void *options = common_options_create(command->options_size);
 	enum outcome outcome;
 

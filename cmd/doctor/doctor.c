@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "cmd/host.h"
-#include "cmd/table.h"
 #include "core/units.h"
 
 /* clang-format off */

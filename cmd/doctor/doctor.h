@@ -18,10 +18,10 @@
 #define CMD_DOCTOR_DOCTOR_H
 
 #include "cmd/child_run.h"
-#include "cmd/command.h"
 #include "cmd/doctor/devices.h"
 #include "cmd/doctor/findings.h"
 #include "cmd/lookup.h"
+#include "cmd/run.h"
 #include "core/interface.h"
 
 struct doctor_options {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cmd/command.h"
+#include "cmd/run.h"
 #include "core/remedy.h"
 
 struct doctor;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cmd/doctor/doctor.h"
-#include "cmd/table.h"
 
 enum {
 	FIRST_SIZE = 100,   /* of the pings: the default of rping */

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/table.h"
-
 enum {
 	VERDICT_SIZE = 384
 };
@@ -140,8 +138,8 @@ static void begin(void *context)
 	struct mckey_run *run = context;
 	bool sends = run->options->sender;
 
-	run->began = environment_setup_done(run->environment, sends ? NULL : &run->group,
-					    sends ? NULL : "receiving data transfers");
+	run->began = environment_ready(run->environment, sends ? NULL : &run->group,
+				       sends ? NULL : "receiving data transfers");
 	run->ending = !run->began;
 	if (run->ending)
 		return;

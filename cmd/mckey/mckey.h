@@ -15,8 +15,8 @@
 #ifndef CMD_MCKEY_MCKEY_H
 #define CMD_MCKEY_MCKEY_H
 
-#include "cmd/command.h"
 #include "cmd/mckey/flow.h"
+#include "cmd/run.h"
 #include "core/units.h"
 
 struct mckey_options {

@@ -2,8 +2,8 @@
 /* JSON (RFC 8259): a report as one object on one line, and when such lines are written. */
 #include <stdlib.h>
 
-#include "cmd/command.h"
 #include "cmd/reporting/reporting.h"
+#include "cmd/run.h"
 
 /* ---- the format ---- */
 

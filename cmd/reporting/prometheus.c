@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd/command.h"
 #include "cmd/reporting/reporting.h"
+#include "cmd/run.h"
 
 /* ---- the format ---- */
 

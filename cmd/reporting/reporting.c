@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/command.h"
 #include "cmd/output.h"
+#include "cmd/run.h"
 #include "cmd/signals.h"
 
 #define PROMETHEUS_INTERVAL (15 * CLOCK_NS_PER_S)

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/command.h"
 #include "cmd/output.h"
 #include "cmd/reporting/reporting.h"
+#include "cmd/run.h"
 #include "core/units.h"
 #include "core/wrap.h"
 

@@ -143,7 +143,7 @@ static void client_advance(struct rping_client *client)
 	}
 	/* Every target is connected or has ended. */
 	if (!client->environment->ended && !(in_state[TARGET_WAITING] + in_state[TARGET_CONNECTING]))
-		environment_setup_done(client->environment, NULL, NULL);
+		environment_ready(client->environment, NULL, NULL);
 }
 
 /* ---- callbacks of a target ---- */

@@ -3,7 +3,6 @@
 #include "cmd/rping/rping.h"
 
 #include "cmd/host.h"
-#include "cmd/table.h"
 
 /* clang-format off */
 #define ROW(kind, letter, name, member, ...) OPTION_ROW(kind, letter, name, struct rping_options, member, __VA_ARGS__)

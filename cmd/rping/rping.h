@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cmd/command.h"
+#include "cmd/run.h"
 
 struct rping_options {
 	struct common_options common;

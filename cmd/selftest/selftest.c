@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/table.h"
 #include "core/units.h"
 
 /* clang-format off */

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "cmd/child_run.h"
-#include "cmd/command.h"
+#include "cmd/run.h"
 
 struct selftest_options {
 	struct common_options common;

@@ -115,7 +115,7 @@ static void say(const struct ucmatose *run, const char *line)
 
 static void begin_first_half(struct ucmatose *run)
 {
-	if (!environment_setup_done(run->environment, NULL, NULL)) {
+	if (!environment_ready(run->environment, NULL, NULL)) {
 		run->phase = PHASE_ENDED;
 		return;
 	}

@@ -15,9 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cmd/command.h"
 #include "cmd/dial.h"
 #include "cmd/hello.h"
+#include "cmd/run.h"
 #include "core/figures.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cmd/common.h"
-#include "cmd/table.h"
+#include "cmd/run.h"
 #include "core/option_value.h"
 #include "test/fuzz/target.h"
 #include "test/network/log.h"

@@ -11,7 +11,7 @@
 #include "cmd/hello.h"
 #include "cmd/mckey/datagram.h"
 #include "cmd/rping/protocol.h"
-#include "cmd/table.h"
+#include "cmd/run.h"
 #include "test/fuzz/input.h"
 #include "test/fuzz/target.h"
 #include "test/network/log.h"

@@ -212,9 +212,9 @@ static enum outcome start_and_be_ready(struct environment *environment, const vo
 
 	(void)options;
 	make_state(environment, context);
-	assert_true(environment_setup_done(environment, &nowhere, "ready"));
+	assert_true(environment_ready(environment, &nowhere, "ready"));
 	/* The second call has no effect. */
-	assert_true(environment_setup_done(environment, NULL, NULL));
+	assert_true(environment_ready(environment, NULL, NULL));
 	environment_finish(environment, OUTCOME_OK, NULL, "done");
 	/* And so has this one. */
 	environment_finish(environment, OUTCOME_FAILED, NULL, "done");

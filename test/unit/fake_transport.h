@@ -9,8 +9,8 @@
 
 #include "test/unit/figures.h"
 
-#include "cmd/command.h"
 #include "cmd/hello.h"
+#include "cmd/run.h"
 #include "test/unit/fake_clock.h"
 #include "transport/backend.h"
 

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 
 #include "cmd/mckey/mckey.h"
-#include "cmd/table.h"
+#include "cmd/run.h"
 
 #define FAKE_FIELDS struct mckey_options options;
 

@@ -5,7 +5,7 @@
 
 #include "cmd/rping/protocol.h"
 #include "cmd/rping/rping.h"
-#include "cmd/table.h"
+#include "cmd/run.h"
 
 /* The source and the sink of the client that a server accesses. */
 #define FAKE_FIELDS                                                                                                    \

@@ -6,7 +6,7 @@
 
 #include "unit.h"
 
-#include "cmd/table.h"
+#include "cmd/run.h"
 #include "cmd/ucmatose/ucmatose.h"
 #include "test/unit/figures.h"
 #include "test/unit/pattern.h"

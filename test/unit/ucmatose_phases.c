@@ -4,7 +4,7 @@
  */
 #include "test/unit/unit.h"
 
-#include "cmd/table.h"
+#include "cmd/run.h"
 #include "cmd/ucmatose/ucmatose.h"
 
 #define FAKE_FIELDS                                                                                                    \

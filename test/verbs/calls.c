@@ -8,7 +8,6 @@
 #include <errno.h>
 
 #include "cmd/run.h"
-#include "cmd/table.h"
 #include "test/verbs/provider/provider.h"
 
 #define ARGUMENTS_MAX 16

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "cmd/run.h"
-#include "cmd/table.h"
 
 static const struct pair_lines {
 	const char *server, *client;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/verbs/provider/pair.h"
 
-#include "cmd/table.h"
+#include "cmd/run.h"
 #include "core/clock.h"
 
 static void interrupt(void *context)

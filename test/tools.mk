@@ -34,7 +34,7 @@ $(network): $(call object,$(sort $(wildcard test/network/*.c))) $(members)
 	$(Q)$(AR) rcs $@ $(filter %.o,$^)
 
 # A unit test names what else its link needs (say, -Wl,--wrap=rdma_connect) in a line "/* link: FLAGS */".
-$(units): $(BUILD)/test/unit/%: $(BUILD)/objects/test/unit/%.o $(network) $(archive)
+$(units): $(BUILD)/test/unit/%: $(BUILD)/objects/test/unit/%.o $(call object,test/main.c) $(network) $(archive)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(link) $$(sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' test/unit/$*.c) -o $@ $^ $(libraries) -lcmocka
@@ -54,6 +54,7 @@ $(verbs_tests): $(BUILD)/test/verbs/%: $(BUILD)/objects/test/verbs/%.o $(call ob
 		$(filter %.o,$^) $(archive) $(filter-out -lrdmacm -libverbs,$(libraries)) -lcmocka
 
 $(BUILD)/test/verbs/suite: $(call object,$(filter-out %/pair.c,$(suite)))
+$(filter-out %/suite,$(verbs_tests)): $(call object,test/main.c)
 
 # The fault matrix: what runs its cells, and what is preloaded into the program to make a library call fail.
 $(BUILD)/faults: $(call object,test/fault/matrix.c test/fault/cells.c)
@@ -102,7 +103,7 @@ $(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/walk/memory.
 $(BUILD)/fuzz: $(call object,test/fuzz/engine.c)
 $(BUILD)/replay: $(call object,test/fuzz/replay.c test/network/vectors.c)
 
--include $(patsubst %.o,%.d,$(call object,$(wildcard test/*/*.c test/verbs/provider/*.c)))
+-include $(patsubst %.o,%.d,$(call object,test/main.c $(wildcard test/*/*.c test/verbs/provider/*.c)))
 
 units: $(units)
 verbs-tests: $(verbs_tests)

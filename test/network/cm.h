@@ -142,6 +142,4 @@ uint64_t state_hash(void);
 /* Returns a MAD of that kind for a cm_id, with the fields that its peer would write. */
 struct mad mad_forge(enum mad_kind kind, const struct conn *target, const struct host *peer);
 
-#define CM_TEST(function) cmocka_unit_test_setup_teardown(function, testbed_open, testbed_close)
-
 #endif

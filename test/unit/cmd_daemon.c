@@ -43,12 +43,11 @@ static int daemon_status(int told, int hold, int code)
 	return exit_status(caller);
 }
 
-static void parent_exits_when_daemon_is_ready(void **state)
+TEST(parent_exits_when_daemon_is_ready)
 {
 	int hold[2], told[2];
 	pid_t process, own;
 
-	(void)state;
 	/* The daemon runs until hold[1] is closed. told reads end of file when it has exited. */
 	assert_int_equal(pipe(told), 0);
 	assert_int_equal(pipe(hold), 0);
@@ -68,20 +67,18 @@ static void parent_exits_when_daemon_is_ready(void **state)
 	close(told[0]);
 }
 
-static void parent_returns_exit_code_of_failed_daemon(void **state)
+TEST(parent_returns_exit_code_of_failed_daemon)
 {
-	(void)state;
 	assert_int_equal(daemon_status(0, 0, 3), 3);
 	assert_int_equal(daemon_status(0, 0, 4), 4);
 }
 
 /* A killed process prints nothing: its parent reports the signal. */
-static void parent_reports_killed_daemon(void **state)
+TEST(parent_reports_killed_daemon)
 {
 	struct capture errors;
 	pid_t caller;
 
-	(void)state;
 	capture_begin(&errors);
 	caller = fork();
 	if (!caller) {
@@ -95,13 +92,12 @@ static void parent_reports_killed_daemon(void **state)
 }
 
 /* Else the daemon would keep the terminal of its caller. */
-static void daemon_without_dev_null_fails(void **state)
+TEST(daemon_without_dev_null_fails)
 {
 	struct rlimit limit;
 	struct capture errors;
 	pid_t caller;
 
-	(void)state;
 	capture_begin(&errors);
 	caller = fork();
 	if (!caller) {
@@ -115,16 +111,4 @@ static void daemon_without_dev_null_fails(void **state)
 	}
 	assert_int_equal(exit_status(caller), OUTCOME_INTERNAL);
 	assert_string_equal(capture_end(&errors), "tool: --daemon: opening /dev/null: Too many open files (24)\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parent_exits_when_daemon_is_ready),
-		cmocka_unit_test(parent_returns_exit_code_of_failed_daemon),
-		cmocka_unit_test(parent_reports_killed_daemon),
-		cmocka_unit_test(daemon_without_dev_null_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,20 +17,18 @@ static const uint8_t on_the_wire[HELLO_SIZE] = {
 	7,    8,   0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x21, 0x22, 0x23, 0x24,
 };
 
-static void wire_form(void **state)
+TEST(wire_form)
 {
 	uint8_t bytes[HELLO_SIZE];
 
-	(void)state;
 	hello_write(&sample, bytes);
 	assert_memory_equal(bytes, on_the_wire, sizeof(bytes));
 }
 
-static void read_back(void **state)
+TEST(read_back)
 {
 	struct hello hello;
 
-	(void)state;
 	assert_true(hello_read(on_the_wire, sizeof(on_the_wire), HELLO_UCMATOSE, &hello));
 	assert_int_equal(hello.tool, sample.tool);
 	assert_int_equal(hello.capacity, sample.capacity);
@@ -41,24 +39,22 @@ static void read_back(void **state)
 }
 
 /* InfiniBand pads private data with zeros: 56 bytes in a request, 196 in a reply. */
-static void padding_is_ignored(void **state)
+TEST(padding_is_ignored)
 {
 	uint8_t padded[196] = { 0 };
 	struct hello hello;
 
-	(void)state;
 	memcpy(padded, on_the_wire, sizeof(on_the_wire));
 	assert_true(hello_read(padded, 56, HELLO_UCMATOSE, &hello));
 	assert_true(hello_read(padded, sizeof(padded), HELLO_UCMATOSE, &hello));
 	assert_int_equal(hello.count, sample.count);
 }
 
-static void other_data_is_rejected(void **state)
+TEST(other_data_is_rejected)
 {
 	uint8_t bytes[56] = { 0 };
 	struct hello hello;
 
-	(void)state;
 	assert_false(hello_read(NULL, 0, HELLO_UCMATOSE, &hello));
 	assert_false(hello_read(NULL, 56, HELLO_UCMATOSE, &hello));
 	assert_false(hello_read(bytes, sizeof(bytes), HELLO_UCMATOSE, &hello));
@@ -79,28 +75,14 @@ static void other_data_is_rejected(void **state)
 }
 
 /* The payload of another version has another pattern: its bytes must not be compared with this one's. */
-static void other_version_is_no_hello(void **state)
+TEST(other_version_is_no_hello)
 {
 	uint8_t bytes[HELLO_SIZE];
 	struct hello hello;
 
-	(void)state;
 	memcpy(bytes, on_the_wire, sizeof(on_the_wire));
 	for (unsigned version = 0; version <= UINT8_MAX; version++) {
 		bytes[4] = (uint8_t)version;
 		assert_int_equal(hello_read(bytes, sizeof(bytes), HELLO_UCMATOSE, &hello), version == on_the_wire[4]);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wire_form),
-		cmocka_unit_test(read_back),
-		cmocka_unit_test(padding_is_ignored),
-		cmocka_unit_test(other_data_is_rejected),
-		cmocka_unit_test(other_version_is_no_hello),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

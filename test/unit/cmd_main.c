@@ -24,7 +24,7 @@ enum outcome __wrap_output_finish(const struct log *log, enum outcome outcome)
 	fatal_exit(FATAL_INTERRUPTED);
 }
 
-static void fatal_exit_has_the_name_until_the_process_ends(void **state)
+TEST(fatal_exit_has_the_name_until_the_process_ends)
 {
 	char program[] = "/usr/bin/rdmatest", command[] = "rping", option[] = "--version";
 	char *arguments[] = { program, command, option, NULL };
@@ -32,7 +32,6 @@ static void fatal_exit_has_the_name_until_the_process_ends(void **state)
 	pid_t child;
 	int status;
 
-	(void)state;
 	fflush(stdout);
 	capture_begin(&errors);
 	child = fork();
@@ -44,13 +43,4 @@ static void fatal_exit_has_the_name_until_the_process_ends(void **state)
 	assert_string_equal(capture_end(&errors), "rdmatest rping: second signal: terminated\n");
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), OUTCOME_INTERRUPTED);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fatal_exit_has_the_name_until_the_process_ends),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,6 +39,23 @@ static int ignored; /* a signal, by the caller */
 /* RLIMIT_NOFILE of the next command; 0: unchanged. */
 static rlim_t descriptors_max;
 
+static int speed_up_timers(void **state)
+{
+	(void)state;
+	timer_speedup = 10;
+	fake_clock.real = true;
+	return 0;
+}
+
+static int restore_timers(void **state)
+{
+	(void)state;
+	timer_speedup = 1;
+	fake_clock.real = false;
+	memset(raised, 0, sizeof(raised));
+	return 0;
+}
+
 /* The options of all fake commands. */
 struct settings {
 	struct common_options common;
@@ -453,69 +470,62 @@ static void expect(const struct command *row, const char *arguments, int status,
 	assert_int_equal(result.status, status);
 }
 
-static void command_finishes(void **state)
+TEST(command_finishes)
 {
 	const struct command at_once = { .start = start_and_finish };
 
-	(void)state;
 	expect(&at_once, "", 0, "open\nstart\ntool: done\nstop\nclose\n", "");
 }
 
 /* Else lines that the user does not want, or that spoil the JSON, would go to standard output. */
-static void quiet_run_without_dev_null_fails(void **state)
+TEST(quiet_run_without_dev_null_fails)
 {
 	const struct command row = { .start = start_and_finish };
 
-	(void)state;
 	descriptors_max = STDERR_FILENO + 1;
 	expect(&row, "--quiet", OUTCOME_INTERNAL, "", "tool: /dev/null: opening: Too many open files (24)\n");
 }
 
-static void start_fails(void **state)
+TEST(start_fails)
 {
 	const struct command fails = { .start = start_and_fail };
 
-	(void)state;
 	expect(&fails, "", OUTCOME_NO_CONNECTION, "open\nclose\n", "");
 }
 
-static void privileges_are_dropped_before_ready(void **state)
+TEST(privileges_are_dropped_before_ready)
 {
 	const struct command serves = { .start = start_and_be_ready };
 
-	(void)state;
 	expect(&serves, "--transport soft", 0, "open\nstart\ndropped\nready\ntool: done\nstop\nclose\n", "");
 }
 
-static void options_are_checked_before_a_device_is_touched(void **state)
+TEST(options_are_checked_before_a_device_is_touched)
 {
 	const struct command waits = { .start = start_and_wait };
 
-	(void)state;
 	expect(&waits, "--bad", OUTCOME_USAGE, "", "tool: bad\n");
 	expect(&waits, "--nonsense", OUTCOME_USAGE, "",
 	       "tool: --nonsense: unknown option\ntool: hint: tool --help lists the options\n");
 }
 
-static void no_device(void **state)
+TEST(no_device)
 {
 	const struct command waits = { .start = start_and_wait };
 
-	(void)state;
 	expect(&waits, "--debug", OUTCOME_NO_DEVICE, "open\nclose\n", "tool: no device\n");
 }
 
-static void deadline_ends_the_run(void **state)
+TEST(deadline_ends_the_run)
 {
 	const struct command waits = { .start = start_and_wait, .interrupt = shut_down };
 
-	(void)state;
 	expect(&waits, "--deadline 20ms", OUTCOME_FAILED, "open\nstart\ndeadline\ntool: FAILED: done\nstop\nclose\n",
 	       "tool: deadline of 0.02 s exceeded\n");
 }
 
 /* The shutdown gets 250 ms after a deadline, whatever --timeout is, or no time if a signal has started it before. */
-static void shutdown_timeout_aborts_run(void **state)
+TEST(shutdown_timeout_aborts_run, NULL, restore_timers)
 {
 	const struct command raises = { .start = start_and_raise, .interrupt = never_shut_down };
 	static const struct {
@@ -531,7 +541,6 @@ static void shutdown_timeout_aborts_run(void **state)
 		  "open\nstart\nsignal\ntool: FAILED: shutdown did not complete\nstop\nclose\n", SIGTERM },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		raised[0] = rows[i].number;
 		expect(&raises, rows[i].arguments, OUTCOME_FAILED, rows[i].out, rows[i].err);
@@ -539,33 +548,30 @@ static void shutdown_timeout_aborts_run(void **state)
 }
 
 /* A step of the shutdown with the same timeout reports its own error first. */
-static void steps_of_shutdown_time_out_first(void **state)
+TEST(steps_of_shutdown_time_out_first, NULL, restore_timers)
 {
 	const struct command raises = { .start = start_and_raise, .interrupt = shutdown_step_times_out };
 
-	(void)state;
 	raised[0] = SIGINT;
 	expect(&raises, "--timeout 30ms", OUTCOME_FAILED,
 	       "open\nstart\nsignal\nlimit\ntool: FAILED: done\nstop\nclose\n", "");
 }
 
 /* The deadline and the end are due in the same iteration. */
-static void run_that_ends_at_its_deadline_passes(void **state)
+TEST(run_that_ends_at_its_deadline_passes)
 {
 	const struct command ends = { .start = start_and_finish_with_the_deadline, .interrupt = never_shut_down };
 
-	(void)state;
 	expect(&ends, "--deadline 30ms", 0, "open\nstart\ntool: done\nstop\nclose\n", "");
 }
 
 /* The verdict, also that of JSON, is that of the exit code. */
-static void lost_output_fails_the_run(void **state)
+TEST(lost_output_fails_the_run)
 {
 	const struct command loses = { .start = start_and_lose_a_line };
 	struct child child = spawn(&loses, "--json");
 	struct result result = { 0 };
 
-	(void)state;
 	finish(&child, &result);
 	assert_int_equal(result.status, OUTCOME_INTERNAL);
 	assert_non_null(strstr(result.out, "\"verdict\":\"fail\",\"exit_code\":5,\"error_count\":1"));
@@ -577,12 +583,11 @@ static void lost_output_fails_the_run(void **state)
 	assert_string_equal(result.err, "tool: standard output: write failed: Input/output error (5)\n");
 }
 
-static void signal_starts_orderly_shutdown(void **state)
+TEST(signal_starts_orderly_shutdown)
 {
 	const struct command waits = { .start = start_and_wait, .interrupt = shut_down };
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(numbers); i++) {
 		struct child child = spawn(&waits, "");
 		struct result result = { 0 };
@@ -597,12 +602,11 @@ static void signal_starts_orderly_shutdown(void **state)
 }
 
 /* A shell starts background processes of a script so, and nohup(1) any. */
-static void ignored_signals_stay_ignored(void **state)
+TEST(ignored_signals_stay_ignored)
 {
 	const struct command raises = { .start = start_and_raise, .interrupt = shut_down };
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(numbers); i++) {
 		raised[0] = ignored = numbers[i];
 		expect(&raises, "--deadline 20ms", OUTCOME_FAILED,
@@ -612,30 +616,12 @@ static void ignored_signals_stay_ignored(void **state)
 }
 
 /* timeout(1) signals its child and then the process group. */
-static void two_signals_of_timeout_are_one_request(void **state)
+TEST(two_signals_of_timeout_are_one_request, NULL, restore_timers)
 {
 	const struct command raises = { .start = start_and_raise, .interrupt = shut_down };
 
-	(void)state;
 	raised[0] = raised[1] = SIGINT;
 	expect(&raises, "", OUTCOME_OK, "open\nstart\nsignal\ntool: done\nstop\nclose\n", "");
-}
-
-static int speed_up_timers(void **state)
-{
-	(void)state;
-	timer_speedup = 10;
-	fake_clock.real = true;
-	return 0;
-}
-
-static int restore_timers(void **state)
-{
-	(void)state;
-	timer_speedup = 1;
-	fake_clock.real = false;
-	memset(raised, 0, sizeof(raised));
-	return 0;
 }
 
 static void second_signal_ends_at_once(const struct command *row, const char *arguments, const char *before,
@@ -659,67 +645,60 @@ static void second_signal_ends_at_once(const struct command *row, const char *ar
 	assert_int_equal(result.status, OUTCOME_INTERRUPTED);
 }
 
-static void second_signal_during_shutdown(void **state)
+TEST(second_signal_during_shutdown, speed_up_timers, restore_timers)
 {
 	const struct command row = { .start = start_and_wait, .interrupt = never_shut_down };
 
-	(void)state;
 	second_signal_ends_at_once(&row, "--timeout 1m", "start\n", NULL);
 }
 
-static void second_signal_while_shutdown_blocks(void **state)
+TEST(second_signal_while_shutdown_blocks, speed_up_timers, restore_timers)
 {
 	const struct command row = { .start = start_and_wait, .interrupt = block_in_shutdown };
 
-	(void)state;
 	second_signal_ends_at_once(&row, "", "start\n", NULL);
 }
 
-static void second_signal_while_run_blocks(void **state)
+TEST(second_signal_while_run_blocks, speed_up_timers, restore_timers)
 {
 	const struct command row = { .start = start_and_hang, .interrupt = shut_down };
 
-	(void)state;
 	second_signal_ends_at_once(&row, "", "hang\n", "");
 }
 
-static void signal_during_clean_up(void **state)
+TEST(signal_during_clean_up, speed_up_timers, restore_timers)
 {
 	const struct command once = { .start = start_and_finish, .stop = stop_and_be_interrupted };
 	const struct command never = { .start = start_and_finish, .stop = stop_never };
 
-	(void)state;
 	expect(&once, "", OUTCOME_OK, "open\nstart\ntool: done\nstopping\nstop\nclose\n", "");
 	second_signal_ends_at_once(&never, "", "stopping\n", "");
 }
 
 /* An alarm(2) of the caller outlasts execve(2). */
-static void watchdog_keeps_the_alarm_of_the_caller(void **state)
+TEST(watchdog_keeps_the_alarm_of_the_caller, speed_up_timers, restore_timers)
 {
 	const struct command raises = { .start = start_and_raise, .interrupt = never_shut_down };
 
-	(void)state;
 	alarm_of_caller = 3; /* it must not expire before the run has begun, under valgrind */
 	raised[0] = SIGTERM;
 	expect(&raises, "--deadline 1h --timeout 20s", -SIGALRM, "open\nstart\nsignal\n", "");
 }
 
-static void watchdog_ends_run_while_call_blocks(void **state)
+TEST(watchdog_ends_run_while_call_blocks, speed_up_timers, restore_timers)
 {
 	const struct command row = { .start = start_and_hang, .interrupt = shut_down };
 
-	(void)state;
 	expect(&row, "--deadline 1s --timeout 1ms", OUTCOME_FAILED, "open\nstart\nhang\n",
 	       "tool: watchdog: a system or library call does not return: terminated\n");
 }
 
 /* ucmatose and mckey have it as their last line. */
-static void status_follows_the_verdict(void **state)
+TEST(status_follows_the_verdict)
 {
 	const struct command finishes = { .start = start_and_finish, .prints_status = true };
 	const struct command waits = { .start = start_and_wait, .interrupt = never_shut_down, .prints_status = true };
 
-	(void)state;
 	expect(&finishes, "", 0, "open\nstart\ntool: done\nreturn status 0\nstop\nclose\n", "");
 	expect(&waits, "--deadline 20ms", OUTCOME_FAILED,
 	       "open\nstart\ndeadline\ntool: FAILED: shutdown did not complete\nreturn status 1\nstop\nclose\n",
@@ -736,13 +715,12 @@ static void stop_and_fail(void *context)
 	stop(context);
 }
 
-static void summary_has_exit_code(void **state)
+TEST(summary_has_exit_code)
 {
 	const struct command fails = { .start = start_and_finish, .stop = stop_and_fail };
 	struct child child = spawn(&fails, "--json");
 	struct result result = { 0 };
 
-	(void)state;
 	finish(&child, &result);
 	assert_int_equal(result.status, OUTCOME_NO_CONNECTION);
 	assert_non_null(strstr(result.out,
@@ -756,7 +734,7 @@ static bool always(const void *options)
 	return true;
 }
 
-static void open_ended_run_ends_without_reader(void **state)
+TEST(open_ended_run_ends_without_reader)
 {
 	const struct command row = {
 		.start = start_and_print_lines,
@@ -765,7 +743,6 @@ static void open_ended_run_ends_without_reader(void **state)
 	struct child child = spawn(&row, "");
 	struct result result = { 0 };
 
-	(void)state;
 	read_until(child.out, result.out, sizeof(result.out), "again\n");
 	close(child.out);
 	child.out = -1;
@@ -775,13 +752,12 @@ static void open_ended_run_ends_without_reader(void **state)
 }
 
 /* A run that is not open-ended. */
-static void other_run_continues_without_reader(void **state)
+TEST(other_run_continues_without_reader)
 {
 	const struct command row = { .start = start_and_finish_later, .interrupt = shut_down };
 	struct child child = spawn(&row, "");
 	struct result result = { 0 };
 
-	(void)state;
 	read_until(child.out, result.out, sizeof(result.out), "start\n");
 	close(child.out);
 	child.out = -1;
@@ -808,23 +784,21 @@ static enum outcome start_and_finish_with_the_interval(struct environment *envir
 	return OUTCOME_OK;
 }
 
-static void verdict_is_last_line(void **state)
+TEST(verdict_is_last_line)
 {
 	const struct command row = { .start = start_and_finish_with_the_interval, .figures = summarise_nothing };
 	struct child child = spawn(&row, "--interval-report 40ms");
 	struct result result = { 0 };
 
-	(void)state;
 	finish(&child, &result);
 	assert_non_null(strstr(result.out, "\ntool: summary of "));
 	assert_non_null(strstr(result.out, "\ntool: done\nstop\nclose\n"));
 }
 
-static void verdict_without_figures_is_last_line(void **state)
+TEST(verdict_without_figures_is_last_line)
 {
 	const struct command row = { .start = start_and_finish_with_the_interval, .figures = report_nothing };
 
-	(void)state;
 	/* The interval is due in the same iteration, then later. */
 	expect(&row, "--interval-report 40ms", 0, "open\nstart\ntool: done\nstop\nclose\n", "");
 	expect(&row, "--interval-report 1s", 0, "open\nstart\ntool: done\nstop\nclose\n", "");
@@ -851,7 +825,7 @@ static enum outcome start_and_delay_interval(struct environment *environment, co
 	return OUTCOME_OK;
 }
 
-static void intervals_do_not_overlap(void **state)
+TEST(intervals_do_not_overlap)
 {
 	const struct command row = { .start = start_and_delay_interval, .figures = summarise_nothing };
 	struct child child = spawn(&row, "--interval-report 100ms");
@@ -859,7 +833,6 @@ static void intervals_do_not_overlap(void **state)
 	double from, to, before = 0;
 	unsigned count = 0;
 
-	(void)state;
 	finish(&child, &result);
 	assert_non_null(strstr(result.out, "\n    seconds"));
 	for (const char *line = strstr(result.out, "\n 0."); line; line = strstr(line + 1, "\n 0.")) {
@@ -948,22 +921,19 @@ static void assert_rows(enum outcome (*start)(struct environment *environment, c
 	assert_non_null(strstr(result.out, "  rate: 5/s\n"));
 }
 
-static void very_short_last_interval_has_no_rate(void **state)
+TEST(very_short_last_interval_has_no_rate)
 {
-	(void)state;
 	assert_rows(start_and_finish_after_interval, "  0.0-86400.1     0       5/s\n"
 						     "86400.1-86400.1   1         -\n");
 }
 
-static void moment_after_the_last_interval_is_part_of_it(void **state)
+TEST(moment_after_the_last_interval_is_part_of_it)
 {
-	(void)state;
 	assert_rows(start_and_finish_in_time, "  0.0-86400.0     1       5/s\n");
 }
 
-static void rest_in_which_nothing_counts_has_no_row(void **state)
+TEST(rest_in_which_nothing_counts_has_no_row)
 {
-	(void)state;
 	assert_rows(start_and_finish_idle, "  0.0-86400.1     0       5/s\n");
 }
 
@@ -990,7 +960,7 @@ static struct figures trace_interval(void *context)
 	return report_nothing(context);
 }
 
-static void intervals_end_when_prometheus_file_fails(void **state)
+TEST(intervals_end_when_prometheus_file_fails)
 {
 	const struct command row = { .start = start_and_remove_folder,
 				     .interrupt = finish_on_interrupt,
@@ -998,7 +968,6 @@ static void intervals_end_when_prometheus_file_fails(void **state)
 
 	char arguments[64], err[256];
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	snprintf(figures, sizeof(figures), "%s/figures", folder);
 	snprintf(arguments, sizeof(arguments), "--deadline 100 --prometheus %s", figures);
@@ -1008,44 +977,4 @@ static void intervals_end_when_prometheus_file_fails(void **state)
 		 figures);
 	expect(&row, arguments, OUTCOME_INTERNAL,
 	       "open\nstart\ninterval\ndeadline\ninterval\ntool: FAILED: done\nstop\nclose\n", err);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(command_finishes),
-		cmocka_unit_test(quiet_run_without_dev_null_fails),
-		cmocka_unit_test(start_fails),
-		cmocka_unit_test(privileges_are_dropped_before_ready),
-		cmocka_unit_test(options_are_checked_before_a_device_is_touched),
-		cmocka_unit_test(no_device),
-		cmocka_unit_test(deadline_ends_the_run),
-		cmocka_unit_test_teardown(shutdown_timeout_aborts_run, restore_timers),
-		cmocka_unit_test_teardown(steps_of_shutdown_time_out_first, restore_timers),
-		cmocka_unit_test(status_follows_the_verdict),
-		cmocka_unit_test(run_that_ends_at_its_deadline_passes),
-		cmocka_unit_test(lost_output_fails_the_run),
-		cmocka_unit_test(signal_starts_orderly_shutdown),
-		cmocka_unit_test(ignored_signals_stay_ignored),
-		cmocka_unit_test_teardown(two_signals_of_timeout_are_one_request, restore_timers),
-		cmocka_unit_test_setup_teardown(second_signal_during_shutdown, speed_up_timers, restore_timers),
-		cmocka_unit_test_setup_teardown(second_signal_while_shutdown_blocks, speed_up_timers, restore_timers),
-		cmocka_unit_test_setup_teardown(second_signal_while_run_blocks, speed_up_timers, restore_timers),
-		cmocka_unit_test_setup_teardown(signal_during_clean_up, speed_up_timers, restore_timers),
-		cmocka_unit_test_setup_teardown(watchdog_keeps_the_alarm_of_the_caller, speed_up_timers,
-						restore_timers),
-		cmocka_unit_test_setup_teardown(watchdog_ends_run_while_call_blocks, speed_up_timers, restore_timers),
-		cmocka_unit_test(summary_has_exit_code),
-		cmocka_unit_test(open_ended_run_ends_without_reader),
-		cmocka_unit_test(other_run_continues_without_reader),
-		cmocka_unit_test(verdict_is_last_line),
-		cmocka_unit_test(verdict_without_figures_is_last_line),
-		cmocka_unit_test(intervals_do_not_overlap),
-		cmocka_unit_test(very_short_last_interval_has_no_rate),
-		cmocka_unit_test(moment_after_the_last_interval_is_part_of_it),
-		cmocka_unit_test(rest_in_which_nothing_counts_has_no_row),
-		cmocka_unit_test(intervals_end_when_prometheus_file_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

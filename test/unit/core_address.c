@@ -28,12 +28,11 @@ static void assert_rejected(const char *text, enum address_format format)
 	assert_memory_equal(&address, &before, sizeof(address));
 }
 
-static void ip4(void **state)
+TEST(ip4)
 {
 	static const uint8_t bytes[16] = { 10, 0, 0, 1 };
 	struct address address = assert_parsed("10.0.0.1", ADDRESS_FORMAT_ANY);
 
-	(void)state;
 	assert_int_equal(address.family, ADDRESS_IP4);
 	assert_int_equal(address.port, 0);
 	assert_int_equal(address.scope, 0);
@@ -50,11 +49,10 @@ static void ip4(void **state)
 	assert_rejected("localhost", ADDRESS_FORMAT_ANY);
 }
 
-static void ip6(void **state)
+TEST(ip6)
 {
 	struct address address = assert_parsed("fd00::1", ADDRESS_FORMAT_ANY);
 
-	(void)state;
 	assert_int_equal(address.family, ADDRESS_IP6);
 	assert_int_equal(address.bytes[0], 0xfd);
 	assert_int_equal(address.bytes[15], 1);
@@ -66,13 +64,12 @@ static void ip6(void **state)
 	assert_rejected("00000000000000000000000000000000000000000000000000001::", ADDRESS_FORMAT_ANY);
 }
 
-static void scopes(void **state)
+TEST(scopes)
 {
 	unsigned index = if_nametoindex("lo");
 	char text[ADDRESS_TEXT_SIZE];
 	struct address address;
 
-	(void)state;
 	assert_true(index > 0);
 	address = assert_parsed("[fe80::1%lo]", ADDRESS_FORMAT_IP6);
 	assert_string_equal(address_host(&address, text), "fe80::1%lo");
@@ -101,26 +98,24 @@ static void scopes(void **state)
 	assert_rejected("10.0.0.1%lo", ADDRESS_FORMAT_ANY);
 }
 
-static void gid(void **state)
+TEST(gid)
 {
 	struct address address = assert_parsed("fe80::1", ADDRESS_FORMAT_GID);
 	struct sockaddr_storage socket_address;
 	char text[ADDRESS_TEXT_SIZE];
 
-	(void)state;
 	assert_int_equal(address.family, ADDRESS_GID);
 	assert_string_equal(address_text(&address, text), "fe80::1");
 	assert_int_equal(address_to_socket(&address, &socket_address), 0);
 	assert_rejected("fe80::1%lo", ADDRESS_FORMAT_GID);
 }
 
-static void formatting(void **state)
+TEST(formatting)
 {
 	struct address none = { .family = ADDRESS_NONE };
 	struct address address;
 	char text[ADDRESS_TEXT_SIZE];
 
-	(void)state;
 	address = assert_parsed("10.0.0.1", ADDRESS_FORMAT_ANY);
 	assert_string_equal(address_text(&address, text), "10.0.0.1");
 	address.port = 7174;
@@ -134,7 +129,7 @@ static void formatting(void **state)
 	assert_string_equal(address_text(&none, text), "no address");
 }
 
-static void classification(void **state)
+TEST(classification)
 {
 	struct address any4 = assert_parsed("0.0.0.0", ADDRESS_FORMAT_ANY);
 	struct address any6 = assert_parsed("::0", ADDRESS_FORMAT_ANY);
@@ -145,7 +140,6 @@ static void classification(void **state)
 	struct address host6 = assert_parsed("fe80::1", ADDRESS_FORMAT_ANY);
 	struct address again = host6;
 
-	(void)state;
 	assert_true(address_is_any(&any4));
 	assert_true(address_is_any(&any6));
 	assert_false(address_is_any(&host4));
@@ -164,7 +158,7 @@ static void classification(void **state)
 }
 
 /* The first and last address of each prefix of RFC 4291 and RFC 5771, and the addresses next to them. */
-static void prefixes(void **state)
+TEST(prefixes)
 {
 	static const struct {
 		const char *text;
@@ -178,7 +172,6 @@ static void prefixes(void **state)
 		{ "ff00::", true, false },	     { "ff80::1", true, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct address address = assert_parsed(rows[i].text, ADDRESS_FORMAT_ANY);
 
@@ -187,7 +180,7 @@ static void prefixes(void **state)
 	}
 }
 
-static void socket_addresses(void **state)
+TEST(socket_addresses)
 {
 	static const char *const hosts[] = { "10.0.0.1", "fd00::1", "fe80::1%lo" };
 	struct sockaddr_storage socket_address;
@@ -196,7 +189,6 @@ static void socket_addresses(void **state)
 	uint8_t *packed;
 	size_t length;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(hosts); i++) {
 		address = assert_parsed(hosts[i], ADDRESS_FORMAT_ANY);
 		address.port = 7174;
@@ -216,16 +208,4 @@ static void socket_addresses(void **state)
 	}
 	socket_address.ss_family = AF_UNIX;
 	assert_false(address_from_socket(&socket_address, &back));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ip4),	      cmocka_unit_test(ip6),
-		cmocka_unit_test(scopes),     cmocka_unit_test(gid),
-		cmocka_unit_test(formatting), cmocka_unit_test(classification),
-		cmocka_unit_test(prefixes),   cmocka_unit_test(socket_addresses),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,9 +128,12 @@ static const struct {
 	{ { EMFILE, DEVICE, 192, true }, EMFILE, "Too many open files", NULL },
 };
 
-static void test_files(void **state)
+TEST(test_files)
 {
-	(void)state;
+	int fd = mkstemp(number_path);
+
+	assert_int_equal(write(fd, "231:192\n", 8), 8);
+	close(fd);
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		char cause[DEVICE_FILE_TEXT_SIZE];
 		struct remedy remedy;
@@ -142,17 +145,5 @@ static void test_files(void **state)
 		assert_string_equal(cause, cases[i].cause);
 		assert_string_equal(remedy.text, cases[i].remedy ? cases[i].remedy : "");
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_files) };
-	int fd = mkstemp(number_path), failed;
-
-	if (fd < 0 || write(fd, "231:192\n", 8) != 8)
-		return 1;
-	close(fd);
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	unlink(number_path);
-	return failed;
 }

@@ -100,11 +100,10 @@ static void assert_text(const struct report_format *format, const struct figure 
 	free(text);
 }
 
-static void totals(void **state)
+TEST(totals)
 {
 	struct sample sample = filled;
 
-	(void)state;
 	samples_add(&sample.samples, 2);
 	samples_add(&sample.samples, 4);
 	assert_text(&report_json, rows, &sample, NULL,
@@ -120,7 +119,7 @@ static void totals(void **state)
 }
 
 /* For Prometheus a label is one of every sample, also behind them; other texts are nothing. */
-static void labels(void **state)
+TEST(labels)
 {
 	static const struct figure label_rows[] = {
 		ROW(TEXT, "nothing", nothing),
@@ -130,26 +129,24 @@ static void labels(void **state)
 	};
 	struct sample sample = filled;
 
-	(void)state;
 	sample.nothing = "text";
 	assert_text(&report_prometheus, label_rows, &sample, NULL, "test_sent{role=\"client\"} 7\n");
 }
 
 /* A count that has decreased has no increase. A rate ends with its last count, unless it goes on. */
-static void intervals(void **state)
+TEST(intervals)
 {
 	struct sample before = { .sent = 5, .size = 9, .inner.lost = 6, .rate = { .count = 4, .bytes = 40 } };
 	struct sample sample = filled;
 	struct figures figures = { .rows = rows, .values = &sample };
 
-	(void)state;
 	assert_text(&report_json, inner_rows, &filled.inner, &before.inner, "{\"lost\":0}\n");
 	assert_reports_since(figures, &before, 2 * CLOCK_NS_PER_S, "\"sent\":2,\"failed\":0,\"size\":3,");
 	assert_reports_since(figures, &before, 2 * CLOCK_NS_PER_S, "\"rate_per_second\":2.000,");
 	assert_reports_since(figures, &before, 2 * CLOCK_NS_PER_S, "\"bytes_per_second\":20.000,");
 	assert_reports_since(figures, &before, 2 * CLOCK_NS_PER_S, "\"list\":[]");
 	/* The interval has lasted 10 s, and half of it passes before the first count. */
-	fake_clock_pass(11 * CLOCK_NS_PER_S);
+	fake_clock.passed = 11 * CLOCK_NS_PER_S;
 	sample.rate.from = 7 * CLOCK_NS_PER_S;
 	sample.rate.goes_on = true;
 	assert_reports_since(figures, &before, 2 * CLOCK_NS_PER_S,
@@ -157,7 +154,7 @@ static void intervals(void **state)
 }
 
 /* An interval that is a step ends with its last count. Tables of intervals and of steps have their own figures. */
-static void steps(void **state)
+TEST(steps)
 {
 	static const struct figure step_rows[] = {
 		ROW(GAUGE, "step", size, .forms = IN_FULL | IN_STEP), /* and in no table of intervals */
@@ -172,8 +169,7 @@ static void steps(void **state)
 	size_t length;
 	char *text;
 
-	(void)state;
-	fake_clock_pass(11 * CLOCK_NS_PER_S);
+	fake_clock.passed = 11 * CLOCK_NS_PER_S;
 	report_open(&report, open_memstream(&text, &length), &report_steps);
 	figures_report(&report, step_rows, &filled, &before);
 	report_close(&report);
@@ -184,11 +180,10 @@ static void steps(void **state)
 }
 
 /* A gauge counts nothing. */
-static void counts_that_increase(void **state)
+TEST(counts_that_increase)
 {
 	struct sample sample = filled, before = filled;
 
-	(void)state;
 	before.size = 9;
 	before.sent = 8;
 	assert_false(figures_increased(rows, &sample, &before));
@@ -200,13 +195,12 @@ static void counts_that_increase(void **state)
 }
 
 /* Of a histogram, the samples of the interval alone. */
-static void histogram_of_an_interval(void **state)
+TEST(histogram_of_an_interval)
 {
 	static struct sample sample, before, alone;
 	struct figures figures = { histogram_rows, &sample, &before, sizeof(sample) };
 	struct histogram *difference = calloc(1, sizeof(*difference));
 
-	(void)state;
 	for (int round = 0; round < 3; round++) {
 		memset(&alone, 0, sizeof(alone));
 		for (int i = 0; i < 100 * round; i++) {
@@ -220,18 +214,4 @@ static void histogram_of_an_interval(void **state)
 		figures_copy(figures);
 	}
 	free(difference);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(totals),
-		cmocka_unit_test(labels),
-		cmocka_unit_test(intervals),
-		cmocka_unit_test(steps),
-		cmocka_unit_test(counts_that_increase),
-		cmocka_unit_test(histogram_of_an_interval),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

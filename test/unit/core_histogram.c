@@ -88,13 +88,12 @@ static void assert_describes(const struct histogram *histogram, int64_t *samples
 	}
 }
 
-static void percentiles_match_sorted_list(void **state)
+TEST(percentiles_match_sorted_list)
 {
 	static const size_t counts[] = { 1, 2, 3, 10, 999, 1000, 1001, SAMPLES };
 	int64_t *samples = calloc(SAMPLES, sizeof(*samples));
 	uint64_t seed = 0x9e3779b97f4a7c15;
 
-	(void)state;
 	for (size_t c = 0; c < LENGTH(counts); c++)
 		for (size_t d = 0; d < LENGTH(distributions); d++) {
 			struct histogram *histogram = calloc(1, sizeof(*histogram));
@@ -109,11 +108,10 @@ static void percentiles_match_sorted_list(void **state)
 	free(samples);
 }
 
-static void empty_histogram_is_zero(void **state)
+TEST(empty_histogram_is_zero)
 {
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
 
-	(void)state;
 	assert_int_equal(samples_average(&histogram->all), 0);
 	assert_int_equal(histogram_deviation(histogram), 0);
 	assert_int_equal(histogram_percentile(histogram, 500), 0);
@@ -121,11 +119,10 @@ static void empty_histogram_is_zero(void **state)
 }
 
 /* Negative samples, and samples beyond the last bucket. */
-static void samples_out_of_range_use_outer_buckets(void **state)
+TEST(samples_out_of_range_use_outer_buckets)
 {
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
 
-	(void)state;
 	histogram_add(histogram, -5);
 	assert_int_equal(histogram->all.minimum, 0);
 	assert_int_equal(histogram->buckets[0], 1);
@@ -138,11 +135,10 @@ static void samples_out_of_range_use_outer_buckets(void **state)
 }
 
 /* Adds the lowest and the highest sample of each bucket. */
-static void samples_at_bucket_borders(void **state)
+TEST(samples_at_bucket_borders)
 {
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
 
-	(void)state;
 	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
 		assert_true(histogram_bucket_start(i) < histogram_bucket_start(i + 1));
 		histogram_add(histogram, histogram_bucket_start(i));
@@ -155,9 +151,8 @@ static void samples_at_bucket_borders(void **state)
 }
 
 /* The middle of a bucket may lie outside minimum and maximum: a single sample is every percentile. */
-static void percentiles_are_within_samples(void **state)
+TEST(percentiles_are_within_samples)
 {
-	(void)state;
 	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i += 7)
 		for (int at = 0; at < 2; at++) {
 			struct histogram *histogram = calloc(1, sizeof(*histogram));
@@ -172,11 +167,10 @@ static void percentiles_are_within_samples(void **state)
 }
 
 /* Rounds to the nearest nanosecond: the deviation of 0 and 3 is 1.5, that of 0, 0 and 3 is 1.414. */
-static void deviation_is_rounded(void **state)
+TEST(deviation_is_rounded)
 {
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
 
-	(void)state;
 	histogram_add(histogram, 0);
 	histogram_add(histogram, 3);
 	assert_int_equal(histogram_deviation(histogram), 2);
@@ -186,9 +180,8 @@ static void deviation_is_rounded(void **state)
 }
 
 /* Two samples at decreasing distance: lines cover more buckets if there would be too many lines. */
-static void drawing_has_limited_lines(void **state)
+TEST(drawing_has_limited_lines)
 {
-	(void)state;
 	for (unsigned last = 1; last < HISTOGRAM_BUCKETS; last += 5) {
 		struct histogram *histogram = calloc(1, sizeof(*histogram));
 		size_t length, lines = 0;
@@ -208,11 +201,10 @@ static void drawing_has_limited_lines(void **state)
 }
 
 /* The lines add up to all samples, and their number is limited. */
-static void drawing_has_all_samples(void **state)
+TEST(drawing_has_all_samples)
 {
 	uint64_t seed = 7;
 
-	(void)state;
 	for (size_t d = 0; d < LENGTH(distributions); d++) {
 		struct histogram *histogram = calloc(1, sizeof(*histogram));
 		unsigned long long drawn = 0, lines = 0;
@@ -243,20 +235,4 @@ static void drawing_has_all_samples(void **state)
 		free(text);
 		free(histogram);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(percentiles_match_sorted_list),
-		cmocka_unit_test(empty_histogram_is_zero),
-		cmocka_unit_test(samples_out_of_range_use_outer_buckets),
-		cmocka_unit_test(samples_at_bucket_borders),
-		cmocka_unit_test(percentiles_are_within_samples),
-		cmocka_unit_test(deviation_is_rounded),
-		cmocka_unit_test(drawing_has_limited_lines),
-		cmocka_unit_test(drawing_has_all_samples),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

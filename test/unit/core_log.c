@@ -4,12 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 
-static void error_line(void **state)
+TEST(error_line)
 {
 	const struct log log = { .name = "rdmatest rping" };
 	struct capture capture;
 
-	(void)state;
 	capture_begin(&capture);
 	log_error(&log, "10.0.0.1:7174", "connect: %s (%d)", "refused", 8);
 	log_error(&log, NULL, "no object");
@@ -17,23 +16,21 @@ static void error_line(void **state)
 						   "rdmatest rping: no object\n");
 }
 
-static void errno_in_words(void **state)
+TEST(errno_in_words)
 {
 	const struct log log = { .name = "rping" };
 	struct capture capture;
 
-	(void)state;
 	capture_begin(&capture);
 	log_errno(&log, "rxe0", ECONNREFUSED, "open %s", "device");
 	assert_string_equal(capture_end(&capture), "rping: rxe0: open device: Connection refused (111)\n");
 }
 
-static void silent_log_prints_nothing(void **state)
+TEST(silent_log_prints_nothing)
 {
 	const struct log log = { .name = "rping", .debug = true, .silent = true };
 	struct capture capture;
 
-	(void)state;
 	capture_begin(&capture);
 	log_error(&log, "rxe0", "open");
 	log_errno(&log, "rxe0", ECONNREFUSED, "open");
@@ -42,23 +39,21 @@ static void silent_log_prints_nothing(void **state)
 	assert_string_equal(capture_end(&capture), "");
 }
 
-static void hint_line(void **state)
+TEST(hint_line)
 {
 	const struct log log = { .name = "rping" };
 	struct capture capture;
 
-	(void)state;
 	capture_begin(&capture);
 	log_hint(&log, "try %s", "modprobe rdma_ucm");
 	assert_string_equal(capture_end(&capture), "rping: hint: try modprobe rdma_ucm\n");
 }
 
-static void debug_only_when_asked_for(void **state)
+TEST(debug_only_when_asked_for)
 {
 	struct log log = { .name = "rping" };
 	struct capture capture;
 
-	(void)state;
 	capture_begin(&capture);
 	log_debug(&log, "unseen");
 	log.debug = true;
@@ -80,12 +75,11 @@ static void assert_error(const struct error *error, const char *object, const ch
 	assert_string_equal(error_text(error, text), expected);
 }
 
-static void an_error_has_parts(void **state)
+TEST(an_error_has_parts)
 {
 	struct failure failure = { .object = "10.0.0.1:9", .phase = "connecting", .code = -5 };
 	struct error error = { .kind = ERROR_NO_REPLY };
 
-	(void)state;
 	error_set(&error, "10.0.0.1", "not there: %d", 7);
 	assert_error(&error, "10.0.0.1", "", "not there: 7", "", "not there: 7");
 	assert_int_equal(error.kind, ERROR_OTHER);
@@ -122,7 +116,7 @@ static void count_report(void *context, const struct error *error)
 	++*count;
 }
 
-static void a_run_keeps_its_first_and_last_error(void **state)
+TEST(a_run_keeps_its_first_and_last_error)
 {
 	struct errors errors = { .count = 0 };
 	unsigned reports = 0;
@@ -132,7 +126,6 @@ static void a_run_keeps_its_first_and_last_error(void **state)
 	struct error error = { .cause = "" };
 	struct capture capture;
 
-	(void)state;
 	capture_begin(&capture);
 	log_report(&log, &error); /* none */
 	log_hint(&log, "before any error");
@@ -165,12 +158,11 @@ static void a_run_keeps_its_first_and_last_error(void **state)
 	assert_int_equal(errors.count, 4);
 }
 
-static void long_parts_are_cut(void **state)
+TEST(long_parts_are_cut)
 {
 	struct error error;
 	char text[3000];
 
-	(void)state;
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = 0;
 	error_failure(&error, &(struct failure){ .object = text, .phase = text, .code_name = text }, "%s", text);
@@ -185,13 +177,12 @@ static void long_parts_are_cut(void **state)
 	assert_int_equal(strlen(error.hint), ERROR_HINT_SIZE - 1);
 }
 
-static void errno_is_kept(void **state)
+TEST(errno_is_kept)
 {
 	const struct log log = { .name = "rping", .debug = true };
 	int full = open("/dev/full", O_WRONLY);
 	struct capture capture;
 
-	(void)state;
 	assert_true(full >= 0);
 	capture_begin(&capture);
 	/* Where the line cannot be written either. */
@@ -206,25 +197,23 @@ static void errno_is_kept(void **state)
 	capture_end(&capture);
 }
 
-static void control_characters_are_harmless(void **state)
+TEST(control_characters_are_harmless)
 {
 	const struct log log = { .name = "rping" };
 	struct capture capture;
 
-	(void)state;
 	capture_begin(&capture);
 	log_error(&log, "a\nrping: all is well\033[2J", "caf\xc3\xa9 \x7f~\x1f ");
 	assert_string_equal(capture_end(&capture), "rping: a?rping: all is well?[2J: caf\xc3\xa9 ?~? \n");
 }
 
-static void long_line_is_cut(void **state)
+TEST(long_line_is_cut)
 {
 	const struct log log = { .name = "rping" };
 	struct capture capture;
 	char long_text[3000];
 	const char *text;
 
-	(void)state;
 	memset(long_text, 'x', sizeof(long_text) - 1);
 	long_text[sizeof(long_text) - 1] = 0;
 	capture_begin(&capture);
@@ -232,23 +221,4 @@ static void long_line_is_cut(void **state)
 	text = capture_end(&capture);
 	assert_int_equal(strlen(text), 1023);
 	assert_string_equal(text + strlen(text) - 5, "x...\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(error_line),
-		cmocka_unit_test(errno_in_words),
-		cmocka_unit_test(hint_line),
-		cmocka_unit_test(silent_log_prints_nothing),
-		cmocka_unit_test(debug_only_when_asked_for),
-		cmocka_unit_test(an_error_has_parts),
-		cmocka_unit_test(a_run_keeps_its_first_and_last_error),
-		cmocka_unit_test(long_parts_are_cut),
-		cmocka_unit_test(errno_is_kept),
-		cmocka_unit_test(control_characters_are_harmless),
-		cmocka_unit_test(long_line_is_cut),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

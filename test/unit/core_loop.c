@@ -99,7 +99,7 @@ static void busy_wait(int64_t nanoseconds)
 		continue;
 }
 
-static void timer_expires_after_its_time(void **state)
+TEST(timer_expires_after_its_time, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace, .letter = 'a' };
@@ -121,7 +121,7 @@ static void start_timer_late(void *context)
 }
 
 /* libev's time does not advance during a callback: a timer started at the end of a slow one would expire early. */
-static void timer_counts_from_its_start(void **state)
+TEST(timer_counts_from_its_start, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor late = { .trace = trace, .letter = 'l' };
@@ -135,7 +135,7 @@ static void timer_counts_from_its_start(void **state)
 }
 
 /* Takes the best of 50 rounds, because the machine may be busy. libev alone sleeps a whole millisecond. */
-static void loop_wake_makes_timer_precise(void **state)
+TEST(loop_wake_makes_timer_precise, create, destroy)
 {
 	struct trace *trace = *state;
 	int64_t best = INT64_MAX;
@@ -155,7 +155,7 @@ static void loop_wake_makes_timer_precise(void **state)
 }
 
 /* A later wake-up does not replace a sooner one, and a sooner one replaces a later one. */
-static void soonest_wake_up_is_kept(void **state)
+TEST(soonest_wake_up_is_kept, create, destroy)
 {
 	struct trace *trace = *state;
 
@@ -178,7 +178,7 @@ static void soonest_wake_up_is_kept(void **state)
 }
 
 /* The loop ends although a wake-up is pending. */
-static void wake_up_alone_does_not_keep_loop_running(void **state)
+TEST(wake_up_alone_does_not_keep_loop_running, create, destroy)
 {
 	struct trace *trace = *state;
 
@@ -188,7 +188,7 @@ static void wake_up_alone_does_not_keep_loop_running(void **state)
 	assert_int_equal(trace->length, 0);
 }
 
-static void timers_expire_in_order(void **state)
+TEST(timers_expire_in_order, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor actors[3] = { { .trace = trace, .letter = 'c' },
@@ -214,7 +214,7 @@ static void defer_other(void *context)
 }
 
 /* A timer of 0 expires after the starter has returned. Several keep their order. */
-static void timer_of_zero_defers_to_next_iteration(void **state)
+TEST(timer_of_zero_defers_to_next_iteration, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor last = { .trace = trace, .letter = 'z' };
@@ -239,7 +239,7 @@ static void restart_itself(void *context)
 		loop_stop(actor->trace->loop);
 }
 
-static void timer_restarts(void **state)
+TEST(timer_restarts, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace, .letter = 'a', .left = 5 };
@@ -262,7 +262,7 @@ static void stop_other(void *context)
 }
 
 /* A watcher that is due in the same iteration makes no callback, either. */
-static void stopped_watchers_make_no_callback(void **state)
+TEST(stopped_watchers_make_no_callback, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor end = { .trace = trace, .letter = 'z' };
@@ -301,7 +301,7 @@ static void phase_over(void *context)
 }
 
 /* Each phase that lasts until then, and what its end defers, comes before the deadline's own callback. */
-static void phases_end_at_the_deadline(void **state)
+TEST(phases_end_at_the_deadline, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor deferred = { .trace = trace, .letter = 'd' };
@@ -342,7 +342,7 @@ static void read_byte(void *context)
 		loop_stop(actor->trace->loop);
 }
 
-static void io_is_level_triggered(void **state)
+TEST(io_is_level_triggered, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace, .letter = 'r', .left = 3 };
@@ -360,7 +360,7 @@ static void io_is_level_triggered(void **state)
 }
 
 /* Data that has arrived takes precedence over a timer that expired while the loop was busy. */
-static void io_comes_before_timers(void **state)
+TEST(io_comes_before_timers, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor reader = { .trace = trace, .letter = 'r', .left = 9 };
@@ -380,7 +380,7 @@ static void io_comes_before_timers(void **state)
 	close(ends[1]);
 }
 
-static void signal_is_caught(void **state)
+TEST(signal_is_caught, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace, .letter = 's' };
@@ -417,7 +417,7 @@ static bool unexpected_poll(void *context)
 	return false;
 }
 
-static void poller_spins(void **state)
+TEST(poller_spins, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace, .letter = 'p', .left = 5 };
@@ -429,7 +429,7 @@ static void poller_spins(void **state)
 	loop_poller_stop(trace->loop, &one.poller);
 }
 
-static void loop_does_not_spin_by_default(void **state)
+TEST(loop_does_not_spin_by_default, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace };
@@ -444,7 +444,7 @@ static void loop_does_not_spin_by_default(void **state)
 }
 
 /* Even if a poller has work in each round. */
-static void watchers_are_served_while_pollers_spin(void **state)
+TEST(watchers_are_served_while_pollers_spin, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor idle = { .trace = trace };
@@ -491,7 +491,7 @@ static bool work_slowly(void *context)
 }
 
 /* Rounds with work take long; timers must not wait for many of them. */
-static void slow_pollers_do_not_starve_timers(void **state)
+TEST(slow_pollers_do_not_starve_timers, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor poller = { .trace = trace };
@@ -515,7 +515,7 @@ static bool defer_once(void *context)
 }
 
 /* A deferred action does not wait for hundreds of rounds. */
-static void deferred_action_ends_spinning(void **state)
+TEST(deferred_action_ends_spinning, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace, .letter = 'd' };
@@ -588,7 +588,7 @@ static void source_readable(void *context)
 }
 
 /* The loop spins, arms, polls once more, sleeps and is woken. No work is lost in between. */
-static void pollers_are_armed_before_loop_sleeps(void **state)
+TEST(pollers_are_armed_before_loop_sleeps, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor end = { .trace = trace, .letter = 'z' };
@@ -620,7 +620,7 @@ static int64_t processor_time(void)
 	return now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec;
 }
 
-static void sleeping_loop_uses_no_processor_time(void **state)
+TEST(sleeping_loop_uses_no_processor_time, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace };
@@ -642,7 +642,7 @@ static bool poll_idle_slowly(void *context)
 }
 
 /* After a wake-up it spins for 200 us, which is 20 polls here, and a few more. */
-static void loop_spins_for_configured_time(void **state)
+TEST(loop_spins_for_configured_time, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace };
@@ -661,7 +661,7 @@ static void loop_spins_for_configured_time(void **state)
 }
 
 /* libev stops watching a descriptor that the kernel rejects: the loop must end, or it would wait for ever. */
-static void descriptor_rejected_by_kernel_ends_loop(void **state)
+TEST(descriptor_rejected_by_kernel_ends_loop, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace };
@@ -688,7 +688,7 @@ static void start_poller(void *context)
 }
 
 /* libev sleeps at that time, with a timer of an hour. */
-static void poller_starts_in_a_callback(void **state)
+TEST(poller_starts_in_a_callback, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace, .letter = 'p', .left = 3 };
@@ -713,7 +713,7 @@ static bool stop_both_pollers(void *context)
 	return true;
 }
 
-static void poller_stops_another(void **state)
+TEST(poller_stops_another, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor actors[3] = { { .trace = trace, .letter = 'a' },
@@ -735,7 +735,7 @@ static void poller_stops_another(void **state)
 	loop_poller_stop(trace->loop, &actors[0].poller);
 }
 
-static void loop_stop_before_loop_run_is_not_lost(void **state)
+TEST(loop_stop_before_loop_run_is_not_lost, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor idle = { .trace = trace };
@@ -746,7 +746,7 @@ static void loop_stop_before_loop_run_is_not_lost(void **state)
 	loop_timer_stop(&idle.timer);
 }
 
-static void loop_runs_again(void **state)
+TEST(loop_runs_again, create, destroy)
 {
 	struct trace *trace = *state;
 	struct actor one = { .trace = trace, .letter = 'a' };
@@ -759,7 +759,7 @@ static void loop_runs_again(void **state)
 }
 
 /* Without a watcher nothing could stop the loop. */
-static void empty_loop_ends(void **state)
+TEST(empty_loop_ends, create, destroy)
 {
 	struct trace *trace = *state;
 
@@ -767,7 +767,7 @@ static void empty_loop_ends(void **state)
 }
 
 /* With any number of free descriptors, loop_create() either returns a working loop or fails with EMFILE. */
-static void loop_create_without_descriptors(void **state)
+TEST(loop_create_without_descriptors, create, destroy)
 {
 	struct trace *trace = *state;
 	struct rlimit kept, few;
@@ -797,42 +797,4 @@ static void loop_create_without_descriptors(void **state)
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &kept), 0);
 	}
 	assert_true(made && refused);
-}
-
-#define LOOP_TEST(name) cmocka_unit_test_setup_teardown(name, create, destroy)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		LOOP_TEST(timer_expires_after_its_time),
-		LOOP_TEST(timer_counts_from_its_start),
-		LOOP_TEST(loop_wake_makes_timer_precise),
-		LOOP_TEST(soonest_wake_up_is_kept),
-		LOOP_TEST(wake_up_alone_does_not_keep_loop_running),
-		LOOP_TEST(timers_expire_in_order),
-		LOOP_TEST(timer_of_zero_defers_to_next_iteration),
-		LOOP_TEST(timer_restarts),
-		LOOP_TEST(phases_end_at_the_deadline),
-		LOOP_TEST(stopped_watchers_make_no_callback),
-		LOOP_TEST(io_is_level_triggered),
-		LOOP_TEST(io_comes_before_timers),
-		LOOP_TEST(signal_is_caught),
-		LOOP_TEST(poller_spins),
-		LOOP_TEST(loop_does_not_spin_by_default),
-		LOOP_TEST(watchers_are_served_while_pollers_spin),
-		LOOP_TEST(slow_pollers_do_not_starve_timers),
-		LOOP_TEST(deferred_action_ends_spinning),
-		LOOP_TEST(pollers_are_armed_before_loop_sleeps),
-		LOOP_TEST(sleeping_loop_uses_no_processor_time),
-		LOOP_TEST(loop_spins_for_configured_time),
-		LOOP_TEST(descriptor_rejected_by_kernel_ends_loop),
-		LOOP_TEST(poller_starts_in_a_callback),
-		LOOP_TEST(poller_stops_another),
-		LOOP_TEST(loop_stop_before_loop_run_is_not_lost),
-		LOOP_TEST(loop_runs_again),
-		LOOP_TEST(empty_loop_ends),
-		LOOP_TEST(loop_create_without_descriptors),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

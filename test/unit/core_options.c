@@ -128,11 +128,10 @@ static void assert_rejected(const char *line, const char *message)
 	assert_string_equal(capture.text, message);
 }
 
-static void initial_values(void **state)
+TEST(initial_values)
 {
 	struct settings settings = parse_fine("");
 
-	(void)state;
 	assert_int_equal(settings.port, 7174);
 	assert_int_equal(settings.size, 65536);
 	assert_int_equal(settings.wait, 77); /* as it was: it has no default */
@@ -143,9 +142,8 @@ static void initial_values(void **state)
 	assert_false(settings.help);
 }
 
-static void spellings(void **state)
+TEST(spellings)
 {
-	(void)state;
 	assert_int_equal(parse_fine("-p5").port, 5);
 	assert_int_equal(parse_fine("-p 5").port, 5);
 	assert_int_equal(parse_fine("-vp5").port, 5);
@@ -160,9 +158,8 @@ static void spellings(void **state)
 	assert_true(parse_fine("-v --").verbose);
 }
 
-static void numbers(void **state)
+TEST(numbers)
 {
-	(void)state;
 	assert_int_equal(parse_fine("-p 65535").port, 65535);
 	assert_int_equal(parse_fine("-p 0x10").port, 16);
 	assert_int_equal(parse_fine("-p 0XfF").port, 255);
@@ -172,9 +169,8 @@ static void numbers(void **state)
 	assert_int_equal(parse_fine("-p 5.0").port, 5);
 }
 
-static void sizes(void **state)
+TEST(sizes)
 {
-	(void)state;
 	assert_int_equal(parse_fine("-S 0").size, 0);
 	assert_int_equal(parse_fine("-S 3").size, 3);
 	assert_int_equal(parse_fine("-S 3K").size, 3072);
@@ -185,7 +181,7 @@ static void sizes(void **state)
 }
 
 /* "FROM-TO"; of a single size the second member is 0. */
-static void size_ranges(void **state)
+TEST(size_ranges)
 {
 	static const struct option with_sizes[] = {
 		OPTION_ROW(OPTION_SIZES, 'S', "size", struct settings, first, "BYTES", "1 to 1M", "",
@@ -216,7 +212,6 @@ static void size_ranges(void **state)
 	struct capture capture;
 	uint64_t given;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		enum outcome outcome = parse_in(with_sizes, cases[i].line, &settings, &given, &capture);
 
@@ -229,7 +224,7 @@ static void size_ranges(void **state)
 	assert_rejected("-p 4-8", "tool: -p, --port: invalid value '4-8' (1 to 65535)\n");
 }
 
-static void durations(void **state)
+TEST(durations)
 {
 	static const struct {
 		const char *line;
@@ -251,18 +246,16 @@ static void durations(void **state)
 		{ "--wait 0.1234567899999999999999999999999999s", 123456790 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(cases); i++)
 		assert_int_equal(parse_fine(cases[i].line).wait, cases[i].nanoseconds);
 }
 
-static void lists(void **state)
+TEST(lists)
 {
 	struct settings settings = { 0 };
 	struct capture capture;
 	uint64_t given;
 
-	(void)state;
 	assert_int_equal(parse("-v", &settings, &given, &capture), OUTCOME_OK);
 	assert_int_equal(settings.targets.count, 0);
 	assert_int_equal(parse("-t one -v --target=two -tthree", &settings, &given, &capture), OUTCOME_OK);
@@ -275,7 +268,7 @@ static void lists(void **state)
 	assert_rejected("-t", "tool: -t, --target: HOST is missing\n");
 }
 
-static void list_is_limited(void **state)
+TEST(list_is_limited)
 {
 	char *argv[2 * OPTION_LIST_MAX + 4];
 	char name[] = "tool", option[] = "-t", value[] = "host";
@@ -284,7 +277,6 @@ static void list_is_limited(void **state)
 	uint64_t given;
 	int argc = 0;
 
-	(void)state;
 	argv[argc++] = name;
 	for (int i = 0; i <= OPTION_LIST_MAX; i++) {
 		argv[argc++] = option;
@@ -299,22 +291,20 @@ static void list_is_limited(void **state)
 	assert_string_equal(capture_end(&capture), "tool: -t, --target: invalid value 'host' (at most 1024 of them)\n");
 }
 
-static void words(void **state)
+TEST(words)
 {
-	(void)state;
 	assert_int_equal(parse_fine("-f name").format, 1);
 	assert_int_equal(parse_fine("-f gid").format, 0x111);
 	assert_int_equal(parse_fine("-f 0x0111").format, 0x111);
 	assert_int_equal(parse_fine("-f 273").format, 0x111);
 }
 
-static void given_options(void **state)
+TEST(given_options)
 {
 	struct settings settings = { 0 };
 	struct capture capture;
 	uint64_t given;
 
-	(void)state;
 	assert_int_equal(parse("-p 7174 --version", &settings, &given, &capture), OUTCOME_OK);
 	assert_non_null(options_given(table, given, "port"));
 	assert_non_null(options_given(table, given, "version"));
@@ -322,13 +312,12 @@ static void given_options(void **state)
 	assert_null(options_given(table, given, "wait"));
 }
 
-static void help_ends_the_parse(void **state)
+TEST(help_ends_the_parse)
 {
 	struct settings settings = { 0 };
 	struct capture capture;
 	uint64_t given;
 
-	(void)state;
 	assert_int_equal(parse("-h -p banana --nonsense operand", &settings, &given, &capture), OUTCOME_OK);
 	assert_true(settings.help);
 	assert_int_equal(parse("-vhx", &settings, &given, &capture), OUTCOME_OK);
@@ -338,7 +327,7 @@ static void help_ends_the_parse(void **state)
 	assert_int_equal(parse("-p banana -h", &settings, &given, &capture), OUTCOME_USAGE);
 }
 
-static void invalid_values(void **state)
+TEST(invalid_values)
 {
 	static const struct {
 		const char *line;
@@ -409,12 +398,11 @@ static void invalid_values(void **state)
 			"tool: hint: tool --help lists the options\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(cases); i++)
 		assert_rejected(cases[i].line, cases[i].message);
 }
 
-static void relations(void **state)
+TEST(relations)
 {
 	static const struct {
 		const char *line;
@@ -434,7 +422,6 @@ static void relations(void **state)
 	struct capture capture;
 	uint64_t given;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		assert_int_equal(parse_in(related, cases[i].line, &settings, &given, &capture),
 				 cases[i].message ? OUTCOME_USAGE : OUTCOME_OK);
@@ -442,19 +429,17 @@ static void relations(void **state)
 	}
 }
 
-static void first_error_ends_the_parse(void **state)
+TEST(first_error_ends_the_parse)
 {
-	(void)state;
 	assert_rejected("-p 0 -S banana --nonsense", "tool: -p, --port: invalid value '0' (1 to 65535)\n");
 }
 
-static void help_text(void **state)
+TEST(help_text)
 {
 	char *text = NULL;
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
 
-	(void)state;
 	assert_non_null(stream);
 	options_help(table, false, stream);
 	fclose(stream);
@@ -479,13 +464,12 @@ static void help_text(void **state)
 }
 
 /* Without ranges and sections. */
-static void brief_help(void **state)
+TEST(brief_help)
 {
 	char *text = NULL;
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
 
-	(void)state;
 	assert_non_null(stream);
 	options_help(table, true, stream);
 	fclose(stream);
@@ -498,14 +482,13 @@ static void brief_help(void **state)
 }
 
 /* Each row of the largest table has its own bit. */
-static void every_row_has_a_given_bit(void **state)
+TEST(every_row_has_a_given_bit)
 {
 	struct option many[OPTION_ROWS_MAX + 1] = { OPTION_END };
 	static char names[OPTION_ROWS_MAX][8], word[16], tool[] = "tool";
 	bool flags[OPTION_ROWS_MAX];
 	uint64_t given;
 
-	(void)state;
 	for (unsigned i = 0; i < OPTION_ROWS_MAX; i++) {
 		snprintf(names[i], sizeof(names[i]), "row%u", i);
 		many[i] = (struct option){ .text = names[i], .type = OPTION_FLAG, .offset = (uint16_t)i };
@@ -524,13 +507,12 @@ static void every_row_has_a_given_bit(void **state)
 }
 
 /* Help texts and option names of one column less than fit, of just as many, and of one more. */
-static void help_wraps_at_its_width(void **state)
+TEST(help_wraps_at_its_width)
 {
 	static const char blanks[] = "                                ";
 	char words[128] = "flag\0", name[40];
 	char *help = words + sizeof("flag\0");
 
-	(void)state;
 	for (int more = -1; more <= 1; more++) {
 		const struct option rows[] = {
 			{ .text = words, .type = OPTION_FLAG },
@@ -565,7 +547,7 @@ static void help_wraps_at_its_width(void **state)
 }
 
 /* As the stock tools: an operand is ignored beside the option, and the last one of two flags counts. */
-static void stock_tool_behaviour(void **state)
+TEST(stock_tool_behaviour)
 {
 	static const struct option classic[] = {
 		OPTION_ROW(OPTION_LIST, 't', "target", struct settings, targets, "HOST", "", "", OPTION_HELP("Hosts"),
@@ -580,7 +562,6 @@ static void stock_tool_behaviour(void **state)
 	struct capture capture;
 	uint64_t given;
 
-	(void)state;
 	capture_begin(&capture);
 	assert_int_equal(options_parse(classic, &tool_log, 6, argv, &settings, &given), OUTCOME_OK);
 	assert_string_equal(capture_end(&capture),
@@ -598,7 +579,7 @@ static void stock_tool_behaviour(void **state)
 }
 
 /* One row takes one operand, at any position. */
-static void operand(void **state)
+TEST(operand)
 {
 	static const struct option with_operand[] = {
 		OPTION_ROW(OPTION_TEXT, 'a', "address", struct settings, address, "ADDRESS", "", "",
@@ -624,7 +605,6 @@ static void operand(void **state)
 		{ { "tool", "" }, NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(lines); i++) {
 		struct settings settings = { 0 };
 		struct capture capture;
@@ -651,7 +631,7 @@ static void operand(void **state)
 }
 
 /* An alias sets the same value and the same bit. Errors show the name of the row. */
-static void aliases(void **state)
+TEST(aliases)
 {
 	static const struct option with_alias[] = {
 		OPTION_ROW(OPTION_INTEGER, 'p', "port", struct settings, port, "PORT", "1 to 9", "5",
@@ -665,7 +645,6 @@ static void aliases(void **state)
 	struct capture capture;
 	uint64_t given;
 
-	(void)state;
 	assert_int_equal(options_parse(with_alias, &tool_log, 1, argv, &settings, &given), OUTCOME_OK);
 	assert_int_equal(settings.port, 5);
 	assert_null(options_given(with_alias, given, "port"));
@@ -678,7 +657,7 @@ static void aliases(void **state)
 }
 
 /* A list takes operands and values of its option. */
-static void operands_of_a_list(void **state)
+TEST(operands_of_a_list)
 {
 	static const struct option with_list[] = {
 		OPTION_ROW(OPTION_LIST, 't', "target", struct settings, targets, "HOST", "", "", OPTION_HELP("Hosts"),
@@ -691,39 +670,8 @@ static void operands_of_a_list(void **state)
 	struct settings settings = { 0 };
 	uint64_t given;
 
-	(void)state;
 	assert_int_equal(options_parse(with_list, &tool_log, LENGTH(words), argv, &settings, &given), OUTCOME_OK);
 	assert_int_equal(settings.targets.count, LENGTH(expected));
 	for (size_t i = 0; i < LENGTH(expected); i++)
 		assert_string_equal(settings.targets.texts[i], expected[i]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(initial_values),
-		cmocka_unit_test(spellings),
-		cmocka_unit_test(numbers),
-		cmocka_unit_test(sizes),
-		cmocka_unit_test(size_ranges),
-		cmocka_unit_test(durations),
-		cmocka_unit_test(lists),
-		cmocka_unit_test(list_is_limited),
-		cmocka_unit_test(words),
-		cmocka_unit_test(given_options),
-		cmocka_unit_test(help_ends_the_parse),
-		cmocka_unit_test(invalid_values),
-		cmocka_unit_test(relations),
-		cmocka_unit_test(first_error_ends_the_parse),
-		cmocka_unit_test(help_text),
-		cmocka_unit_test(brief_help),
-		cmocka_unit_test(every_row_has_a_given_bit),
-		cmocka_unit_test(help_wraps_at_its_width),
-		cmocka_unit_test(stock_tool_behaviour),
-		cmocka_unit_test(operand),
-		cmocka_unit_test(operands_of_a_list),
-		cmocka_unit_test(aliases),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

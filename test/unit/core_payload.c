@@ -7,12 +7,11 @@
 /* ---- the ping ---- */
 
 /* The bytes of the first and second ping of the stock tool, of 40 bytes. */
-static void ping_matches_stock_rping(void **state)
+TEST(ping_matches_stock_rping)
 {
 	uint8_t memory[40 + PAYLOAD_RAMP];
 	size_t offset;
 
-	(void)state;
 	payload_ramp_write(memory, 40);
 	offset = payload_ping_write(memory, 40, 0, 0);
 	assert_memory_equal(memory + offset, "rdma-ping-0: ABCDEFGHIJKLMNOPQRSTUVWXYZ", 40);
@@ -45,14 +44,13 @@ static void write_pings(size_t size, const uint32_t *numbers, size_t count)
 	free(stock);
 }
 
-static void pings_of_all_sizes_and_numbers_are_stock_pings(void **state)
+TEST(pings_of_all_sizes_and_numbers_are_stock_pings)
 {
 	static const size_t large[] = { 4095, 4096, 4097, 65535, 65536, 65537, 1 << 20 };
 	static const uint32_t far[] = { 998,	   999, 1000, 1001,	  9999999,   10000000,
 					INT32_MAX, 0,	1,    UINT32_MAX, 123456789, 99 };
 	uint32_t numbers[130];
 
-	(void)state;
 	for (uint32_t i = 0; i < LENGTH(numbers); i++)
 		numbers[i] = i;
 	for (size_t size = 1; size <= 300; size++) {
@@ -78,12 +76,11 @@ static void assert_ping_differs(uint8_t *ping, size_t size, uint32_t number, siz
 	ping[position] = expected;
 }
 
-static void each_wrong_byte_of_a_ping_is_found(void **state)
+TEST(each_wrong_byte_of_a_ping_is_found)
 {
 	static uint8_t ping[65536];
 	struct payload_difference difference;
 
-	(void)state;
 	for (size_t size = 1; size <= 300; size++) {
 		stock_ping(ping, size, 57);
 		for (size_t position = 0; position < size; position++)
@@ -101,12 +98,11 @@ static void each_wrong_byte_of_a_ping_is_found(void **state)
 	assert_in_range(difference.position, 39999, 40000);
 }
 
-static void each_ping_differs_from_the_others(void **state)
+TEST(each_ping_differs_from_the_others)
 {
 	uint8_t ping[100];
 	struct payload_difference difference;
 
-	(void)state;
 	for (uint32_t number = 0; number < 120; number++) {
 		stock_ping(ping, sizeof(ping), number);
 		for (uint32_t other = 0; other < 120; other++)
@@ -119,13 +115,12 @@ static void each_ping_differs_from_the_others(void **state)
 /* The sequence, twice, and in each place the bytes of the place so many further. */
 static uint8_t pattern[2 * PAYLOAD_PATTERN];
 
-static void difference_is_found_behind_the_first_period(void **state)
+TEST(difference_is_found_behind_the_first_period)
 {
 	static const size_t sizes[] = { PAYLOAD_PATTERN, PAYLOAD_PATTERN + 1, 2 * PAYLOAD_PATTERN + 5, 200000 };
 	static uint8_t expected[200000 + PAYLOAD_PATTERN], found[200000];
 	struct payload_difference difference;
 
-	(void)state;
 	payload_pattern_write(expected, 200000);
 	for (size_t i = 0; i < LENGTH(sizes); i++) {
 		memcpy(found, expected + 777, sizes[i]);
@@ -144,13 +139,12 @@ static void difference_is_found_behind_the_first_period(void **state)
 	assert_int_equal(difference.position, 100);
 }
 
-static void difference_is_found(void **state)
+TEST(difference_is_found)
 {
 	static const size_t sizes[] = { 1, 7, 8, 9, 15, 16, 17, 100, 4095, 4096, 4097 };
 	uint8_t found[4097];
 	struct payload_difference difference;
 
-	(void)state;
 	payload_pattern_write(pattern, PAYLOAD_PATTERN);
 	assert_true(payload_equal(pattern, found, 0, &difference));
 	for (size_t i = 0; i < LENGTH(sizes); i++)
@@ -170,9 +164,8 @@ static void difference_is_found(void **state)
  * A byte of another connection, message or place that has another offset differs, but for 255 of 65,535, and never do
  * two neighbours not: so the bytes of any other packet, block or message are found.
  */
-static void other_offset_is_found_everywhere(void **state)
+TEST(other_offset_is_found_everywhere)
 {
-	(void)state;
 	payload_pattern_write(pattern, PAYLOAD_PATTERN);
 	for (size_t distance = 1; distance < PAYLOAD_PATTERN; distance += distance < 5000 ? 1 : 97) {
 		size_t same = 0, neighbours = 0;
@@ -192,7 +185,7 @@ static void other_offset_is_found_everywhere(void **state)
  * Of other messages of a connection, of other connections, of the other direction, and of both. A packet or block of
  * one message in the place of one of another: the same bytes are far from their place, or not in the message at all.
  */
-static void messages_have_other_offsets(void **state)
+TEST(messages_have_other_offsets)
 {
 	static const struct {
 		size_t size, pattern, far;
@@ -201,7 +194,6 @@ static void messages_have_other_offsets(void **state)
 		{ PAYLOAD_SHORT, PAYLOAD_SHORT_PATTERN, PAYLOAD_SHORT },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(kinds); i++) {
 		static bool taken[PAYLOAD_PATTERN];
 		size_t size = kinds[i].size, period = kinds[i].pattern, one = payload_pattern_offset(size, 1000, 1000);
@@ -232,32 +224,14 @@ static void messages_have_other_offsets(void **state)
 }
 
 /* A change of the pattern is a new version of cmd/hello.h and of mckey's mark. Another implementation made these. */
-static void pattern_never_changes(void **state)
+TEST(pattern_never_changes)
 {
 	static const uint8_t first[] = { 0x01, 0x00, 0x02, 0x02, 0x06, 0x02, 0x0e, 0x0a, 0x16, 0x02, 0x2e, 0x2a };
 	static const uint8_t another[] = { 0x56, 0xa3, 0x0f, 0xce, 0xd0, 0xcb, 0xec, 0xfd,
 					   0xa2, 0xdf, 0x1c, 0x25, 0x1d, 0x57, 0x6d, 0xc3 };
 
-	(void)state;
 	payload_pattern_write(pattern, PAYLOAD_PATTERN);
 	assert_memory_equal(pattern, first, sizeof(first));
 	assert_memory_equal(pattern + PAYLOAD_PATTERN, first, sizeof(first));
 	assert_memory_equal(pattern + payload_pattern_offset(PAYLOAD_PATTERN, 7, 9), another, sizeof(another));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ping_matches_stock_rping),
-		cmocka_unit_test(pings_of_all_sizes_and_numbers_are_stock_pings),
-		cmocka_unit_test(each_wrong_byte_of_a_ping_is_found),
-		cmocka_unit_test(each_ping_differs_from_the_others),
-		cmocka_unit_test(difference_is_found),
-		cmocka_unit_test(difference_is_found_behind_the_first_period),
-		cmocka_unit_test(other_offset_is_found_everywhere),
-		cmocka_unit_test(messages_have_other_offsets),
-		cmocka_unit_test(pattern_never_changes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,20 +27,18 @@ static unsigned long long status_number(const char *key)
 	return number;
 }
 
-static void test_capability(void **state)
+TEST(test_capability)
 {
-	(void)state;
 	for (unsigned capability = 0; capability <= CAP_BPF; capability++)
 		assert_int_equal(privileges_have(capability), status_number("CapEff:") >> capability & 1);
 }
 
 /* A child in a new user namespace has every capability there, and is not in the initial one. */
-static void test_user_namespace(void **state)
+TEST(test_user_namespace)
 {
 	pid_t child = fork();
 	int status;
 
-	(void)state;
 	if (!child) {
 		if (unshare(CLONE_NEWUSER))
 			_exit(2);
@@ -78,7 +76,7 @@ static void make_inheritable(void)
 }
 
 /* Root keeps only a few capabilities, none of them inheritable. Other users have none before and after. */
-static void privileges_are_dropped(void **state)
+TEST(privileges_are_dropped)
 {
 	enum {
 		IPC_LOCK = 1 << 14,
@@ -86,7 +84,6 @@ static void privileges_are_dropped(void **state)
 		NET_BIND_SERVICE = 1 << 10,
 	};
 
-	(void)state;
 	for (unsigned kept = 0; kept <= (PRIVILEGE_FILES | PRIVILEGE_PORTS); kept++) {
 		uint64_t before = status_number("CapEff:"), allowed = IPC_LOCK;
 		pid_t child = fork();
@@ -107,15 +104,4 @@ static void privileges_are_dropped(void **state)
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_int_equal(status, 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_capability),
-		cmocka_unit_test(test_user_namespace),
-		cmocka_unit_test(privileges_are_dropped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,9 +68,8 @@ static const struct {
 	{ PROBLEM_LOOPBACK, 0, "", "" },
 };
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		bool named = cases[i].facts & FACT_NAMED || strstr(cases[i].remedy, "NAME");
 		const struct remedy remedy = remedy_find(cases[i].problem, cases[i].facts & ~(unsigned)FACT_NAMED,
@@ -83,24 +82,13 @@ static void test_rows(void **state)
 	}
 }
 
-static void test_long_name(void **state)
+TEST(test_long_name)
 {
 	char name[2 * REMEDY_SIZE];
 	struct remedy remedy;
 
-	(void)state;
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = 0;
 	remedy = remedy_find(PROBLEM_MODULES, FACT_CONTAINER, name, NULL);
 	assert_int_equal(strlen(remedy.text), REMEDY_SIZE - 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_long_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

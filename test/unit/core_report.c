@@ -68,11 +68,10 @@ static void fill(struct report *report)
 	free(histogram);
 }
 
-static void as_json(void **state)
+TEST(as_json)
 {
 	struct output output;
 
-	(void)state;
 	fill(begin(&output, &report_json));
 	assert_written(&output,
 		       "{\"role\":\"client\",\"device\":null,\"clients\":2,\"pings\":{\"sent\":18446744073709551615,"
@@ -87,11 +86,10 @@ static void as_json(void **state)
 }
 
 /* A header and a row with the same columns, also of what is not known, and behind what is wider than its column. */
-static void as_a_table(void **state)
+TEST(as_a_table)
 {
 	struct output output;
 
-	(void)state;
 	begin(&output, &report_table)->header = true;
 	fill(&output.report);
 	assert_written(
@@ -104,11 +102,10 @@ static void as_a_table(void **state)
 		       "      1 us      2 us      3 us  2.975 us         -         -         -         -      0\n");
 }
 
-static void as_a_row_of_a_step(void **state)
+TEST(as_a_row_of_a_step)
 {
 	struct output output;
 
-	(void)state;
 	begin(&output, &report_steps)->header = true;
 	fill(&output.report);
 	assert_written(
@@ -120,11 +117,10 @@ static void as_a_row_of_a_step(void **state)
 				"      2 us      1 us  2.975 us         -         -         -      0\n");
 }
 
-static void as_a_block(void **state)
+TEST(as_a_block)
 {
 	struct output output;
 
-	(void)state;
 	fill(begin(&output, &report_block));
 	assert_written(&output, "  clients: 2\n"
 				"  pings: sent 18446744073709551615, wait 1.5 us, rate 1.5/s, payload 1.5 MB/s, good "
@@ -137,11 +133,10 @@ static void as_a_block(void **state)
 				"  late: 0\n");
 }
 
-static void as_prometheus(void **state)
+TEST(as_prometheus)
 {
 	struct output output;
 
-	(void)state;
 	fill(begin(&output, &report_prometheus));
 	assert_written(&output, "rdmatest_test_clients{role=\"client\"} 2\n"
 				"rdmatest_test_pings_sent{role=\"client\"} 18446744073709551615\n"
@@ -166,7 +161,7 @@ static void as_prometheus(void **state)
 }
 
 /* A thousand different times. */
-static void percentiles_by_name(void **state)
+TEST(percentiles_by_name)
 {
 	static const unsigned per_mille[] = { 500, 900, 990, 999 };
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
@@ -174,7 +169,6 @@ static void percentiles_by_name(void **state)
 	const char *place;
 	struct output output;
 
-	(void)state;
 	for (int i = 1; i <= 1000; i++)
 		histogram_add(histogram, INT64_C(1000) * i * i * i);
 	report_histogram(begin(&output, &report_json), "time", histogram);
@@ -194,22 +188,20 @@ static void percentiles_by_name(void **state)
 }
 
 /* A negative time must not be printed as an unsigned number. */
-static void negative_time_is_zero(void **state)
+TEST(negative_time_is_zero)
 {
 	struct output output;
 	struct report *report = begin(&output, &report_json);
 
-	(void)state;
 	report_time(report, "wait", -1);
 	report_rate(report, "rate", REPORT_RATE, 3, -1);
 	assert_written(&output, "{\"wait_ns\":0,\"rate_per_second\":null}\n");
 }
 
-static void empty_report(void **state)
+TEST(empty_report)
 {
 	struct output output;
 
-	(void)state;
 	begin(&output, &report_json);
 	assert_written(&output, "{}\n");
 	begin(&output, &report_table);
@@ -248,18 +240,17 @@ static void fill_with_unknown_values(struct report *report)
 	report_end(report);
 }
 
-static void unknown_values_in_text(void **state)
+TEST(unknown_values_in_text)
 {
 	struct output output;
 
-	(void)state;
 	fill_with_unknown_values(begin(&output, &report_block));
 	assert_written(&output, "  pings: sent 1\n"
 				"  targets:\n"
 				"    answered 2\n");
 }
 
-static void texts_in_json(void **state)
+TEST(texts_in_json)
 {
 	static const struct {
 		const char *text;
@@ -287,7 +278,6 @@ static void texts_in_json(void **state)
 	struct output output;
 	char expected[128];
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		report_text(begin(&output, &report_json), "text", rows[i].text);
 		snprintf(expected, sizeof(expected), "{\"text\":\"%s\"}\n", rows[i].json);
@@ -296,13 +286,12 @@ static void texts_in_json(void **state)
 }
 
 /* A label that does not fit is omitted. Special characters are escaped or replaced. */
-static void labels_in_prometheus(void **state)
+TEST(labels_in_prometheus)
 {
 	struct output output;
 	struct report *report = begin(&output, &report_prometheus);
 	char longest[300];
 
-	(void)state;
 	memset(longest, 'x', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = 0;
 	report_text(report, "transport", "soft");
@@ -326,12 +315,11 @@ static void labels_in_prometheus(void **state)
 }
 
 /* Each letter is escaped and takes two bytes. Texts around the longest that fits. */
-static void labels_at_size_limit(void **state)
+TEST(labels_at_size_limit)
 {
 	char text[400], escaped[800], expected[1000];
 	size_t longest = 0, shown = 0;
 
-	(void)state;
 	for (size_t length = 1; length < sizeof(text); length++) {
 		struct output output;
 		struct report *report = begin(&output, &report_prometheus);
@@ -356,13 +344,12 @@ static void labels_at_size_limit(void **state)
 }
 
 /* JSON lists the buckets, a block draws them, and the other formats omit them. */
-static void buckets(void **state)
+TEST(buckets)
 {
 	static const struct report_format *const others[] = { &report_table, &report_prometheus };
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
 	struct output output;
 
-	(void)state;
 	histogram_add(histogram, 5);
 	histogram_add(histogram, 5);
 	histogram_add(histogram, 70);
@@ -390,25 +377,4 @@ static void buckets(void **state)
 		free(output.text);
 	}
 	free(histogram);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_json),
-		cmocka_unit_test(as_a_table),
-		cmocka_unit_test(as_a_row_of_a_step),
-		cmocka_unit_test(as_a_block),
-		cmocka_unit_test(as_prometheus),
-		cmocka_unit_test(empty_report),
-		cmocka_unit_test(unknown_values_in_text),
-		cmocka_unit_test(texts_in_json),
-		cmocka_unit_test(labels_in_prometheus),
-		cmocka_unit_test(buckets),
-		cmocka_unit_test(percentiles_by_name),
-		cmocka_unit_test(negative_time_is_zero),
-		cmocka_unit_test(labels_at_size_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,87 +70,68 @@ int __wrap_getaddrinfo(const char *name, const char *service, const struct addri
 	return __real_getaddrinfo(name, service, hints, list);
 }
 
-struct state {
-	struct log log;
-	struct resolver resolver;
-	enum outcome outcome;
-	struct capture capture;
-};
-
-static int create(void **context)
-{
-	struct state *state = calloc(1, sizeof(*state));
-
-	state->log.name = "tool";
-	*context = state;
-	return 0;
-}
+static const struct log tool = { .name = "tool" };
+static struct resolver resolver;
+static struct capture capture;
 
 /* Fails if a child is left. */
-static int destroy(void **context)
+static int no_child(void **state)
 {
-	free(*context);
+	(void)state;
 	return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD ? 0 : -1;
 }
 
-static enum outcome look_up(struct state *state, const char *text, enum address_format format)
+static enum outcome look_up(const char *text, enum address_format format)
 {
-	capture_begin(&state->capture);
-	resolver_start(&state->resolver, &state->log, text, format, 0);
-	state->outcome = resolver_read(&state->resolver);
-	capture_end(&state->capture);
-	return state->outcome;
+	enum outcome outcome;
+
+	capture_begin(&capture);
+	resolver_start(&resolver, &tool, text, format, 0);
+	outcome = resolver_read(&resolver);
+	capture_end(&capture);
+	return outcome;
 }
 
-static void numeric_address_needs_no_child(void **context)
+TEST(numeric_address_needs_no_child, NULL, no_child)
 {
-	struct state *state = *context;
-
-	resolver_start(&state->resolver, &state->log, "fd00::1", ADDRESS_FORMAT_ANY, 0);
-	assert_int_equal(state->resolver.child, 0);
-	assert_int_equal(resolver_read(&state->resolver), OUTCOME_OK);
-	assert_int_equal(state->resolver.count, 1);
-	assert_int_equal(state->resolver.addresses[0].family, ADDRESS_IP6);
+	resolver_start(&resolver, &tool, "fd00::1", ADDRESS_FORMAT_ANY, 0);
+	assert_int_equal(resolver.child, 0);
+	assert_int_equal(resolver_read(&resolver), OUTCOME_OK);
+	assert_int_equal(resolver.count, 1);
+	assert_int_equal(resolver.addresses[0].family, ADDRESS_IP6);
 }
 
-static void localhost_resolves(void **context)
+TEST(localhost_resolves, NULL, no_child)
 {
-	struct state *state = *context;
-
-	assert_int_equal(look_up(state, "localhost", ADDRESS_FORMAT_ANY), OUTCOME_OK);
-	assert_true(state->resolver.count >= 1);
-	assert_string_equal(state->capture.text, "");
+	assert_int_equal(look_up("localhost", ADDRESS_FORMAT_ANY), OUTCOME_OK);
+	assert_true(resolver.count >= 1);
+	assert_string_equal(capture.text, "");
 }
 
-static void addresses_keep_order_without_duplicates(void **context)
+TEST(addresses_keep_order_without_duplicates, NULL, no_child)
 {
-	struct state *state = *context;
 	char text[ADDRESS_TEXT_SIZE];
 
-	assert_int_equal(look_up(state, "two.test", ADDRESS_FORMAT_ANY), OUTCOME_OK);
-	assert_int_equal(state->resolver.count, 2);
-	assert_string_equal(address_text(&state->resolver.addresses[0], text), "10.0.0.1");
-	assert_string_equal(address_text(&state->resolver.addresses[1], text), "10.0.0.2");
+	assert_int_equal(look_up("two.test", ADDRESS_FORMAT_ANY), OUTCOME_OK);
+	assert_int_equal(resolver.count, 2);
+	assert_string_equal(address_text(&resolver.addresses[0], text), "10.0.0.1");
+	assert_string_equal(address_text(&resolver.addresses[1], text), "10.0.0.2");
 }
 
-static void too_many_addresses(void **context)
+TEST(too_many_addresses, NULL, no_child)
 {
-	struct state *state = *context;
-
-	assert_int_equal(look_up(state, "many.test", ADDRESS_FORMAT_ANY), OUTCOME_OK);
-	assert_int_equal(state->resolver.count, RESOLVER_ADDRESSES_MAX);
-	assert_int_equal(state->resolver.addresses[0].bytes[3], 99);
+	assert_int_equal(look_up("many.test", ADDRESS_FORMAT_ANY), OUTCOME_OK);
+	assert_int_equal(resolver.count, RESOLVER_ADDRESSES_MAX);
+	assert_int_equal(resolver.addresses[0].bytes[3], 99);
 }
 
-static void child_leaves_interrupts_to_its_parent(void **context)
+TEST(child_leaves_interrupts_to_its_parent, NULL, no_child)
 {
-	struct state *state = *context;
-
-	assert_int_equal(look_up(state, "interrupt.test", ADDRESS_FORMAT_ANY), OUTCOME_OK);
-	assert_int_equal(state->resolver.addresses[0].bytes[3], 1);
+	assert_int_equal(look_up("interrupt.test", ADDRESS_FORMAT_ANY), OUTCOME_OK);
+	assert_int_equal(resolver.addresses[0].bytes[3], 1);
 }
 
-static void errors_are_reported(void **context)
+TEST(errors_are_reported, NULL, no_child)
 {
 	static const struct {
 		const char *text;
@@ -179,38 +160,17 @@ static void errors_are_reported(void **context)
 		{ "fe80::1%nosuch", ADDRESS_FORMAT_ANY, OUTCOME_USAGE,
 		  "tool: fe80::1%nosuch: is not an IPv6 address, or interface nosuch does not exist\n" },
 	};
-	struct state *state = *context;
-
 	for (size_t i = 0; i < LENGTH(cases); i++) {
-		assert_int_equal(look_up(state, cases[i].text, cases[i].format), cases[i].outcome);
-		assert_string_equal(state->capture.text, cases[i].message);
-		assert_int_equal(state->resolver.count, 0);
+		assert_int_equal(look_up(cases[i].text, cases[i].format), cases[i].outcome);
+		assert_string_equal(capture.text, cases[i].message);
+		assert_int_equal(resolver.count, 0);
 	}
 }
 
-static void stop_kills_child(void **context)
+TEST(stop_kills_child, NULL, no_child)
 {
-	struct state *state = *context;
-
-	resolver_start(&state->resolver, &state->log, "slow.test", ADDRESS_FORMAT_ANY, 0);
-	assert_true(state->resolver.child > 0);
-	resolver_stop(&state->resolver);
-	resolver_stop(&state->resolver);
-}
-
-#define RESOLVER_TEST(name) cmocka_unit_test_setup_teardown(name, create, destroy)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RESOLVER_TEST(numeric_address_needs_no_child),
-		RESOLVER_TEST(localhost_resolves),
-		RESOLVER_TEST(addresses_keep_order_without_duplicates),
-		RESOLVER_TEST(too_many_addresses),
-		RESOLVER_TEST(child_leaves_interrupts_to_its_parent),
-		RESOLVER_TEST(errors_are_reported),
-		RESOLVER_TEST(stop_kills_child),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	resolver_start(&resolver, &tool, "slow.test", ADDRESS_FORMAT_ANY, 0);
+	assert_true(resolver.child > 0);
+	resolver_stop(&resolver);
+	resolver_stop(&resolver);
 }

@@ -3,9 +3,8 @@
 
 #include "core/spelling.h"
 
-static void edits_are_counted(void **state)
+TEST(edits_are_counted)
 {
-	(void)state;
 	assert_int_equal(spelling_distance("count", "count"), 0);
 	assert_int_equal(spelling_distance("cuont", "count"), 1);
 	assert_int_equal(spelling_distance("coun", "count"), 1);
@@ -14,11 +13,10 @@ static void edits_are_counted(void **state)
 	assert_int_equal(spelling_distance("perssitant", "persistent"), 2);
 }
 
-static void different_words_are_far(void **state)
+TEST(different_words_are_far)
 {
 	char word[200];
 
-	(void)state;
 	memset(word, 'a', sizeof(word) - 1);
 	word[sizeof(word) - 1] = 0;
 	assert_int_equal(spelling_distance("ping", "count"), SPELLING_FAR);
@@ -28,9 +26,8 @@ static void different_words_are_far(void **state)
 	assert_int_equal(spelling_distance("count", word), SPELLING_FAR);
 }
 
-static void one_edit_per_three_letters(void **state)
+TEST(one_edit_per_three_letters)
 {
-	(void)state;
 	assert_int_equal(spelling_distance("tp", "to"), SPELLING_FAR);
 	assert_int_equal(spelling_distance("fax", "fox"), 1);
 	assert_int_equal(spelling_distance("ciumt", "count"), SPELLING_FAR);
@@ -39,12 +36,11 @@ static void one_edit_per_three_letters(void **state)
 }
 
 /* Words of the maximum length and of one letter less or more. */
-static void longest_word(void **state)
+TEST(longest_word)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzabcdefg";
 	char one[40], other[40];
 
-	(void)state;
 	for (int typed = 31; typed <= 33; typed++)
 		for (int meant = 31; meant <= 33; meant++) {
 			unsigned distance = (unsigned)(typed > meant ? typed - meant : meant - typed);
@@ -54,16 +50,4 @@ static void longest_word(void **state)
 			assert_int_equal(spelling_distance(one, other),
 					 typed > 32 || meant > 32 ? SPELLING_FAR : distance);
 		}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(edits_are_counted),
-		cmocka_unit_test(different_words_are_far),
-		cmocka_unit_test(one_edit_per_three_letters),
-		cmocka_unit_test(longest_word),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "core/units.h"
 
-static void times(void **state)
+TEST(times)
 {
 	static const struct {
 		int64_t nanoseconds;
@@ -23,12 +23,11 @@ static void times(void **state)
 	};
 	char text[UNITS_TEXT_SIZE];
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++)
 		assert_string_equal(units_time(rows[i].nanoseconds, text), rows[i].text);
 }
 
-static void rates(void **state)
+TEST(rates)
 {
 	static const struct {
 		double rate;
@@ -46,16 +45,14 @@ static void rates(void **state)
 	};
 	char text[UNITS_TEXT_SIZE];
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++)
 		assert_string_equal(units_rate(rows[i].rate, text), rows[i].text);
 }
 
-static void bandwidths(void **state)
+TEST(bandwidths)
 {
 	char text[UNITS_TEXT_SIZE];
 
-	(void)state;
 	assert_string_equal(units_bandwidth(0, text), "0 B/s");
 	assert_string_equal(units_bandwidth(999, text), "999 B/s");
 	assert_string_equal(units_bandwidth(1000, text), "1 kB/s");
@@ -68,22 +65,9 @@ static void bandwidths(void **state)
 	assert_true(strlen(units_bandwidth(1e24, text)) < UNITS_TEXT_SIZE);
 }
 
-static void plurals(void **state)
+TEST(plurals)
 {
-	(void)state;
 	assert_string_equal(units_plural(0), "s");
 	assert_string_equal(units_plural(1), "");
 	assert_string_equal(units_plural(UINT64_MAX), "s");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(times),
-		cmocka_unit_test(rates),
-		cmocka_unit_test(bandwidths),
-		cmocka_unit_test(plurals),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -145,7 +145,7 @@ static void add_card(const struct sysfs_tree *tree)
 	add(tree, "sys/class/infiniband_verbs/uverbs7/ibdev", "mlx5_0\n");
 }
 
-static void test_card(void **state)
+TEST(test_card, set_up, tear_down)
 {
 	struct sysfs_tree *tree = *state;
 	struct address address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } };
@@ -177,7 +177,7 @@ static void test_card(void **state)
 	devices_free(device);
 }
 
-static void test_nothing(void **state)
+TEST(test_nothing, set_up, tear_down)
 {
 	struct sysfs_tree *tree = *state;
 
@@ -200,7 +200,7 @@ static const char *module_file(char name[256], const char *file)
 	return name;
 }
 
-static void test_no_module(void **state)
+TEST(test_no_module, set_up, tear_down)
 {
 	struct sysfs_tree *tree = *state;
 	char name[256];
@@ -219,7 +219,7 @@ static void test_no_module(void **state)
 }
 
 /* A module in modules.dep can be loaded, also if the line before it is longer than the buffer. */
-static void test_module_to_load(void **state)
+TEST(test_module_to_load, set_up, tear_down)
 {
 	struct sysfs_tree *tree = *state;
 	char name[256];
@@ -234,7 +234,7 @@ static void test_module_to_load(void **state)
 	assert_string_equal(remedy_of(tree, "modules"), CONTAINED("modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm"));
 }
 
-static void test_missing_module(void **state)
+TEST(test_missing_module, set_up, tear_down)
 {
 	struct sysfs_tree *tree = *state;
 	struct device *devices;
@@ -248,7 +248,7 @@ static void test_missing_module(void **state)
 }
 
 /* The module that was loaded last comes first. Only a software device is waited for. */
-static void test_module_order(void **state)
+TEST(test_module_order, set_up, tear_down)
 {
 	struct sysfs_tree *tree = *state;
 
@@ -269,7 +269,7 @@ static void test_module_order(void **state)
 	}
 }
 
-static void test_exclusive(void **state)
+TEST(test_exclusive, set_up, tear_down)
 {
 	struct sysfs_tree *tree = *state;
 
@@ -280,7 +280,7 @@ static void test_exclusive(void **state)
 }
 
 /* One device file is missing, of another kind, another number, or right: /dev/null is one that can be opened. */
-static void test_files(void **state)
+TEST(test_files, set_up, tear_down)
 {
 	struct sysfs_tree *tree = *state;
 	struct device *devices;
@@ -309,7 +309,7 @@ static void test_files(void **state)
 }
 
 /* The socket at the any address is the kernel's if its module is loaded. A process may hold the port at one address. */
-static void test_rxe_elsewhere(void **state)
+TEST(test_rxe_elsewhere, set_up, tear_down)
 {
 	struct sysfs_tree *tree = *state;
 	struct doctor *doctor = &tree->doctor;
@@ -339,7 +339,7 @@ static void test_rxe_elsewhere(void **state)
  * A limit holds with CAP_IPC_LOCK too in a user namespace that is not the initial one, where a child has all
  * capabilities.
  */
-static void test_locked_memory(void **state)
+TEST(test_locked_memory, set_up, tear_down)
 {
 	struct sysfs_tree *tree = *state;
 	struct rlimit kept, few;
@@ -371,7 +371,7 @@ static void test_locked_memory(void **state)
 }
 
 /* What is known of an interface and its port. lo is the interface that is in every namespace. */
-static void test_interface_facts(void **state)
+TEST(test_interface_facts, set_up, tear_down)
 {
 	static const struct {
 		const char *parent, *state, *gid, *netdev;
@@ -410,7 +410,7 @@ static void test_interface_facts(void **state)
 }
 
 /* The ports of a card without GIDs have their own interfaces; GIDs name a bond instead of its members. */
-static void test_interface_of_port(void **state)
+TEST(test_interface_of_port, set_up, tear_down)
 {
 	struct sysfs_tree *tree = *state;
 	struct device *devices;
@@ -429,7 +429,7 @@ static void test_interface_of_port(void **state)
 	devices_free(devices);
 }
 
-static void test_port_that_is_down(void **state)
+TEST(test_port_that_is_down, set_up, tear_down)
 {
 	struct sysfs_tree *tree = *state;
 	struct device *devices;
@@ -445,7 +445,7 @@ static void test_port_that_is_down(void **state)
 }
 
 /* A failure is an error of the report. It is printed on stderr only with --quiet. */
-static void test_failure_is_an_error(void **state)
+TEST(test_failure_is_an_error, set_up, tear_down)
 {
 	struct sysfs_tree *tree = *state;
 	struct capture capture;
@@ -467,7 +467,7 @@ static void test_failure_is_an_error(void **state)
 }
 
 /* Control characters and shell syntax reach neither a terminal nor a path. */
-static void test_hostile(void **state)
+TEST(test_hostile, set_up, tear_down)
 {
 	struct sysfs_tree *tree = *state;
 	struct device *devices;
@@ -506,7 +506,7 @@ static void test_hostile(void **state)
 		assert_true((tree->output[i] >= ' ' && tree->output[i] <= '~') || tree->output[i] == '\n');
 }
 
-static void test_many(void **state)
+TEST(test_many, set_up, tear_down)
 {
 	struct sysfs_tree *tree = *state;
 	char name[256];
@@ -544,7 +544,7 @@ static void test_many(void **state)
 }
 
 /* core/log.h promises the mark for every text of an error. */
-static void test_cut(void **state)
+TEST(test_cut, set_up, tear_down)
 {
 	struct sysfs_tree *tree = *state;
 	char word[2 * ERROR_CAUSE_SIZE];
@@ -563,29 +563,4 @@ static void test_cut(void **state)
 	memcpy(error->cause, word, sizeof(error->cause) - 1);
 	finding_add_error(&tree->doctor, FINDING_WARN, "long", error);
 	assert_string_equal(tree->doctor.findings.last->error.cause + ERROR_CAUSE_SIZE - 5, "x...");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_card, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_nothing, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_no_module, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_module_to_load, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_missing_module, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_module_order, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_exclusive, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_files, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_rxe_elsewhere, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_locked_memory, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_interface_facts, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_interface_of_port, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_port_that_is_down, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_failure_is_an_error, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_hostile, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_cut, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

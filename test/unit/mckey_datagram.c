@@ -10,14 +10,13 @@ enum {
 	SIZE = 100
 };
 
-static void written_datagram_is_read_back(void **state)
+TEST(written_datagram_is_read_back)
 {
 	static const size_t sizes[] = { DATAGRAM_MARK_SIZE, DATAGRAM_MARK_SIZE + 1, SIZE, 1024, 4096 };
 	struct datagram_mark written = { .sequence = 41, .total = 1000 }, found;
 	struct payload_difference difference;
 	uint8_t memory[4096];
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(sizes); i++) {
 		datagram_write(memory, sizes[i], pattern(), QUEUE, &written);
 		assert_int_equal(datagram_read(memory, sizes[i], pattern(), QUEUE, &found, &difference),
@@ -27,13 +26,12 @@ static void written_datagram_is_read_back(void **state)
 	}
 }
 
-static void short_datagram_has_no_mark(void **state)
+TEST(short_datagram_has_no_mark)
 {
 	struct datagram_mark mark = { .sequence = 0, .total = 1 };
 	struct payload_difference difference;
 	uint8_t memory[DATAGRAM_MARK_SIZE + 1];
 
-	(void)state;
 	for (size_t size = 0; size < DATAGRAM_MARK_SIZE; size++) {
 		memset(memory, 0xee, sizeof(memory));
 		datagram_write(memory, size, pattern(), QUEUE, &mark);
@@ -42,13 +40,12 @@ static void short_datagram_has_no_mark(void **state)
 	}
 }
 
-static void mark_depends_on_qpn_length_and_range(void **state)
+TEST(mark_depends_on_qpn_length_and_range)
 {
 	struct datagram_mark mark = { .sequence = 3, .total = 10 };
 	struct payload_difference difference;
 	uint8_t memory[SIZE];
 
-	(void)state;
 	datagram_write(memory, SIZE, pattern(), QUEUE, &mark);
 	assert_int_equal(datagram_read(memory, SIZE, pattern(), QUEUE + 1, &mark, &difference), DATAGRAM_UNMARKED);
 	assert_int_equal(datagram_read(memory, SIZE - 1, pattern(), QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
@@ -62,13 +59,12 @@ static void mark_depends_on_qpn_length_and_range(void **state)
 	assert_int_equal(datagram_read(memory, SIZE, pattern(), QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
 }
 
-static void position_of_damage_is_found(void **state)
+TEST(position_of_damage_is_found)
 {
 	struct datagram_mark mark = { .sequence = 3, .total = 10 };
 	struct payload_difference difference;
 	uint8_t memory[SIZE];
 
-	(void)state;
 	for (size_t byte = DATAGRAM_MARK_SIZE; byte < SIZE; byte++) {
 		datagram_write(memory, SIZE, pattern(), QUEUE, &mark);
 		memory[byte] ^= 1;
@@ -78,26 +74,24 @@ static void position_of_damage_is_found(void **state)
 	}
 }
 
-static void heap_garbage_has_no_mark(void **state)
+TEST(heap_garbage_has_no_mark)
 {
 	uint8_t memory[SIZE];
 	struct datagram_mark mark;
 	struct payload_difference difference;
 
-	(void)state;
 	for (unsigned byte = 0; byte < 256; byte++) {
 		memset(memory, (int)byte, sizeof(memory));
 		assert_int_equal(datagram_read(memory, SIZE, pattern(), QUEUE, &mark, &difference), DATAGRAM_UNMARKED);
 	}
 }
 
-static void source_address_is_found(void **state)
+TEST(source_address_is_found)
 {
 	uint8_t header[DATAGRAM_HEADER_SIZE] = { 0 };
 	struct address address;
 	char text[ADDRESS_TEXT_SIZE];
 
-	(void)state;
 	assert_int_equal(datagram_source(header, true).family, ADDRESS_NONE);
 
 	/* IPv4 as soft-RoCE loops it back: without a checksum. */
@@ -120,18 +114,4 @@ static void source_address_is_found(void **state)
 	memcpy(header + 34, (const uint8_t[]){ 0xff, 0xff, 239, 1, 1, 1 }, 6);
 	address = datagram_source(header, true);
 	assert_string_equal(address_host(&address, text), "::ffff:69.0.0.1");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(written_datagram_is_read_back),
-		cmocka_unit_test(short_datagram_has_no_mark),
-		cmocka_unit_test(mark_depends_on_qpn_length_and_range),
-		cmocka_unit_test(position_of_damage_is_found),
-		cmocka_unit_test(heap_garbage_has_no_mark),
-		cmocka_unit_test(source_address_is_found),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

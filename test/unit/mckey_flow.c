@@ -39,11 +39,10 @@ static uint64_t lost(const struct bench *bench, uint64_t expected)
 	return senders_counts(&bench->senders, expected).lost;
 }
 
-static void complete_sequence_is_good(void **state)
+TEST(complete_sequence_is_good)
 {
 	struct bench *bench = bench_create(1);
 
-	(void)state;
 	assert_int_equal(lost(bench, 10), 10);
 	for (uint32_t i = 0; i < 10; i++) {
 		assert_int_equal(lost(bench, 10), 10 - i);
@@ -55,11 +54,10 @@ static void complete_sequence_is_good(void **state)
 	bench_destroy(bench);
 }
 
-static void gap_is_missing(void **state)
+TEST(gap_is_missing)
 {
 	struct bench *bench = bench_create(1);
 
-	(void)state;
 	for (uint32_t i = 0; i < 20; i++)
 		if (i != 3)
 			number(bench, i);
@@ -69,11 +67,10 @@ static void gap_is_missing(void **state)
 	bench_destroy(bench);
 }
 
-static void every_member_expects_all(void **state)
+TEST(every_member_expects_all)
 {
 	struct bench *bench = bench_create(2);
 
-	(void)state;
 	for (uint32_t i = 0; i < 10; i++)
 		number(bench, i);
 	assert_int_equal(lost(bench, 0), 0);
@@ -81,12 +78,11 @@ static void every_member_expects_all(void **state)
 	bench_destroy(bench);
 }
 
-static void out_of_order_and_repeated_are_distinguished(void **state)
+TEST(out_of_order_and_repeated_are_distinguished)
 {
 	struct bench *bench = bench_create(1);
 	struct counts *counts = &bench->sender->counts;
 
-	(void)state;
 	assert_true(number(bench, 1));
 	assert_true(number(bench, 0));
 	assert_int_equal(counts->out_of_order, 1);
@@ -112,9 +108,8 @@ static void out_of_order_and_repeated_are_distinguished(void **state)
 }
 
 /* Every number in every order that a stride makes, against a plain table. */
-static void counts_agree_with_a_table(void **state)
+TEST(counts_agree_with_a_table)
 {
-	(void)state;
 	for (uint32_t stride = 1; stride < 251; stride += 2) {
 		struct bench *bench = bench_create(1);
 		bool came[256] = { false };
@@ -140,9 +135,8 @@ static void counts_agree_with_a_table(void **state)
 }
 
 /* Also the highest: the window moves by any distance. */
-static void window_moves_by_any_distance(void **state)
+TEST(window_moves_by_any_distance)
 {
-	(void)state;
 	for (uint32_t distance = 1; distance < 3 * FLOW_WINDOW; distance++) {
 		struct bench *bench = bench_create(1);
 
@@ -155,11 +149,10 @@ static void window_moves_by_any_distance(void **state)
 	}
 }
 
-static void datagram_with_damaged_mark_fills_its_gap(void **state)
+TEST(datagram_with_damaged_mark_fills_its_gap)
 {
 	struct bench *bench = bench_create(1);
 
-	(void)state;
 	for (uint32_t i = 0; i < 10; i++) {
 		if (i == 4)
 			flow_count(&bench->sender->flows[0], bench->sender, NULL, false);
@@ -171,11 +164,10 @@ static void datagram_with_damaged_mark_fills_its_gap(void **state)
 	bench_destroy(bench);
 }
 
-static void stock_sender_is_counted(void **state)
+TEST(stock_sender_is_counted)
 {
 	struct bench *bench = bench_create(1);
 
-	(void)state;
 	for (uint32_t i = 0; i < 9; i++)
 		flow_count(&bench->sender->flows[0], bench->sender, NULL, false);
 	assert_int_equal(lost(bench, 10), 1);
@@ -185,7 +177,7 @@ static void stock_sender_is_counted(void **state)
 	bench_destroy(bench);
 }
 
-static void senders_differ_by_qpn_and_address(void **state)
+TEST(senders_differ_by_qpn_and_address)
 {
 	static struct sender one = { .qpn = 17, .address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } } };
 	static struct sender two = { .qpn = 17, .address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } } };
@@ -196,7 +188,6 @@ static void senders_differ_by_qpn_and_address(void **state)
 	struct address nowhere = { .family = ADDRESS_NONE };
 	char text[SENDER_NAME_SIZE];
 
-	(void)state;
 	assert_non_null(table);
 	assert_null(sender_find(table, 17, &one.address));
 	for (size_t i = 0; i < LENGTH(senders); i++)
@@ -211,21 +202,4 @@ static void senders_differ_by_qpn_and_address(void **state)
 	assert_string_equal(sender_name(&one, text), "QP 17 at 10.0.0.1");
 	assert_string_equal(sender_name(&unknown, text), "QP 5");
 	free(table);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(complete_sequence_is_good),
-		cmocka_unit_test(gap_is_missing),
-		cmocka_unit_test(every_member_expects_all),
-		cmocka_unit_test(out_of_order_and_repeated_are_distinguished),
-		cmocka_unit_test(counts_agree_with_a_table),
-		cmocka_unit_test(window_moves_by_any_distance),
-		cmocka_unit_test(datagram_with_damaged_mark_fills_its_gap),
-		cmocka_unit_test(stock_sender_is_counted),
-		cmocka_unit_test(senders_differ_by_qpn_and_address),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

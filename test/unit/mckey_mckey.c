@@ -148,7 +148,7 @@ static void receive_all(struct fake *fake, size_t number, uint32_t queue, uint8_
 				      .member = number, .queue = queue, .host = host, .sequence = i, .total = total });
 }
 
-static void every_member_expects_every_sender(void **state)
+TEST(every_member_expects_every_sender, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -163,7 +163,7 @@ static void every_member_expects_every_sender(void **state)
 }
 
 /* Datagrams that arrive before the last member has joined: their run ends, too. */
-static void datagrams_before_the_last_join(void **state)
+TEST(datagrams_before_the_last_join, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -182,7 +182,7 @@ static void datagrams_before_the_last_join(void **state)
 		    "(--idle-timeout)\n");
 }
 
-static void loss_ends_by_idle_timeout(void **state)
+TEST(loss_ends_by_idle_timeout, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -196,7 +196,7 @@ static void loss_ends_by_idle_timeout(void **state)
 }
 
 /* A stock sender that sends more than -C must not hide that another has stopped. */
-static void datagrams_beyond_count_do_not_restart_idle_timeout(void **state)
+TEST(datagrams_beyond_count_do_not_restart_idle_timeout, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -213,7 +213,7 @@ static void datagrams_beyond_count_do_not_restart_idle_timeout(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "1 of 4 datagrams did not arrive: no datagram for 0.02 s (--idle-timeout)");
 }
 
-static void damage_is_logged_once_and_fails(void **state)
+TEST(damage_is_logged_once_and_fails, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -230,7 +230,7 @@ static void damage_is_logged_once_and_fails(void **state)
 }
 
 /* A sender with another -C or -S ends the run at once. */
-static void another_size_or_count_ends_the_run(void **state)
+TEST(another_size_or_count_ends_the_run, set_up, tear_down)
 {
 	static const struct {
 		uint32_t length, total;
@@ -259,7 +259,7 @@ static void another_size_or_count_ends_the_run(void **state)
 	}
 }
 
-static void foreign_datagrams_are_ignored(void **state)
+TEST(foreign_datagrams_are_ignored, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -281,7 +281,7 @@ static void foreign_datagrams_are_ignored(void **state)
 	assert_ends(fake, OUTCOME_OK, "");
 }
 
-static void too_many_senders_end_the_run(void **state)
+TEST(too_many_senders_end_the_run, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -294,7 +294,7 @@ static void too_many_senders_end_the_run(void **state)
 }
 
 /* The QPs of a stock sender send one after another: the receiver waits 200 ms for the second. */
-static void grace_time_for_a_second_sender(void **state)
+TEST(grace_time_for_a_second_sender, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -312,7 +312,7 @@ static void grace_time_for_a_second_sender(void **state)
 	assert_ends(fake, OUTCOME_OK, "");
 }
 
-static void stock_sender_is_counted(void **state)
+TEST(stock_sender_is_counted, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -329,7 +329,7 @@ static void stock_sender_is_counted(void **state)
 }
 
 /* Of 1,024 receives no more than the device supports, and half of the memory that may be locked. */
-static void number_of_receives(void **state)
+TEST(number_of_receives, set_up, tear_down)
 {
 	static const struct {
 		int64_t members;
@@ -361,7 +361,7 @@ static void number_of_receives(void **state)
 }
 
 /* During the run only gaps in the sequence are losses. */
-static void figures_of_a_receiver(void **state)
+TEST(figures_of_a_receiver, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -379,7 +379,7 @@ static void figures_of_a_receiver(void **state)
 }
 
 /* Datagrams of less than a millisecond may have been queued: their time is the receiver's own. */
-static void rate_needs_time(void **state)
+TEST(rate_needs_time, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -393,7 +393,7 @@ static void rate_needs_time(void **state)
 }
 
 /* The first member that fails ends the run, and is the only one that fails. */
-static void a_failed_member_ends_the_run(void **state)
+TEST(a_failed_member_ends_the_run, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -432,7 +432,7 @@ static void sent(struct fake *fake, size_t number)
 	complete(member(fake, number), WORK_SEND, 0, 0);
 }
 
-static void sender_ends_with_the_last_completion(void **state)
+TEST(sender_ends_with_the_last_completion, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -447,7 +447,7 @@ static void sender_ends_with_the_last_completion(void **state)
 }
 
 /* A device that completes no send for --timeout; one that is slow is not ended. */
-static void sender_whose_device_stalls(void **state)
+TEST(sender_whose_device_stalls, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -469,7 +469,7 @@ static void sender_whose_device_stalls(void **state)
 
 /* A late sender sends at once what was due in the last ten milliseconds. One that waits for its pace has not stalled.
  */
-static void late_sender_catches_up_within_limits(void **state)
+TEST(late_sender_catches_up_within_limits, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -489,7 +489,7 @@ static void late_sender_catches_up_within_limits(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "datagrams were not sent: interrupted");
 }
 
-static void slow_pace_is_no_stall(void **state)
+TEST(slow_pace_is_no_stall, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -501,32 +501,4 @@ static void slow_pace_is_no_stall(void **state)
 		run_for(fake, CLOCK_NS_PER_S + 2 * MS);
 	}
 	assert_ends(fake, OUTCOME_OK, "");
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(every_member_expects_every_sender),
-		TEST(datagrams_before_the_last_join),
-		TEST(loss_ends_by_idle_timeout),
-		TEST(datagrams_beyond_count_do_not_restart_idle_timeout),
-		TEST(damage_is_logged_once_and_fails),
-		TEST(another_size_or_count_ends_the_run),
-		TEST(foreign_datagrams_are_ignored),
-		TEST(too_many_senders_end_the_run),
-		TEST(grace_time_for_a_second_sender),
-		TEST(stock_sender_is_counted),
-		TEST(number_of_receives),
-		TEST(figures_of_a_receiver),
-		TEST(rate_needs_time),
-		TEST(a_failed_member_ends_the_run),
-		TEST(sender_ends_with_the_last_completion),
-		TEST(sender_whose_device_stalls),
-		TEST(late_sender_catches_up_within_limits),
-		TEST(slow_pace_is_no_stall),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #include "test/unit/stock_ping.h"
 #include "test/unit/unit.h"
 
-static void advertisement_has_the_stock_format(void **state)
+TEST(advertisement_has_the_stock_format)
 {
 	static const uint8_t wire[ADVERTISEMENT_SIZE] = { 0x00, 0x00, 0x7f, 0x12, 0x34, 0x56, 0x78, 0x9a,
 							  0x00, 0x00, 0x0b, 0xcd, 0x00, 0x00, 0x00, 0x40 };
@@ -13,7 +13,6 @@ static void advertisement_has_the_stock_format(void **state)
 	struct advertisement read;
 	uint8_t written[ADVERTISEMENT_SIZE];
 
-	(void)state;
 	advertisement_write(&advertisement, written);
 	assert_memory_equal(written, wire, sizeof(wire));
 	advertisement_read(wire, &read);
@@ -29,9 +28,8 @@ static const char *fault(uint64_t address, uint32_t size, uint32_t minimum)
 	return advertisement_fault(&advertisement, minimum, PING_SIZE_MAX);
 }
 
-static void advertisement_is_checked_before_use(void **state)
+TEST(advertisement_is_checked_before_use)
 {
-	(void)state;
 	assert_null(fault(0x1000, 1, 1));
 	assert_null(fault(0x1000, 64, 64));
 	assert_null(fault(0x1000, PING_SIZE_MAX, 1));
@@ -45,9 +43,8 @@ static void advertisement_is_checked_before_use(void **state)
 	assert_string_equal(fault(UINT64_MAX, 1, 1), "it goes beyond the last address");
 }
 
-static void size_depends_on_the_server(void **state)
+TEST(size_depends_on_the_server)
 {
-	(void)state;
 	assert_int_equal(ping_size(0, PING_SIZE_STOCK_MAX, true), 64);
 	assert_int_equal(ping_size(0, PING_SIZE_MAX, false), 100);
 	assert_int_equal(ping_size(0, 50, false), 50);
@@ -62,18 +59,16 @@ static void size_depends_on_the_server(void **state)
 	assert_int_equal(ping_size(1, 0, false), 0);
 }
 
-static void limit_is_that_of_device_and_peer(void **state)
+TEST(limit_is_that_of_device_and_peer)
 {
 	struct domain domain = { .max_message = 4096 };
 
-	(void)state;
 	assert_int_equal(ping_limit(&domain, PING_SIZE_MAX), 4096);
 	assert_int_equal(ping_limit(&domain, 4095), 4095);
 }
 
-static void number_is_never_negative(void **state)
+TEST(number_is_never_negative)
 {
-	(void)state;
 	assert_int_equal(ping_number(0), 0);
 	assert_int_equal(ping_number(INT32_MAX), INT32_MAX);
 	assert_int_equal(ping_number((uint64_t)INT32_MAX + 1), 0);
@@ -94,11 +89,10 @@ static void assert_prints(const void *ping, size_t size, const char *wanted)
 	free(text);
 }
 
-static void ping_is_printed_like_stock_tools(void **state)
+TEST(ping_is_printed_like_stock_tools)
 {
 	uint8_t ping[64];
 
-	(void)state;
 	stock_ping(ping, sizeof(ping), 0);
 	assert_prints(ping, sizeof(ping),
 		      "ping data: rdma-ping-0: ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqr\n");
@@ -106,9 +100,8 @@ static void ping_is_printed_like_stock_tools(void **state)
 	assert_prints(ping, 32, "ping data: rdma-ping-2: CDEFGHIJKLMNOPQRST\n");
 }
 
-static void unprintable_bytes_are_replaced(void **state)
+TEST(unprintable_bytes_are_replaced)
 {
-	(void)state;
 	assert_prints("", 1, "ping data: \n");
 	assert_prints("no end", 6, "ping data: no end\n");
 	assert_prints("one\0two", 8, "ping data: one\n");
@@ -116,19 +109,4 @@ static void unprintable_bytes_are_replaced(void **state)
 		      "ping data: a?[2Jb???"
 		      "?!\n");
 	assert_prints("\r\n", 3, "ping data: ??\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(advertisement_has_the_stock_format),
-		cmocka_unit_test(advertisement_is_checked_before_use),
-		cmocka_unit_test(size_depends_on_the_server),
-		cmocka_unit_test(limit_is_that_of_device_and_peer),
-		cmocka_unit_test(number_is_never_negative),
-		cmocka_unit_test(ping_is_printed_like_stock_tools),
-		cmocka_unit_test(unprintable_bytes_are_replaced),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,7 +96,7 @@ static bool pings(struct endpoint *endpoint, unsigned count)
 	return signalled;
 }
 
-static void client_disconnects_after_the_last_answer(void **state)
+TEST(client_disconnects_after_the_last_answer, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -113,7 +113,7 @@ static void client_disconnects_after_the_last_answer(void **state)
 }
 
 /* A signalled send frees the send queue. The server's answer has proved its delivery: nothing waits for it. */
-static void client_signals_one_send_in_many(void **state)
+TEST(client_signals_one_send_in_many, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -131,7 +131,7 @@ static void client_signals_one_send_in_many(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void client_drops_privileges_before_the_first_ping(void **state)
+TEST(client_drops_privileges_before_the_first_ping, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -149,7 +149,7 @@ static void client_drops_privileges_before_the_first_ping(void **state)
 }
 
 /* The third region is for messages. */
-static void client_exposes_two_buffers(void **state)
+TEST(client_exposes_two_buffers, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -165,7 +165,7 @@ static void client_exposes_two_buffers(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void client_reports_a_wrong_byte(void **state)
+TEST(client_reports_a_wrong_byte, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -179,7 +179,7 @@ static void client_reports_a_wrong_byte(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "ping 0: payload differs at byte 20 of 32: expected 0x48, found 0x23");
 }
 
-static void client_detects_a_missing_write(void **state)
+TEST(client_detects_a_missing_write, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -193,7 +193,7 @@ static void client_detects_a_missing_write(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "differs at byte 0 of 1: expected 0x00, found 0xff");
 }
 
-static void client_rejects_a_message_of_wrong_length(void **state)
+TEST(client_rejects_a_message_of_wrong_length, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint = connected_client(fake, NULL);
@@ -202,7 +202,7 @@ static void client_rejects_a_message_of_wrong_length(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "a message of 15 bytes instead of 16");
 }
 
-static void client_rejects_an_unexpected_go_ahead(void **state)
+TEST(client_rejects_an_unexpected_go_ahead, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -214,7 +214,7 @@ static void client_rejects_an_unexpected_go_ahead(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "ping 1: a message out of order, while waiting for the next slot");
 }
 
-static void client_respects_the_size_limit_of_the_server(void **state)
+TEST(client_respects_the_size_limit_of_the_server, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct hello hello = { .tool = HELLO_RPING, .capacity = 31 };
@@ -226,7 +226,7 @@ static void client_respects_the_size_limit_of_the_server(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "the server accepts pings of at most 31 bytes, not 32");
 }
 
-static void client_reports_that_the_server_disconnected(void **state)
+TEST(client_reports_that_the_server_disconnected, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -240,7 +240,7 @@ static void client_reports_that_the_server_disconnected(void **state)
 }
 
 /* A stock server without -S accepts the pings of a client without -S. */
-static void client_hints_at_the_size_limit_of_a_stock_server(void **state)
+TEST(client_hints_at_the_size_limit_of_a_stock_server, set_up, tear_down)
 {
 	static const struct {
 		int64_t size;
@@ -274,7 +274,7 @@ static unsigned reported_times(struct fake *fake, const char *words)
 	return times;
 }
 
-static void client_does_not_count_warm_up_pings(void **state)
+TEST(client_does_not_count_warm_up_pings, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -293,7 +293,7 @@ static void client_does_not_count_warm_up_pings(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void client_hello_includes_warm_up_pings(void **state)
+TEST(client_hello_includes_warm_up_pings, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -306,7 +306,7 @@ static void client_hello_includes_warm_up_pings(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "the server disconnected after 0 of 9223372036854775807 pings");
 }
 
-static void client_counts_a_lost_ping(void **state)
+TEST(client_counts_a_lost_ping, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -319,7 +319,7 @@ static void client_counts_a_lost_ping(void **state)
 }
 
 /* A ping that took longer than its slot is followed at once by one more, and that by the next slot. */
-static void client_skips_missed_slots(void **state)
+TEST(client_skips_missed_slots, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -339,7 +339,7 @@ static void client_skips_missed_slots(void **state)
 }
 
 /* n pings take n periods, and their reported rate is that of the schedule. */
-static void client_pings_at_its_rate_for_its_duration(void **state)
+TEST(client_pings_at_its_rate_for_its_duration, set_up, tear_down)
 {
 	static const struct {
 		int64_t interval, duration, count;
@@ -400,7 +400,7 @@ static struct endpoint *sweeping_client(struct fake *fake, int64_t last_size, co
 	return connected_client(fake, server);
 }
 
-static void client_sweeps_up_to_the_size_limit_of_the_server(void **state)
+TEST(client_sweeps_up_to_the_size_limit_of_the_server, set_up, tear_down)
 {
 	static const struct {
 		uint32_t capacity, device;
@@ -433,7 +433,7 @@ static void client_sweeps_up_to_the_size_limit_of_the_server(void **state)
 }
 
 /* The time of a size ends while the client waits for a slot, and the next size begins in that. */
-static void client_sweeps_for_a_time_each(void **state)
+TEST(client_sweeps_for_a_time_each, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -457,7 +457,7 @@ static void client_sweeps_for_a_time_each(void **state)
 }
 
 /* The time of a size and the wait for a slot end in one iteration of the loop. */
-static void client_begins_a_size_in_a_late_slot(void **state)
+TEST(client_begins_a_size_in_a_late_slot, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -477,7 +477,7 @@ static void client_begins_a_size_in_a_late_slot(void **state)
 }
 
 /* Short packets pass, and long ones vanish: a server that cannot read the ping ends, or does not answer. */
-static void client_names_the_sizes_that_passed(void **state)
+TEST(client_names_the_sizes_that_passed, set_up, tear_down)
 {
 	const struct hello hello = { .tool = HELLO_RPING, .capacity = PING_SIZE_MAX };
 	struct fake *fake = *state;
@@ -502,7 +502,7 @@ static void client_names_the_sizes_that_passed(void **state)
 }
 
 /* Two targets may have the same address. */
-static void error_belongs_to_its_target(void **state)
+TEST(error_belongs_to_its_target, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *good, *bad;
@@ -525,7 +525,7 @@ static void error_belongs_to_its_target(void **state)
 	assert_ended(fake, OUTCOME_NO_CONNECTION, "rping: 10.0.0.1:7174: connecting: refused by the peer\n");
 }
 
-static void client_waits_for_the_server(void **state)
+TEST(client_waits_for_the_server, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -553,7 +553,7 @@ static void client_waits_for_the_server(void **state)
 }
 
 /* Errors of earlier attempts are not reported. */
-static void client_reports_the_error_of_the_final_attempt(void **state)
+TEST(client_reports_the_error_of_the_final_attempt, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -639,7 +639,7 @@ static void ping(struct endpoint *endpoint, uint32_t size, uint32_t number)
 	advertise(endpoint, fake->sink, size);
 }
 
-static void server_exposes_no_buffer(void **state)
+TEST(server_exposes_no_buffer, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint = connected_session(fake, 2);
@@ -654,7 +654,7 @@ static void server_exposes_no_buffer(void **state)
 }
 
 /* The send queue may still use the buffer of an answer that was delivered. */
-static void server_keeps_the_old_buffer_until_the_next_read(void **state)
+TEST(server_keeps_the_old_buffer_until_the_next_read, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint = connected_session(fake, 0);
@@ -670,7 +670,7 @@ static void server_keeps_the_old_buffer_until_the_next_read(void **state)
 		     "waiting for the client's sink: the client went away in the middle of ping 1");
 }
 
-static void interrupted_server_confirms_the_last_answer(void **state)
+TEST(interrupted_server_confirms_the_last_answer, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -693,7 +693,7 @@ static void interrupted_server_confirms_the_last_answer(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void ping_confirms_the_last_answer_of_an_interrupted_server(void **state)
+TEST(ping_confirms_the_last_answer_of_an_interrupted_server, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -720,7 +720,7 @@ static const struct work *run_until_confirmation_request(struct fake *fake, stru
 }
 
 /* After the confirmation the client may pause without limit. */
-static void server_requests_confirmation_of_an_answer(void **state)
+TEST(server_requests_confirmation_of_an_answer, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint = connected_session(fake, 2);
@@ -741,7 +741,7 @@ static void server_requests_confirmation_of_an_answer(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void server_times_out_without_confirmation(void **state)
+TEST(server_times_out_without_confirmation, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -752,7 +752,7 @@ static void server_times_out_without_confirmation(void **state)
 }
 
 /* The next ping arrives before the completion of the confirmation. */
-static void server_ignores_a_late_confirmation(void **state)
+TEST(server_ignores_a_late_confirmation, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint = connected_session(fake, 2);
@@ -770,7 +770,7 @@ static void server_ignores_a_late_confirmation(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void server_rejects_a_message_during_a_read(void **state)
+TEST(server_rejects_a_message_during_a_read, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint = connected_session(fake, 0);
@@ -780,7 +780,7 @@ static void server_rejects_a_message_during_a_read(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "ping 0: a message out of order, while reading the ping");
 }
 
-static void server_rejects_an_empty_source(void **state)
+TEST(server_rejects_an_empty_source, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -788,7 +788,7 @@ static void server_rejects_an_empty_source(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "source of 0 bytes cannot be used: it is empty");
 }
 
-static void server_rejects_a_source_above_its_limit(void **state)
+TEST(server_rejects_a_source_above_its_limit, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -796,7 +796,7 @@ static void server_rejects_a_source_above_its_limit(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "source of 1048577 bytes cannot be used: it is longer than a ping may be");
 }
 
-static void server_respects_the_size_limit_of_its_device(void **state)
+TEST(server_respects_the_size_limit_of_its_device, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -807,7 +807,7 @@ static void server_respects_the_size_limit_of_its_device(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "source of 4097 bytes cannot be used: it is longer than a ping may be");
 }
 
-static void server_rejects_a_sink_smaller_than_the_ping(void **state)
+TEST(server_rejects_a_sink_smaller_than_the_ping, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint = connected_session(fake, 0);
@@ -818,7 +818,7 @@ static void server_rejects_a_sink_smaller_than_the_ping(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "sink of 31 bytes cannot be used: it is smaller than the ping");
 }
 
-static void server_rejects_a_message_of_wrong_length(void **state)
+TEST(server_rejects_a_message_of_wrong_length, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -827,7 +827,7 @@ static void server_rejects_a_message_of_wrong_length(void **state)
 }
 
 /* It compares and prints when the answer is posted: the client measures the time until then. */
-static void server_reports_a_wrong_byte_after_the_answer(void **state)
+TEST(server_reports_a_wrong_byte_after_the_answer, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	const struct fake_endpoint *posted;
@@ -861,7 +861,7 @@ static void server_reports_a_wrong_byte_after_the_answer(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "ping 1: payload differs at byte 31 of 32: expected 0x00, found 0x78");
 }
 
-static void server_expects_the_pings_of_the_hello(void **state)
+TEST(server_expects_the_pings_of_the_hello, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint = connected_session(fake, 10);
@@ -875,7 +875,7 @@ static void server_expects_the_pings_of_the_hello(void **state)
 }
 
 /* A stock client sends no hello, and if it is killed between two pings the kernel disconnects. */
-static void server_expects_count_pings_of_a_stock_client(void **state)
+TEST(server_expects_count_pings_of_a_stock_client, set_up, tear_down)
 {
 	for (int hello = 0; hello <= 1; hello++) {
 		struct fake *fake;
@@ -897,7 +897,7 @@ static void server_expects_count_pings_of_a_stock_client(void **state)
 	}
 }
 
-static void server_needs_a_client_that_allows_reads(void **state)
+TEST(server_needs_a_client_that_allows_reads, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint = connected_session(fake, 3);
@@ -907,7 +907,7 @@ static void server_needs_a_client_that_allows_reads(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the peer allows no RDMA READ (responder resources 0)");
 }
 
-static void one_shot_server_expects_a_ping(void **state)
+TEST(one_shot_server_expects_a_ping, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -915,7 +915,7 @@ static void one_shot_server_expects_a_ping(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "10.0.0.2:4242: the client disconnected after 0 pings");
 }
 
-static void server_times_out_before_the_first_ping(void **state)
+TEST(server_times_out_before_the_first_ping, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -924,7 +924,7 @@ static void server_times_out_before_the_first_ping(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "waiting for the first ping: timed out after 0.4 s");
 }
 
-static void server_times_out_in_a_read(void **state)
+TEST(server_times_out_in_a_read, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint = connected_session(fake, 0);
@@ -934,7 +934,7 @@ static void server_times_out_in_a_read(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "reading the ping: timed out after 0.4 s in ping 0");
 }
 
-static void server_fails_on_a_failed_completion(void **state)
+TEST(server_fails_on_a_failed_completion, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint = connected_session(fake, 0);
@@ -945,7 +945,7 @@ static void server_fails_on_a_failed_completion(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "");
 }
 
-static void server_times_out_waiting_for_a_sink(void **state)
+TEST(server_times_out_waiting_for_a_sink, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint = connected_session(fake, 0);
@@ -956,7 +956,7 @@ static void server_times_out_waiting_for_a_sink(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "waiting for the client's sink: timed out after 0.4 s");
 }
 
-static void failed_client_does_not_affect_others(void **state)
+TEST(failed_client_does_not_affect_others, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *good, *bad;
@@ -986,7 +986,7 @@ static void serve_one_client(struct fake *fake)
 	disconnect(endpoint);
 }
 
-static void server_serves_one_client_at_a_time(void **state)
+TEST(server_serves_one_client_at_a_time, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint, *second;
@@ -1004,7 +1004,7 @@ static void server_serves_one_client_at_a_time(void **state)
 }
 
 /* A request that fails for lack of resources is a failure of the server. */
-static void server_without_memory_for_requests_fails(void **state)
+TEST(server_without_memory_for_requests_fails, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *listener;
@@ -1028,7 +1028,7 @@ static void server_without_memory_for_requests_fails(void **state)
 	assert_int_equal(lines, 1);
 }
 
-static void silent_clients_do_not_fill_the_log(void **state)
+TEST(silent_clients_do_not_fill_the_log, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	unsigned lines = 0;
@@ -1049,7 +1049,7 @@ static void silent_clients_do_not_fill_the_log(void **state)
 }
 
 /* Clients that were answered do not use up the lines of one that sends no ping. */
-static void silent_client_among_many_has_a_line(void **state)
+TEST(silent_client_among_many_has_a_line, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -1067,7 +1067,7 @@ static void silent_client_among_many_has_a_line(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "waiting for the first ping");
 }
 
-static void server_fails_if_a_pending_request_has_no_resources(void **state)
+TEST(server_fails_if_a_pending_request_has_no_resources, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -1080,7 +1080,7 @@ static void server_fails_if_a_pending_request_has_no_resources(void **state)
 	assert_ended(fake, OUTCOME_INTERNAL, "");
 }
 
-static void rejection_names_the_cause(void **state)
+TEST(rejection_names_the_cause, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *request;
@@ -1101,7 +1101,7 @@ static void rejection_names_the_cause(void **state)
 	assert_ended(fake, OUTCOME_INTERNAL, "10.0.0.2:4242: no queue pair left\n");
 }
 
-static void one_shot_server_without_memory_ends(void **state)
+TEST(one_shot_server_without_memory_ends, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -1113,7 +1113,7 @@ static void one_shot_server_without_memory_ends(void **state)
 }
 
 /* The server would have rejected the second client anyway. */
-static void one_shot_server_continues_after_a_failed_request(void **state)
+TEST(one_shot_server_continues_after_a_failed_request, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *session = connected_session(fake, 1);
@@ -1125,7 +1125,7 @@ static void one_shot_server_continues_after_a_failed_request(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void server_rejects_clients_above_max_clients(void **state)
+TEST(server_rejects_clients_above_max_clients, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *first, *third;
@@ -1146,7 +1146,7 @@ static void server_rejects_clients_above_max_clients(void **state)
 }
 
 /* A request may have a forged source address. */
-static void pending_request_is_not_counted(void **state)
+TEST(pending_request_is_not_counted, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *pending, *rejected, *first;
@@ -1169,7 +1169,7 @@ static void pending_request_is_not_counted(void **state)
 }
 
 /* A pending request does not count: its source address may be forged. */
-static void persistent_server_limits_its_clients(void **state)
+TEST(persistent_server_limits_its_clients, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct fake_endpoint **clients = calloc(RPING_CLIENTS_MAX, sizeof(*clients));
@@ -1196,7 +1196,7 @@ static void persistent_server_limits_its_clients(void **state)
 	assert_ended(fake, OUTCOME_OK, "");
 }
 
-static void server_buffer_is_as_long_as_the_longest_ping(void **state)
+TEST(server_buffer_is_as_long_as_the_longest_ping, set_up, tear_down)
 {
 	static const uint32_t pairs[][2] = {
 		{ 100, 100 },
@@ -1219,7 +1219,7 @@ static void server_buffer_is_as_long_as_the_longest_ping(void **state)
 }
 
 /* No READ completes, which would have freed the old buffer. */
-static void server_frees_the_old_buffer_of_a_lost_client(void **state)
+TEST(server_frees_the_old_buffer_of_a_lost_client, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint = connected_session(fake, 0);
@@ -1230,7 +1230,7 @@ static void server_frees_the_old_buffer_of_a_lost_client(void **state)
 	assert_ended(fake, OUTCOME_FAILED, "reading the ping: the client went away in the middle of ping 1");
 }
 
-static void server_prints_the_range_of_sizes(void **state)
+TEST(server_prints_the_range_of_sizes, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	FILE *kept = fake->environment.output;
@@ -1253,7 +1253,7 @@ static void server_prints_the_range_of_sizes(void **state)
 }
 
 /* --deadline is a failure, although interrupting a server with -P is not. */
-static void deadline_fails_the_clients_of_a_server(void **state)
+TEST(deadline_fails_the_clients_of_a_server, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -1269,7 +1269,7 @@ static void deadline_fails_the_clients_of_a_server(void **state)
 }
 
 /* The server is idle only if it has no client. */
-static void server_with_a_client_is_not_idle(void **state)
+TEST(server_with_a_client_is_not_idle, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -1289,7 +1289,7 @@ static void server_with_a_client_is_not_idle(void **state)
 }
 
 /* The connected client may finish, and the run still fails. */
-static void server_fails_if_its_listener_fails(void **state)
+TEST(server_fails_if_its_listener_fails, set_up, tear_down)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -1305,7 +1305,7 @@ static void server_fails_if_its_listener_fails(void **state)
 }
 
 /* OUTCOME_NO_CONNECTION: the client withdrew its request. OUTCOME_INTERNAL: the server lacks resources. */
-static void failed_accept_fails_the_server_unless_withdrawn(void **state)
+TEST(failed_accept_fails_the_server_unless_withdrawn, set_up, tear_down)
 {
 	struct fake *fake = *state;
 
@@ -1318,78 +1318,4 @@ static void failed_accept_fails_the_server_unless_withdrawn(void **state)
 	fake->next.accept = OUTCOME_INTERNAL;
 	request_session(fake, 1);
 	assert_ended(fake, OUTCOME_INTERNAL, "rping: 10.0.0.2:4242: it cannot be accepted\n");
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(client_disconnects_after_the_last_answer),
-		TEST(client_signals_one_send_in_many),
-		TEST(client_drops_privileges_before_the_first_ping),
-		TEST(client_exposes_two_buffers),
-		TEST(client_reports_a_wrong_byte),
-		TEST(client_detects_a_missing_write),
-		TEST(client_rejects_a_message_of_wrong_length),
-		TEST(client_rejects_an_unexpected_go_ahead),
-		TEST(client_respects_the_size_limit_of_the_server),
-		TEST(client_reports_that_the_server_disconnected),
-		TEST(client_hints_at_the_size_limit_of_a_stock_server),
-		TEST(client_does_not_count_warm_up_pings),
-		TEST(client_hello_includes_warm_up_pings),
-		TEST(client_counts_a_lost_ping),
-		TEST(client_skips_missed_slots),
-		TEST(client_pings_at_its_rate_for_its_duration),
-		TEST(client_names_the_sizes_that_passed),
-		TEST(client_sweeps_up_to_the_size_limit_of_the_server),
-		TEST(client_sweeps_for_a_time_each),
-		TEST(client_begins_a_size_in_a_late_slot),
-		TEST(error_belongs_to_its_target),
-		TEST(client_waits_for_the_server),
-		TEST(client_reports_the_error_of_the_final_attempt),
-		TEST(server_exposes_no_buffer),
-		TEST(server_keeps_the_old_buffer_until_the_next_read),
-		TEST(interrupted_server_confirms_the_last_answer),
-		TEST(ping_confirms_the_last_answer_of_an_interrupted_server),
-		TEST(server_requests_confirmation_of_an_answer),
-		TEST(server_times_out_without_confirmation),
-		TEST(server_ignores_a_late_confirmation),
-		TEST(server_rejects_a_message_during_a_read),
-		TEST(server_rejects_an_empty_source),
-		TEST(server_rejects_a_source_above_its_limit),
-		TEST(server_respects_the_size_limit_of_its_device),
-		TEST(server_rejects_a_sink_smaller_than_the_ping),
-		TEST(server_rejects_a_message_of_wrong_length),
-		TEST(server_reports_a_wrong_byte_after_the_answer),
-		TEST(server_expects_the_pings_of_the_hello),
-		TEST(server_expects_count_pings_of_a_stock_client),
-		TEST(server_needs_a_client_that_allows_reads),
-		TEST(one_shot_server_expects_a_ping),
-		TEST(server_times_out_before_the_first_ping),
-		TEST(server_times_out_in_a_read),
-		TEST(server_fails_on_a_failed_completion),
-		TEST(server_times_out_waiting_for_a_sink),
-		TEST(server_serves_one_client_at_a_time),
-		TEST(server_without_memory_for_requests_fails),
-		TEST(server_fails_if_a_pending_request_has_no_resources),
-		TEST(rejection_names_the_cause),
-		TEST(one_shot_server_without_memory_ends),
-		TEST(one_shot_server_continues_after_a_failed_request),
-		TEST(failed_client_does_not_affect_others),
-		TEST(silent_clients_do_not_fill_the_log),
-		TEST(silent_client_among_many_has_a_line),
-		TEST(server_rejects_clients_above_max_clients),
-		TEST(pending_request_is_not_counted),
-		TEST(persistent_server_limits_its_clients),
-		TEST(server_buffer_is_as_long_as_the_longest_ping),
-		TEST(server_frees_the_old_buffer_of_a_lost_client),
-		TEST(server_prints_the_range_of_sizes),
-		TEST(deadline_fails_the_clients_of_a_server),
-		TEST(server_with_a_client_is_not_idle),
-		TEST(server_fails_if_its_listener_fails),
-		TEST(failed_accept_fails_the_server_unless_withdrawn),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,13 +5,12 @@
 
 #include "test/network/cm.h"
 
-static void test_icmp_port_unreachable(void **state)
+TEST(test_icmp_port_unreachable, testbed_open, testbed_close)
 {
 	struct host *host = &cm_hosts.hosts[0], *peer = &cm_hosts.hosts[1], *other_host = &cm_hosts.hosts[2];
 	struct conn *active, *connecting, *disconnecting, *passive;
 	uint32_t id;
 
-	(void)state;
 	disconnecting = connect_pair(&passive);
 	active = connect_pair(&passive);
 	cm_hosts.filter = drop_all;
@@ -45,13 +44,12 @@ static void test_icmp_port_unreachable(void **state)
 }
 
 /* EHOSTUNREACH and ENETUNREACH can be temporary: nothing fails. The error is reported if a timeout follows. */
-static void test_icmp_host_unreachable(void **state)
+TEST(test_icmp_host_unreachable, testbed_open, testbed_close)
 {
 	struct host *host = &cm_hosts.hosts[0], *peer = &cm_hosts.hosts[1];
 	struct conn *active, *connecting, *disconnecting, *passive;
 	uint32_t id;
 
-	(void)state;
 	disconnecting = connect_pair(&passive);
 	do_disconnect(disconnecting);
 	active = connect_pair(&passive);
@@ -71,11 +69,10 @@ static void test_icmp_host_unreachable(void **state)
 }
 
 /* QPNs can be guessed: an ICMP error that quotes only a QPN does not fail a half-open connection. */
-static void test_icmp_half_open(void **state)
+TEST(test_icmp_half_open, testbed_open, testbed_close)
 {
 	struct conn *active;
 
-	(void)state;
 	cm_hosts.requested = do_accept;
 	cm_hosts.filter = drop_rtu;
 	active = connect_one();
@@ -90,13 +87,12 @@ static void test_icmp_half_open(void **state)
 }
 
 /* More MADs than CM_OUTGOING buffers: none is overwritten before it is sent. */
-static void test_many_connects(void **state)
+TEST(test_many_connects, testbed_open, testbed_close)
 {
 	enum {
 		CONNECTIONS = 5 * CM_OUTGOING / 2
 	};
 
-	(void)state;
 	cm_hosts.requested = do_accept;
 	for (unsigned i = 0; i < CONNECTIONS; i++)
 		connect_one();
@@ -190,28 +186,16 @@ static void run_storm(unsigned drop, unsigned repeat, int64_t jitter)
 	free_conns();
 }
 
-static void test_storm_without_loss(void **state)
+TEST(test_storm_without_loss, testbed_open, testbed_close)
 {
-	(void)state;
 	run_storm(0, 0, 0);
 	run_storm(0, 20, 30 * CLOCK_NS_PER_MS);
 }
 
-static void test_storms_with_loss(void **state)
+TEST(test_storms_with_loss, testbed_open, testbed_close)
 {
-	(void)state;
 	for (unsigned seed = 1; seed <= 120; seed++) {
 		network_seed(seed);
 		run_storm(seed % 4 * 10, seed % 3 * 20, (int64_t)(seed % 5) * 150 * CLOCK_NS_PER_MS);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CM_TEST(test_many_connects),  CM_TEST(test_icmp_port_unreachable), CM_TEST(test_icmp_host_unreachable),
-		CM_TEST(test_icmp_half_open), CM_TEST(test_storm_without_loss),	   CM_TEST(test_storms_with_loss),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

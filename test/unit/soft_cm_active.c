@@ -5,7 +5,7 @@
 
 #include "test/network/cm.h"
 
-static void test_request(void **state)
+TEST(test_request, testbed_open, testbed_close)
 {
 	struct conn *active;
 	struct mad mad;
@@ -15,7 +15,6 @@ static void test_request(void **state)
 		{ [10] = 0xff, 0xff, 10, 0, 0, 2 },
 	};
 
-	(void)state;
 	active = connect_one();
 	testbed_flush();
 	assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &mad));
@@ -48,11 +47,10 @@ static void test_request(void **state)
 	do_release(active);
 }
 
-static void test_connect_and_disconnect(void **state)
+TEST(test_connect_and_disconnect, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
 
-	(void)state;
 	active = connect_pair(&passive);
 	check_agreement(active, passive);
 	assert_int_equal(active->data_length, MAD_REP_PRIVATE);
@@ -73,12 +71,11 @@ static void test_connect_and_disconnect(void **state)
 	check_cm_empty();
 }
 
-static void test_options(void **state)
+TEST(test_options, testbed_open, testbed_close)
 {
 	struct path_options path = PATH_OPEN;
 	struct conn *active;
 
-	(void)state;
 	cm_hosts.requested = do_accept;
 	active = connect_one();
 	do_release(active);
@@ -131,11 +128,10 @@ static uint8_t connect_with_tos(const struct path_options *path, uint8_t tos)
 
 /* The type of service of the REQ is used in both directions, unless the listener's options set one. The ECN bits are
  * cleared: soft does not react to ECN marks. */
-static void test_type_of_service(void **state)
+TEST(test_type_of_service, testbed_open, testbed_close)
 {
 	struct path_options path = PATH_OPEN;
 
-	(void)state;
 	cm_hosts.requested = do_accept;
 	assert_int_equal(connect_with_tos(&path_unset, 0x20), 0x20);
 	assert_int_equal(connect_with_tos(&path_unset, 0x23), 0x20);
@@ -150,13 +146,12 @@ static void test_type_of_service(void **state)
 }
 
 /* The passive side offers its smaller MTU in a REJ; a new REQ uses it. */
-static void test_smaller_mtu(void **state)
+TEST(test_smaller_mtu, testbed_open, testbed_close)
 {
 	static const uint8_t mtu_1024 = 3;
 	struct conn *active;
 	struct mad first, second, rej;
 
-	(void)state;
 	cm_hosts.hosts[0].mtu = 4096;
 	cm_hosts.requested = do_accept;
 	active = connect_one();
@@ -205,11 +200,10 @@ static void accept_with_options(struct conn *conn)
 }
 
 /* The options of the passive side take precedence over the REQ. */
-static void test_server_options(void **state)
+TEST(test_server_options, testbed_open, testbed_close)
 {
 	struct conn *active;
 
-	(void)state;
 	server_options.mtu = 512;
 	server_options.type_of_service = 0x40;
 	server_options.ack_timeout = 16;
@@ -226,11 +220,10 @@ static void test_server_options(void **state)
 	cm_hosts.hosts[1].listener.base.options.path = &path_unset;
 }
 
-static void test_connect_to_same_host(void **state)
+TEST(test_connect_to_same_host, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
 
-	(void)state;
 	cm_hosts.requested = do_accept;
 	active = connect_from(&cm_hosts.hosts[1], &cm_hosts.hosts[1], PORT);
 	network_run(CLOCK_NS_PER_MS);
@@ -243,11 +236,10 @@ static void test_connect_to_same_host(void **state)
 	release_all();
 }
 
-static void test_ip6(void **state)
+TEST(test_ip6, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++)
 		host_set_address(&cm_hosts.hosts[i],
 				 &(struct address){ .family = ADDRESS_IP6,
@@ -258,11 +250,10 @@ static void test_ip6(void **state)
 	release_all();
 }
 
-static void test_no_listener(void **state)
+TEST(test_no_listener, testbed_open, testbed_close)
 {
 	struct conn *active;
 
-	(void)state;
 	active = connect_from(&cm_hosts.hosts[0], &cm_hosts.hosts[1], PORT + 2);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
@@ -271,11 +262,10 @@ static void test_no_listener(void **state)
 	do_release(active);
 }
 
-static void test_no_response(void **state)
+TEST(test_no_response, testbed_open, testbed_close)
 {
 	struct conn *active;
 
-	(void)state;
 	cm_hosts.filter = drop_all;
 	active = connect_one();
 	network_run(3 * CLOCK_NS_PER_S);
@@ -290,12 +280,11 @@ static void test_no_response(void **state)
 	check_cm_empty();
 }
 
-static void test_mra(void **state)
+TEST(test_mra, testbed_open, testbed_close)
 {
 	struct conn *active;
 	struct mad mad;
 
-	(void)state;
 	active = connect_one();
 	network_run(200 * CLOCK_NS_PER_MS);
 	assert_int_equal(state_of(passive_conn()), CM_REQ_RECEIVED);
@@ -314,12 +303,11 @@ static void test_mra(void **state)
 }
 
 /* The active side releases the connection; then the peer accepts. */
-static void test_late_rep(void **state)
+TEST(test_late_rep, testbed_open, testbed_close)
 {
 	struct conn *active;
 	struct mad mad;
 
-	(void)state;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	cm_hosts.filter = drop_rej;
@@ -338,11 +326,10 @@ static void test_late_rep(void **state)
 }
 
 /* The peer accepts after the timewait of the active side. */
-static void test_rep_after_timewait(void **state)
+TEST(test_rep_after_timewait, testbed_open, testbed_close)
 {
 	struct conn *active;
 
-	(void)state;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	cm_hosts.filter = drop_rej;
@@ -356,11 +343,10 @@ static void test_rep_after_timewait(void **state)
 }
 
 /* A REP that arrives after the connection failed gets a REJ, so that the peer does not wait for its timeout. */
-static void test_rep_after_failure(void **state)
+TEST(test_rep_after_failure, testbed_open, testbed_close)
 {
 	struct conn *active;
 
-	(void)state;
 	cm_hosts.requested = do_accept;
 	cm_hosts.filter = drop_rep;
 	active = connect_one();
@@ -374,12 +360,11 @@ static void test_rep_after_failure(void **state)
 	release_all();
 }
 
-static void test_invalid_rep(void **state)
+TEST(test_invalid_rep, testbed_open, testbed_close)
 {
 	struct conn *active;
 	struct mad mad, response;
 
-	(void)state;
 	cm_hosts.filter = drop_all;
 	active = connect_one();
 	mad = mad_forge(MAD_REP, active, &cm_hosts.hosts[1]);
@@ -393,12 +378,11 @@ static void test_invalid_rep(void **state)
 }
 
 /* A restarted peer reuses a QPN: the older connection with that QPN fails. */
-static void test_peer_restart(void **state)
+TEST(test_peer_restart, testbed_open, testbed_close)
 {
 	struct conn *older, *newer, *passive;
 	struct mad mad;
 
-	(void)state;
 	older = connect_pair(&passive);
 	cm_hosts.filter = drop_all;
 	newer = connect_one();
@@ -412,14 +396,13 @@ static void test_peer_restart(void **state)
 }
 
 /* Each used field of a REP, with distinct values, and with values above our limits. */
-static void test_rep_fields(void **state)
+TEST(test_rep_fields, testbed_open, testbed_close)
 {
 	const struct host *client = &cm_hosts.hosts[1], *server = &cm_hosts.hosts[0];
 	static const struct {
 		uint8_t responder_resources, initiator_depth, reads_out, reads_in;
 	} rows[] = { { 2, 3, 2, 3 }, { 3, 2, 3, 2 }, { 0, 0, 0, 0 }, { 4, 4, 4, 4 }, { 5, 255, 4, 4 } };
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct conn *active;
 		struct mad mad;
@@ -446,13 +429,12 @@ static void test_rep_fields(void **state)
 	release_all();
 }
 
-static void test_captured_server(void **state)
+TEST(test_captured_server, testbed_open, testbed_close)
 {
 	const struct host *client = &cm_hosts.hosts[1], *server = &cm_hosts.hosts[0];
 	struct conn *active;
 	struct mad mad, response;
 
-	(void)state;
 	cm_hosts.filter = drop_all;
 	active = connect_from(&cm_hosts.hosts[1], server, PORT);
 	mad = captured("mra4", active);
@@ -477,13 +459,12 @@ static void test_captured_server(void **state)
 	release_all();
 }
 
-static void test_captured_rej(void **state)
+TEST(test_captured_rej, testbed_open, testbed_close)
 {
 	const struct host *client = &cm_hosts.hosts[1], *server = &cm_hosts.hosts[0];
 	struct conn *active;
 	struct mad mad;
 
-	(void)state;
 	cm_hosts.filter = drop_all;
 	active = connect_from(&cm_hosts.hosts[1], server, PORT);
 	mad = captured("rej_no_listener4", active);
@@ -496,31 +477,4 @@ static void test_captured_rej(void **state)
 	assert_int_equal(active->code, REJECTED_BY_CONSUMER);
 	assert_memory_equal(active->data, "busy with another client", 24);
 	release_all();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CM_TEST(test_request),
-		CM_TEST(test_connect_and_disconnect),
-		CM_TEST(test_no_listener),
-		CM_TEST(test_late_rep),
-		CM_TEST(test_rep_after_timewait),
-		CM_TEST(test_mra),
-		CM_TEST(test_no_response),
-		CM_TEST(test_rep_after_failure),
-		CM_TEST(test_smaller_mtu),
-		CM_TEST(test_options),
-		CM_TEST(test_type_of_service),
-		CM_TEST(test_server_options),
-		CM_TEST(test_connect_to_same_host),
-		CM_TEST(test_ip6),
-		CM_TEST(test_rep_fields),
-		CM_TEST(test_captured_server),
-		CM_TEST(test_captured_rej),
-		CM_TEST(test_invalid_rep),
-		CM_TEST(test_peer_restart),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

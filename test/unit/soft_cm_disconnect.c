@@ -4,11 +4,10 @@
 #include "test/network/cm.h"
 
 /* A DREQ arrives without an RTU: the passive side reports established, then disconnected. */
-static void test_dreq_without_rtu(void **state)
+TEST(test_dreq_without_rtu, testbed_open, testbed_close)
 {
 	struct conn *active;
 
-	(void)state;
 	active = connect_filtered(drop_rtu);
 	do_disconnect(active);
 	network_run(CLOCK_NS_PER_MS);
@@ -20,12 +19,11 @@ static void test_dreq_without_rtu(void **state)
 }
 
 /* A DREQ with the QPN of an older connection is dropped without a DREP. */
-static void test_dreq_with_other_qpn(void **state)
+TEST(test_dreq_with_other_qpn, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
 	struct mad mad;
 
-	(void)state;
 	active = connect_pair(&passive);
 	mad = mad_forge(MAD_DREQ, passive, &cm_hosts.hosts[0]);
 	mad.dreq.remote_qpn++;
@@ -40,11 +38,10 @@ static void test_dreq_with_other_qpn(void **state)
 }
 
 /* However many acknowledgements are lost: the DREQ has the last one, and is repeated until its DREP. */
-static void test_dreq_acknowledges(void **state)
+TEST(test_dreq_acknowledges, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
 
-	(void)state;
 	active = connect_pair(&passive);
 	passive->qp.unacked = true;
 	active->qp.last_ack = 0x123456;
@@ -61,12 +58,11 @@ static void test_dreq_acknowledges(void **state)
 }
 
 /* The peer's answer may be among thousands of packets that wait to be read: time-outs send a few, and count no more. */
-static void test_unread_packets_limit_resends(void **state)
+TEST(test_unread_packets_limit_resends, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
 	unsigned sent;
 
-	(void)state;
 	active = connect_pair(&passive);
 	cm_hosts.filter = drop_dreq_drep;
 	active->host->socket->unread = true;
@@ -85,11 +81,10 @@ static void test_unread_packets_limit_resends(void **state)
 	release_all();
 }
 
-static void test_crossing_dreqs(void **state)
+TEST(test_crossing_dreqs, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
 
-	(void)state;
 	active = connect_pair(&passive);
 	do_disconnect(active);
 	do_disconnect(passive);
@@ -102,11 +97,10 @@ static void test_crossing_dreqs(void **state)
 }
 
 /* The DREP was lost: a repeated DREQ in timewait gets a DREP. */
-static void test_repeated_dreq(void **state)
+TEST(test_repeated_dreq, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
 
-	(void)state;
 	active = connect_pair(&passive);
 	cm_hosts.filter = drop_dreq_drep;
 	do_disconnect(active);
@@ -123,11 +117,10 @@ static void test_repeated_dreq(void **state)
 }
 
 /* A process that exits cannot answer a repeated DREQ: it sends its DREQ or DREP three times. */
-static void test_drep_repeats_at_exit(void **state)
+TEST(test_drep_repeats_at_exit, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
 
-	(void)state;
 	active = connect_pair(&passive);
 	do_disconnect(active);
 	network_run(CLOCK_NS_PER_MS);
@@ -139,11 +132,10 @@ static void test_drep_repeats_at_exit(void **state)
 	network_drain();
 }
 
-static void test_dreq_repeats_at_exit(void **state)
+TEST(test_dreq_repeats_at_exit, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
 
-	(void)state;
 	active = connect_pair(&passive);
 	do_release(active);
 	testbed_flush();
@@ -172,11 +164,10 @@ static void send_kernels_dreq(const struct conn *passive)
 }
 
 /* With unacknowledged work the DREP to a kernel is delayed while the DREQ repeats, for a limited time. */
-static void test_dreq_with_unacked_work(void **state)
+TEST(test_dreq_with_unacked_work, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
 
-	(void)state;
 	for (unsigned acked = 0; acked < 2; acked++) {
 		active = connect_pair(&passive);
 		passive->qp.unacked = true;
@@ -203,11 +194,10 @@ static void test_dreq_with_unacked_work(void **state)
 }
 
 /* Then both sides disconnect, or the waiting side releases the connection. */
-static void test_disconnect_with_unacked_work(void **state)
+TEST(test_disconnect_with_unacked_work, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
 
-	(void)state;
 	for (unsigned releases = 0; releases < 2; releases++) {
 		active = connect_pair(&passive);
 		passive->qp.unacked = true;
@@ -228,11 +218,10 @@ static void test_disconnect_with_unacked_work(void **state)
 	check_cm_empty();
 }
 
-static void test_release_while_established(void **state)
+TEST(test_release_while_established, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
 
-	(void)state;
 	active = connect_pair(&passive);
 	cm_hosts.filter = drop_dreq_drep;
 	do_release(passive);
@@ -247,11 +236,10 @@ static void test_release_while_established(void **state)
 }
 
 /* No response to a DREQ: the connection counts as disconnected. No response to a REP: it fails. */
-static void test_no_drep_no_rtu(void **state)
+TEST(test_no_drep_no_rtu, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
 
-	(void)state;
 	active = connect_pair(&passive);
 	cm_hosts.filter = drop_all;
 	do_disconnect(active);
@@ -273,14 +261,13 @@ static void test_no_drep_no_rtu(void **state)
 }
 
 /* A connection stays in timewait for 20 s after the last MAD for it. */
-static void test_mads_extend_timewait(void **state)
+TEST(test_mads_extend_timewait, testbed_open, testbed_close)
 {
 	static const struct {
 		enum mad_kind kind;
 		bool rejected;
 	} rows[] = { { MAD_DREQ, false }, { MAD_REQ, false }, { MAD_REQ, true } };
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		const struct soft_list *timewait = &cm_hosts.hosts[1].transport->cm->timewait;
 		struct conn *active, *passive;
@@ -311,11 +298,10 @@ static void test_mads_extend_timewait(void **state)
 }
 
 /* A released endpoint repeats its DREQ for 3 s instead of 73 s. */
-static void test_orphan_dreq_repeats(void **state)
+TEST(test_orphan_dreq_repeats, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
 
-	(void)state;
 	active = connect_pair(&passive);
 	cm_hosts.filter = drop_all;
 	do_release(active);
@@ -327,12 +313,11 @@ static void test_orphan_dreq_repeats(void **state)
 }
 
 /* More connections in timewait than the limit: the oldest are removed, also with an endpoint. */
-static void test_timewait_limit(void **state)
+TEST(test_timewait_limit, testbed_open, testbed_close)
 {
 	struct soft_cm *cm = cm_hosts.hosts[0].transport->cm;
 	struct conn *active = NULL, *first = NULL;
 
-	(void)state;
 	cm_hosts.filter = drop_all;
 	for (unsigned i = 0; i < CM_TIMEWAIT_MAX + 1000; i++) {
 		active = connect_one();
@@ -350,11 +335,10 @@ static void test_timewait_limit(void **state)
 }
 
 /* Unanswered DREQs of released endpoints are limited. */
-static void test_orphan_limit(void **state)
+TEST(test_orphan_limit, testbed_open, testbed_close)
 {
 	const struct soft_cm *cm = cm_hosts.hosts[0].transport->cm;
 
-	(void)state;
 	for (unsigned i = 0; i < CM_ORPHANS_MAX + 10; i++) {
 		struct conn *passive, *active;
 
@@ -367,28 +351,4 @@ static void test_orphan_limit(void **state)
 		assert_true(cm->orphans <= CM_ORPHANS_MAX);
 	}
 	release_all();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CM_TEST(test_dreq_without_rtu),
-		CM_TEST(test_dreq_with_other_qpn),
-		CM_TEST(test_dreq_acknowledges),
-		CM_TEST(test_unread_packets_limit_resends),
-		CM_TEST(test_crossing_dreqs),
-		CM_TEST(test_repeated_dreq),
-		CM_TEST(test_drep_repeats_at_exit),
-		CM_TEST(test_dreq_repeats_at_exit),
-		CM_TEST(test_dreq_with_unacked_work),
-		CM_TEST(test_disconnect_with_unacked_work),
-		CM_TEST(test_release_while_established),
-		CM_TEST(test_no_drep_no_rtu),
-		CM_TEST(test_mads_extend_timewait),
-		CM_TEST(test_orphan_dreq_repeats),
-		CM_TEST(test_timewait_limit),
-		CM_TEST(test_orphan_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,11 +70,10 @@ static void send_from_other_host(struct conn *target, const struct host *peer, s
 	testbed_inject(&cm_hosts.hosts[2], target->host, mad);
 }
 
-static void test_wrong_source(void **state)
+TEST(test_wrong_source, testbed_open, testbed_close)
 {
 	uint64_t before;
 
-	(void)state;
 	assert_all_ignored(send_from_other_host);
 	before = state_hash();
 	/* Repeats the recorded MADs, also REQs, from another host. */
@@ -100,9 +99,8 @@ static void send_to_other_address(struct conn *target, const struct host *peer, 
 }
 
 /* The MADs come from the peer, but to another address of this host. */
-static void test_wrong_destination(void **state)
+TEST(test_wrong_destination, testbed_open, testbed_close)
 {
-	(void)state;
 	assert_all_ignored(send_to_other_address);
 	release_all();
 }
@@ -122,21 +120,19 @@ static void send_with_wrong_ids(struct conn *target, const struct host *peer, st
 	}
 }
 
-static void test_wrong_ids(void **state)
+TEST(test_wrong_ids, testbed_open, testbed_close)
 {
-	(void)state;
 	assert_all_ignored(send_with_wrong_ids);
 	release_all();
 }
 
 /* A REJ for a timeout may lack our identifier and names the GUID and identifier of its sender, which any user of that
  * host can know. It counts only while the peer may not know our identifier. */
-static void test_timeout_rej_without_our_id(void **state)
+TEST(test_timeout_rej_without_our_id, testbed_open, testbed_close)
 {
 	struct conn *conns[10];
 	unsigned closed = 0;
 
-	(void)state;
 	create_all_states(conns);
 	for (unsigned i = 0; i < LENGTH(conns); i++) {
 		const struct host *peer = &cm_hosts.hosts[conns[i]->host == &cm_hosts.hosts[0]];
@@ -162,12 +158,11 @@ static void test_timeout_rej_without_our_id(void **state)
 
 /* A response does not show whether an identifier exists: a MAD from another host gets the same response with a valid
  * and an invalid one. */
-static void test_no_oracle(void **state)
+TEST(test_no_oracle, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
 	struct mad mad, right, wrong;
 
-	(void)state;
 	active = connect_pair(&passive);
 	for (unsigned kind = 0; kind < LENGTH(response_kinds); kind++) {
 		uint64_t sent_before = network->sent, responses;
@@ -191,7 +186,7 @@ static void test_no_oracle(void **state)
 }
 
 /* SIDR_REQ and LAP are not supported: they get an error response, with valid and with invalid identifiers. */
-static void test_unsupported(void **state)
+TEST(test_unsupported, testbed_open, testbed_close)
 {
 	static const struct {
 		enum mad_kind kind, response;
@@ -200,7 +195,6 @@ static void test_unsupported(void **state)
 	struct conn *active, *passive;
 	uint64_t before;
 
-	(void)state;
 	active = connect_pair(&passive);
 	before = state_hash();
 	for (size_t row = 0; row < LENGTH(rows); row++)
@@ -230,13 +224,12 @@ static void test_unsupported(void **state)
 	release_all();
 }
 
-static void test_truncated(void **state)
+TEST(test_truncated, testbed_open, testbed_close)
 {
 	struct conn *conns[10];
 	uint64_t before, sent;
 	size_t count;
 
-	(void)state;
 	create_all_states(conns);
 	sent = network->sent;
 	count = cm_hosts.sent_count < LENGTH(cm_hosts.sent) ? cm_hosts.sent_count : LENGTH(cm_hosts.sent);
@@ -257,12 +250,11 @@ static void test_truncated(void **state)
 	release_all();
 }
 
-static void test_random_mads(void **state)
+TEST(test_random_mads, testbed_open, testbed_close)
 {
 	struct conn *conns[10];
 	uint64_t before;
 
-	(void)state;
 	create_all_states(conns);
 	before = state_hash();
 	for (unsigned i = 0; i < 30000; i++) {
@@ -287,9 +279,8 @@ static void test_random_mads(void **state)
 }
 
 /* MADs with changed bytes, delivered: no memory error, and no state that remains. */
-static void test_mutated_mads(void **state)
+TEST(test_mutated_mads, testbed_open, testbed_close)
 {
-	(void)state;
 	for (unsigned round = 0; round < 60; round++) {
 		struct conn *conns[10];
 		struct sent_mad sent[LENGTH(cm_hosts.sent)];
@@ -313,17 +304,4 @@ static void test_mutated_mads(void **state)
 		network_run(2 * CLOCK_NS_PER_S);
 		release_all();
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CM_TEST(test_wrong_source), CM_TEST(test_wrong_destination),
-		CM_TEST(test_wrong_ids),    CM_TEST(test_timeout_rej_without_our_id),
-		CM_TEST(test_unsupported),  CM_TEST(test_no_oracle),
-		CM_TEST(test_truncated),    CM_TEST(test_random_mads),
-		CM_TEST(test_mutated_mads),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

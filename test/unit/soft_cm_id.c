@@ -14,12 +14,11 @@ enum {
 	MANY_CONNECTIONS = 100000
 };
 
-static void test_identifiers(void **state)
+TEST(test_identifiers, testbed_open, testbed_close)
 {
 	uint32_t *ids = calloc(MANY_CONNECTIONS, sizeof(*ids));
 	unsigned close = 0;
 
-	(void)state;
 	assert_non_null(ids);
 	cm_hosts.filter = drop_all;
 	for (unsigned i = 0; i < MANY_CONNECTIONS; i++) {
@@ -57,14 +56,13 @@ static void check_bits(const unsigned *set, unsigned bits, unsigned count)
 }
 
 /* Each bit is set in about half of the values. */
-static void test_random_psns_and_transactions(void **state)
+TEST(test_random_psns_and_transactions, testbed_open, testbed_close)
 {
 	enum {
 		COUNT = 1000
 	};
 	unsigned sq_psn[64] = { 0 }, rq_psn[64] = { 0 }, transaction[64] = { 0 };
 
-	(void)state;
 	cm_hosts.requested = do_accept;
 	for (unsigned i = 0; i < COUNT; i++) {
 		struct conn *passive;
@@ -88,19 +86,7 @@ static void test_random_psns_and_transactions(void **state)
 	check_cm_empty();
 }
 
-static void test_size_of_cm_id(void **state)
+TEST(test_size_of_cm_id, testbed_open, testbed_close)
 {
-	(void)state;
 	assert_true(sizeof(struct soft_cm_id) < 1024);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CM_TEST(test_identifiers),
-		CM_TEST(test_random_psns_and_transactions),
-		CM_TEST(test_size_of_cm_id),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

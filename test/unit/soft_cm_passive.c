@@ -5,11 +5,10 @@
 
 #include "test/network/cm.h"
 
-static void test_req_private_data(void **state)
+TEST(test_req_private_data, testbed_open, testbed_close)
 {
 	struct conn *active;
 
-	(void)state;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(passive_conn()->data_length, PRIVATE_DATA_MAX);
@@ -25,12 +24,11 @@ static void test_req_private_data(void **state)
 	check_cm_empty();
 }
 
-static void test_reject(void **state)
+TEST(test_reject, testbed_open, testbed_close)
 {
 	struct conn *active;
 	struct mad mad;
 
-	(void)state;
 	cm_hosts.requested = do_reject;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
@@ -48,11 +46,10 @@ static void test_reject(void **state)
 }
 
 /* The REJ was lost: a repeated REQ gets it again, and causes no second request event. */
-static void test_lost_rej(void **state)
+TEST(test_lost_rej, testbed_open, testbed_close)
 {
 	struct conn *active;
 
-	(void)state;
 	cm_hosts.requested = do_reject;
 	cm_hosts.filter = drop_rej;
 	active = connect_one();
@@ -64,11 +61,10 @@ static void test_lost_rej(void **state)
 	do_release(active);
 }
 
-static void test_lost_rtu(void **state)
+TEST(test_lost_rtu, testbed_open, testbed_close)
 {
 	struct conn *active;
 
-	(void)state;
 	active = connect_filtered(drop_rtu);
 	assert_true(is_established(active));
 	assert_int_equal(state_of(passive_conn()), CM_REP_SENT);
@@ -82,11 +78,10 @@ static void test_lost_rtu(void **state)
 }
 
 /* Without data packets the repeated REP causes another RTU. */
-static void test_repeated_rtu(void **state)
+TEST(test_repeated_rtu, testbed_open, testbed_close)
 {
 	struct conn *active;
 
-	(void)state;
 	active = connect_filtered(drop_rtu);
 	cm_hosts.filter = NULL;
 	network_run(100 * CLOCK_NS_PER_MS);
@@ -99,11 +94,10 @@ static void test_repeated_rtu(void **state)
 }
 
 /* The passive side releases the connection before its REP arrived. */
-static void test_release_before_rep(void **state)
+TEST(test_release_before_rep, testbed_open, testbed_close)
 {
 	struct conn *active;
 
-	(void)state;
 	active = connect_filtered(drop_rep);
 	do_release(passive_conn());
 	network_run(CLOCK_NS_PER_MS);
@@ -115,12 +109,11 @@ static void test_release_before_rep(void **state)
 }
 
 /* The REJ is lost, too. A stock peer accepts only a REJ that answers its REQ. */
-static void test_lost_rej_after_accept(void **state)
+TEST(test_lost_rej_after_accept, testbed_open, testbed_close)
 {
 	struct conn *active;
 	struct mad mad;
 
-	(void)state;
 	active = connect_filtered(drop_rep);
 	cm_hosts.filter = drop_all;
 	do_release(passive_conn());
@@ -139,12 +132,11 @@ static void test_lost_rej_after_accept(void **state)
 }
 
 /* The REP arrived, the REJ was lost: the RTU gets the REJ again. */
-static void test_late_rtu(void **state)
+TEST(test_late_rtu, testbed_open, testbed_close)
 {
 	struct conn *active;
 	struct mad rtu;
 
-	(void)state;
 	active = connect_filtered(drop_rtu);
 	assert_true(is_established(active));
 	assert_non_null(last_sent(MAD_RTU, &cm_hosts.hosts[0], &rtu));
@@ -161,12 +153,11 @@ static void test_late_rtu(void **state)
 }
 
 /* A repeated REQ gets the REP at once. */
-static void test_repeated_req(void **state)
+TEST(test_repeated_req, testbed_open, testbed_close)
 {
 	struct conn *active;
 	struct mad mad;
 
-	(void)state;
 	cm_hosts.filter = drop_rep;
 	cm_hosts.requested = do_accept;
 	active = connect_one();
@@ -194,14 +185,13 @@ static void accept_with_few_retries(struct conn *conn)
 }
 
 /* Each used field of a REQ, with distinct values, and with values above our limits. */
-static void test_req_fields(void **state)
+TEST(test_req_fields, testbed_open, testbed_close)
 {
 	const struct host *client = &cm_hosts.hosts[1], *server = &cm_hosts.hosts[0];
 	static const struct {
 		uint8_t responder_resources, initiator_depth, reads_out, reads_in;
 	} rows[] = { { 2, 3, 2, 3 }, { 3, 2, 3, 2 }, { 0, 0, 0, 0 }, { 16, 16, 16, 16 }, { 17, 255, 16, 16 } };
 
-	(void)state;
 	cm_hosts.hosts[0].listens = true;
 	cm_hosts.filter = drop_all;
 	few_retries.rnr_retry = 4;
@@ -279,9 +269,8 @@ static void connect_captured_client(const char *request, const char *rtu, const 
 	release_all();
 }
 
-static void test_captured_client(void **state)
+TEST(test_captured_client, testbed_open, testbed_close)
 {
-	(void)state;
 	connect_captured_client("req4", "rtu4", "dreq4");
 	for (unsigned i = 0; i < 2; i++)
 		host_set_address(&cm_hosts.hosts[i], &(struct address){ .family = ADDRESS_IP6,
@@ -396,9 +385,8 @@ static void corrupt_service(struct mad *mad, uint8_t *private_data)
 	mad->req.service_id |= UINT64_C(1) << 40;
 }
 
-static void test_invalid_reqs(void **state)
+TEST(test_invalid_reqs, testbed_open, testbed_close)
 {
-	(void)state;
 	assert_req_rejected(corrupt_transport, REJECTED_TRANSPORT);
 	assert_req_rejected(corrupt_mtu, REJECTED_MTU);
 	assert_req_rejected(corrupt_larger_mtu, REJECTED_MTU);
@@ -427,7 +415,7 @@ static unsigned lines_about_addresses(const char *text)
 }
 
 /* A NAT changes addresses that the ICRC covers: one line for a request and its resends. */
-static void test_request_through_a_nat(void **state)
+TEST(test_request_through_a_nat, testbed_open, testbed_close)
 {
 	uint8_t private_data[MAD_REQ_PRIVATE], bytes[MAD_SIZE];
 	struct host *host = &cm_hosts.hosts[1];
@@ -437,7 +425,6 @@ static void test_request_through_a_nat(void **state)
 	struct mad mad;
 	uint64_t before;
 
-	(void)state;
 	active = connect_one();
 	testbed_flush();
 	assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &mad));
@@ -465,14 +452,13 @@ static void test_request_through_a_nat(void **state)
 }
 
 /* Without a route back the request gets no answer, and a line on this side. */
-static void test_no_route_back(void **state)
+TEST(test_no_route_back, testbed_open, testbed_close)
 {
 	struct capture capture;
 	struct conn *active;
 	struct mad mad;
 	uint64_t before;
 
-	(void)state;
 	active = connect_one();
 	testbed_flush();
 	assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &mad));
@@ -490,13 +476,12 @@ static void test_no_route_back(void **state)
 }
 
 /* A REQ with the QPN of an established connection is rejected. The connection stays, and its peer is probed. */
-static void test_stale_qpn(void **state)
+TEST(test_stale_qpn, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
 	struct mad mad, response;
 	uint64_t before;
 
-	(void)state;
 	active = connect_pair(&passive);
 	assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &mad));
 	mad.local_id ^= 1;
@@ -522,27 +507,4 @@ static void test_stale_qpn(void **state)
 	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &mad);
 	assert_ptr_not_equal(passive_conn(), passive);
 	release_all();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CM_TEST(test_req_private_data),
-		CM_TEST(test_reject),
-		CM_TEST(test_lost_rej),
-		CM_TEST(test_lost_rtu),
-		CM_TEST(test_repeated_rtu),
-		CM_TEST(test_release_before_rep),
-		CM_TEST(test_lost_rej_after_accept),
-		CM_TEST(test_late_rtu),
-		CM_TEST(test_repeated_req),
-		CM_TEST(test_req_fields),
-		CM_TEST(test_captured_client),
-		CM_TEST(test_invalid_reqs),
-		CM_TEST(test_request_through_a_nat),
-		CM_TEST(test_no_route_back),
-		CM_TEST(test_stale_qpn),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,13 +40,12 @@ static void flood_send(struct flood *flood)
 }
 
 /* The requests that wait for the command are limited per listener. */
-static void test_flood_with_slow_command(void **state)
+TEST(test_flood_with_slow_command, testbed_open, testbed_close)
 {
 	struct host *server = &cm_hosts.hosts[1];
 	const struct soft_cm *cm = server->transport->cm;
 	struct flood flood;
 
-	(void)state;
 	flood_prepare(&flood);
 	for (unsigned i = 0; i < 2 * CM_BACKLOG; i++)
 		flood_send(&flood);
@@ -76,7 +75,7 @@ static unsigned count_failures(void)
 
 /* Accepted requests without an RTU are limited: the oldest fails. A real client connects, and established connections
  * stay. */
-static void test_flood_of_half_open(void **state)
+TEST(test_flood_of_half_open, testbed_open, testbed_close)
 {
 	struct path_options path = PATH_OPEN;
 	struct host *server = &cm_hosts.hosts[1];
@@ -89,7 +88,6 @@ static void test_flood_of_half_open(void **state)
 	unsigned real = 0, lines = 0;
 	uint64_t before;
 
-	(void)state;
 	active = connect_pair(&passive);
 	before = active->qp.state * 31 + passive->qp.state;
 	flood_prepare(&flood);
@@ -136,14 +134,13 @@ static void test_flood_of_half_open(void **state)
 }
 
 /* An RTU for a connection that failed because of the limit gets a REJ. */
-static void test_flood_drops_slow_client(void **state)
+TEST(test_flood_drops_slow_client, testbed_open, testbed_close)
 {
 	struct conn *slow;
 	struct flood flood;
 	struct mad rtu;
 	struct capture capture;
 
-	(void)state;
 	flood_prepare(&flood);
 	cm_hosts.requested = do_accept;
 	cm_hosts.filter = drop_rtu;
@@ -166,13 +163,12 @@ static void test_flood_drops_slow_client(void **state)
 }
 
 /* The victim gets one response per forged REQ, and resends only while few connections are half open. */
-static void test_no_amplification(void **state)
+TEST(test_no_amplification, testbed_open, testbed_close)
 {
 	const unsigned floods[] = { CM_RESEND_HALF_OPEN_MAX, 2000 };
 	struct flood flood;
 	uint64_t sent_before;
 
-	(void)state;
 	flood_prepare(&flood);
 	cm_hosts.requested = do_accept;
 	for (size_t i = 0; i < LENGTH(floods); i++) {
@@ -213,7 +209,7 @@ static unsigned longest_chain(const struct soft_cm *cm)
 
 /* REQs with the same QPN and different GUIDs do not form long hash chains. The connection with that QPN is still found.
  */
-static void test_flood_with_one_qpn(void **state)
+TEST(test_flood_with_one_qpn, testbed_open, testbed_close)
 {
 	enum {
 		CM_IDS = 2000,
@@ -224,7 +220,6 @@ static void test_flood_with_one_qpn(void **state)
 	struct flood flood;
 	struct mad response;
 
-	(void)state;
 	active = connect_pair(&passive);
 	flood_copy(&flood, client);
 	cm_hosts.filter = drop_all;
@@ -250,15 +245,4 @@ static void test_flood_with_one_qpn(void **state)
 	assert_int_equal(passive->qp.probes, 1);
 	assert_int_equal(server->transport->cm->half_open, CM_IDS);
 	release_all();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CM_TEST(test_flood_with_slow_command), CM_TEST(test_flood_of_half_open),
-		CM_TEST(test_flood_drops_slow_client), CM_TEST(test_no_amplification),
-		CM_TEST(test_flood_with_one_qpn),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,13 +97,12 @@ static void datagram_post_one(struct datagrams *datagrams, size_t end, enum work
 	assert_int_equal(soft_qp_post(datagrams->ends[end].qp, &work, 1), OUTCOME_OK);
 }
 
-static void datagrams_arrive(void **state)
+TEST(datagrams_arrive)
 {
 	static const uint32_t lengths[] = { 0, 1, 4, 7, 100, 1024 };
 	struct datagrams datagrams;
 	const uint8_t *header;
 
-	(void)state;
 	for (enum address_family family = ADDRESS_IP4; family <= ADDRESS_IP6; family++) {
 		datagrams_open(&datagrams, family);
 		memset(datagrams.regions[0]->memory, 0x77, 65536);
@@ -146,13 +145,12 @@ static void datagrams_arrive(void **state)
 }
 
 /* Receives may be posted before the destination is set. */
-static void receives_before_destination(void **state)
+TEST(receives_before_destination)
 {
 	struct soft_endpoint endpoint;
 	struct work work = { .kind = WORK_RECEIVE };
 	struct region *region;
 
-	(void)state;
 	qp_open(1);
 	region = region_of(0, 100, 0);
 	work.region = region;
@@ -163,13 +161,12 @@ static void receives_before_destination(void **state)
 	qp_close();
 }
 
-static void undeliverable_datagrams_are_dropped(void **state)
+TEST(undeliverable_datagrams_are_dropped)
 {
 	struct datagrams datagrams;
 	struct address other = { .family = ADDRESS_IP4, .bytes = { 239, 1, 2, 4 } };
 	struct soft_socket *socket;
 
-	(void)state;
 	datagrams_open(&datagrams, ADDRESS_IP4);
 	join(1, &other);
 	/* Dropped: no receive; a receive that is too short, which stays posted; another qkey; another group; after
@@ -201,7 +198,7 @@ static void undeliverable_datagrams_are_dropped(void **state)
 }
 
 /* Membership is per interface: each interface joins and receives separately. */
-static void membership_is_per_interface(void **state)
+TEST(membership_is_per_interface)
 {
 	struct datagrams datagrams;
 	struct host *host = &testbed.hosts[1];
@@ -209,7 +206,6 @@ static void membership_is_per_interface(void **state)
 	struct address third = { .family = ADDRESS_IP4, .bytes = { 10, 0, 1, 2 } };
 	struct soft_socket *first, *second;
 
-	(void)state;
 	datagrams_open(&datagrams, ADDRESS_IP4);
 	first = datagrams.ends[1].group_socket;
 	assert_ptr_equal(join(1, &group), first);
@@ -228,11 +224,10 @@ static void membership_is_per_interface(void **state)
 
 /* The loopback interface returns all multicast packets, whatever IP_MULTICAST_LOOP is: with no_loopback they are not
  * sent. */
-static void no_loopback_on_loopback_interface(void **state)
+TEST(no_loopback_on_loopback_interface)
 {
 	struct datagrams datagrams;
 
-	(void)state;
 	datagrams_open(&datagrams, ADDRESS_IP4);
 	for (unsigned turn = 0; turn < 4; turn++) {
 		struct host *host = &testbed.hosts[0];
@@ -252,11 +247,10 @@ static void no_loopback_on_loopback_interface(void **state)
 }
 
 /* A burst longer than the socket window is sent in several turns and completes in sequence. */
-static void burst_exceeds_socket_window(void **state)
+TEST(burst_exceeds_socket_window)
 {
 	struct datagrams datagrams;
 
-	(void)state;
 	datagrams_open(&datagrams, ADDRESS_IP4);
 	testbed.window = 3000;
 	for (uint32_t tag = 0; tag < 16; tag++)
@@ -273,11 +267,10 @@ static void burst_exceeds_socket_window(void **state)
 
 /* Packets that the socket rejected for lack of buffer are sent again later. If sending fails, the work request and
  * the queue pair fail. */
-static void unsent_datagrams_are_resent_or_fail(void **state)
+TEST(unsent_datagrams_are_resent_or_fail)
 {
 	struct datagrams datagrams;
 
-	(void)state;
 	datagrams_open(&datagrams, ADDRESS_IP4);
 	for (uint32_t tag = 0; tag < 8; tag++)
 		datagram_post_one(&datagrams, 0, WORK_SEND, tag, 100);
@@ -308,16 +301,4 @@ static void unsent_datagrams_are_resent_or_fail(void **state)
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(datagrams.sent_count, 9 + 6);
 	datagrams_close(&datagrams);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(receives_before_destination),	       cmocka_unit_test(datagrams_arrive),
-		cmocka_unit_test(undeliverable_datagrams_are_dropped), cmocka_unit_test(burst_exceeds_socket_window),
-		cmocka_unit_test(unsent_datagrams_are_resent_or_fail), cmocka_unit_test(membership_is_per_interface),
-		cmocka_unit_test(no_loopback_on_loopback_interface),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

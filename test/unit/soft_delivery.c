@@ -66,7 +66,7 @@ static void end(void)
 	loop_destroy(loop);
 }
 
-static void kinds_of_errors(void **state)
+TEST(kinds_of_errors)
 {
 	static const struct {
 		enum endpoint_state initial;
@@ -84,7 +84,6 @@ static void kinds_of_errors(void **state)
 		{ ENDPOINT_ACCEPTING, 0, ETIMEDOUT, ERROR_OTHER },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		begin(rows[row].initial);
 		last_kind = rows[row].kind ? ERROR_OTHER : ERROR_NO_REPLY;
@@ -100,9 +99,8 @@ static void kinds_of_errors(void **state)
 }
 
 /* A request that memory was too short to report, and that its peer has withdrawn. */
-static void request_without_handlers_fails(void **state)
+TEST(request_without_handlers_fails)
 {
-	(void)state;
 	begin(ENDPOINT_REQUESTED);
 	endpoint->handlers = NULL;
 	soft_event_failed((struct soft_endpoint *)endpoint, "no", "errno", ECONNREFUSED);
@@ -112,11 +110,10 @@ static void request_without_handlers_fails(void **state)
 }
 
 /* Whatever order RDMATEST_SCRAMBLE chooses, a client has its connection before the server's first message. */
-static void connection_comes_before_its_messages(void **state)
+TEST(connection_comes_before_its_messages)
 {
 	char seed[12];
 
-	(void)state;
 	for (unsigned number = 0; number < 20; number++) {
 		snprintf(seed, sizeof(seed), "%u", number);
 		setenv("RDMATEST_SCRAMBLE", seed, 1);
@@ -136,7 +133,7 @@ static void connection_comes_before_its_messages(void **state)
 }
 
 /* More completions than the initial ring size, starting in the middle of the ring, then the disconnect event. */
-static void completions_are_ordered(void **state)
+TEST(completions_are_ordered)
 {
 	enum {
 		FIRST = 100,
@@ -144,7 +141,6 @@ static void completions_are_ordered(void **state)
 	};
 	uint32_t tag = 0;
 
-	(void)state;
 	begin(ENDPOINT_ESTABLISHED);
 	while (tag < COUNT) {
 		soft_complete((struct soft_endpoint *)endpoint, WORK_SEND, tag, 0);
@@ -171,9 +167,8 @@ static void completions_are_ordered(void **state)
 }
 
 /* The loop wakes each time something is queued outside of a callback. */
-static void queued_completion_wakes_loop(void **state)
+TEST(queued_completion_wakes_loop)
 {
-	(void)state;
 	begin(ENDPOINT_ESTABLISHED);
 	soft_callback_end(soft_of(transport));
 	for (uint32_t tag = 0; tag < 3; tag++) {
@@ -186,11 +181,10 @@ static void queued_completion_wakes_loop(void **state)
 }
 
 /* The endpoint is freed with queued completions and an event. */
-static void freed_endpoint_gets_nothing(void **state)
+TEST(freed_endpoint_gets_nothing)
 {
 	struct soft_endpoint *freed;
 
-	(void)state;
 	begin(ENDPOINT_ESTABLISHED);
 	freed = (struct soft_endpoint *)endpoint;
 	soft_complete(freed, WORK_SEND, 0, 0);
@@ -205,7 +199,7 @@ static void freed_endpoint_gets_nothing(void **state)
 }
 
 /* One event is delivered. For a request that the command does not know yet, the listener gets it. */
-static void no_memory_events(void **state)
+TEST(no_memory_events)
 {
 	static const struct {
 		enum endpoint_kind kind;
@@ -218,7 +212,6 @@ static void no_memory_events(void **state)
 		{ ENDPOINT_LISTENER, ENDPOINT_LISTENING, true, EVENT_REQUEST_FAILED },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		static const struct soft_path path;
 		static const struct address peer = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } };
@@ -244,29 +237,12 @@ static void no_memory_events(void **state)
 }
 
 /* What an endpoint had queued when it failed may still find no memory. */
-static void no_memory_of_failed_endpoint(void **state)
+TEST(no_memory_of_failed_endpoint)
 {
-	(void)state;
 	begin(ENDPOINT_FAILED);
 	soft_fail_no_memory((struct soft_endpoint *)endpoint);
 	soft_callback_end(soft_of(transport));
 	assert_int_equal(events, 0);
 	assert_int_equal(errors, 0);
 	end();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kinds_of_errors),
-		cmocka_unit_test(request_without_handlers_fails),
-		cmocka_unit_test(connection_comes_before_its_messages),
-		cmocka_unit_test(completions_are_ordered),
-		cmocka_unit_test(queued_completion_wakes_loop),
-		cmocka_unit_test(freed_endpoint_gets_nothing),
-		cmocka_unit_test(no_memory_events),
-		cmocka_unit_test(no_memory_of_failed_endpoint),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static struct endpoint *listener_create(enum port_space port_space)
 	return listener;
 }
 
-static void listener_of_request(void **state)
+TEST(listener_of_request, begin, end)
 {
 	static const struct {
 		const char *listen_address, *local;
@@ -79,7 +79,6 @@ static void listener_of_request(void **state)
 		{ "::", "10.0.0.2", PORT_SPACE_TCP, true },	   { "::", "10.0.0.2", PORT_SPACE_UDP, false },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct address local = address_of(rows[row].local);
 		struct endpoint *listener = listener_create(PORT_SPACE_TCP);
@@ -101,12 +100,11 @@ static void listener_of_request(void **state)
 }
 
 /* A listener on the exact address is preferred to a wildcard, in both orders of creation. */
-static void exact_listener_is_preferred(void **state)
+TEST(exact_listener_is_preferred, begin, end)
 {
 	static const char *const texts[] = { "10.0.0.1", "::", "10.0.0.1" };
 	struct address local = address_of("10.0.0.1");
 
-	(void)state;
 	for (size_t first = 0; first < 2; first++) {
 		struct endpoint *listeners[2];
 
@@ -122,7 +120,7 @@ static void exact_listener_is_preferred(void **state)
 	}
 }
 
-static void port_is_used_once(void **state)
+TEST(port_is_used_once, begin, end)
 {
 	static const struct {
 		const char *address;
@@ -135,7 +133,6 @@ static void port_is_used_once(void **state)
 	};
 	struct address address = address_of("10.0.0.1");
 
-	(void)state;
 	assert_int_equal(endpoint_listen(listener_create(PORT_SPACE_TCP), &address), OUTCOME_OK);
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct endpoint *second = listener_create(rows[row].port_space);
@@ -149,9 +146,8 @@ static void port_is_used_once(void **state)
 }
 
 /* Requests of a destroyed or failed listener are dropped. */
-static void request_of_destroyed_listener(void **state)
+TEST(request_of_destroyed_listener, begin, end)
 {
-	(void)state;
 	for (int listener_state = 0; listener_state < 3; listener_state++) {
 		static const struct soft_path path;
 		const struct address peer = address_of("10.0.0.2");
@@ -177,14 +173,13 @@ static void request_of_destroyed_listener(void **state)
 
 /* --mtu can only reduce the path MTU. */
 /* A deadline that passes in the turn of the loop before the event. */
-static void event_of_failed_endpoint(void **state)
+TEST(event_of_failed_endpoint, begin, end)
 {
 	static const struct endpoint_handlers handlers = { .event = on_event };
 	const struct endpoint_options options = { .port_space = PORT_SPACE_TCP };
 	struct address peer = address_of("10.0.0.1"), source = address_of("10.0.0.2");
 	struct endpoint *endpoint;
 
-	(void)state;
 	assert_int_equal(endpoint_create(ENDPOINT_CONNECTION, channel, &options, &handlers, NULL, &endpoint),
 			 OUTCOME_OK);
 	assert_int_equal(endpoint_resolve(endpoint, &source, &peer), OUTCOME_OK);
@@ -197,7 +192,7 @@ static void event_of_failed_endpoint(void **state)
 	network_run_due();
 }
 
-static void options_apply_to_path(void **state)
+TEST(options_apply_to_path)
 {
 	static const struct {
 		int64_t mtu, type_of_service;
@@ -210,7 +205,6 @@ static void options_apply_to_path(void **state)
 		{ 1024, 0x20, 1024, 0x20 },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct path_options options = PATH_OPEN;
 		struct endpoint endpoint = { .options.path = &options };
@@ -225,7 +219,7 @@ static void options_apply_to_path(void **state)
 }
 
 /* The MTU of the figures is that of the endpoint's path; the interface is the route's. */
-static void figures_of_the_path(void **state)
+TEST(figures_of_the_path)
 {
 	static struct domain domain = { .device = "udp" };
 	struct soft_cm_id cm_id = { .agreement.peer_qpn = 17 };
@@ -235,7 +229,6 @@ static void figures_of_the_path(void **state)
 	};
 	struct path path = { 0 };
 
-	(void)state;
 	soft_endpoint_path(&endpoint.base, &path);
 	assert_int_equal(path.mtu, 4096);
 	endpoint.cm_id = &cm_id;
@@ -245,7 +238,7 @@ static void figures_of_the_path(void **state)
 }
 
 /* The cause closest to this host is reported. */
-static void timeout_causes(void **state)
+TEST(timeout_causes, begin, end)
 {
 	const struct address address = address_of("10.0.0.1"), router = address_of("10.0.9.9"),
 			     router6 = address_of("fd00::9");
@@ -288,7 +281,6 @@ static void timeout_causes(void **state)
 	};
 	struct soft_endpoint endpoint = { .path = { stack_socket(transport, &address), .local = address } };
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		char text[ENDPOINT_TIMEOUT_CAUSE_SIZE] = "";
 
@@ -298,20 +290,4 @@ static void timeout_causes(void **state)
 		soft_timeout_cause(&endpoint.base, text);
 		assert_string_equal(text, rows[row].text);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(listener_of_request, begin, end),
-		cmocka_unit_test_setup_teardown(exact_listener_is_preferred, begin, end),
-		cmocka_unit_test_setup_teardown(port_is_used_once, begin, end),
-		cmocka_unit_test_setup_teardown(request_of_destroyed_listener, begin, end),
-		cmocka_unit_test_setup_teardown(event_of_failed_endpoint, begin, end),
-		cmocka_unit_test(options_apply_to_path),
-		cmocka_unit_test(figures_of_the_path),
-		cmocka_unit_test_setup_teardown(timeout_causes, begin, end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,11 +10,10 @@ enum {
 	RESERVED = 4, /* the byte of the BTH that the ICRC excludes */
 };
 
-static void crc_check_value(void **state)
+TEST(crc_check_value)
 {
 	struct icrc_table table;
 
-	(void)state;
 	icrc_prepare_plain(&table);
 	assert_string_equal(icrc_method(&table), "a table");
 	assert_int_equal(~icrc_update(&table, UINT32_MAX, "123456789", 9), 0xcbf43926);
@@ -34,12 +33,11 @@ static uint32_t crc_by_bit(uint32_t crc, const uint8_t *bytes, size_t length)
 	return crc;
 }
 
-static void all_methods_agree(void **state)
+TEST(all_methods_agree)
 {
 	struct icrc_table plain, fast;
 	uint8_t *bytes = malloc(5000);
 
-	(void)state;
 	assert_non_null(bytes);
 	icrc_prepare_plain(&plain);
 	icrc_prepare(&fast);
@@ -65,11 +63,10 @@ static void all_methods_agree(void **state)
 	free(bytes);
 }
 
-static void captured_packets_are_valid(void **state)
+TEST(captured_packets_are_valid)
 {
 	struct icrc_table table;
 
-	(void)state;
 	icrc_prepare(&table);
 	for (size_t i = 0; i < VECTORS; i++) {
 		struct vector_datagram datagram;
@@ -81,11 +78,10 @@ static void captured_packets_are_valid(void **state)
 	}
 }
 
-static void captured_icrcs_are_reproduced(void **state)
+TEST(captured_icrcs_are_reproduced)
 {
 	struct icrc_table table;
 
-	(void)state;
 	icrc_prepare(&table);
 	for (size_t i = 0; i < VECTORS; i++) {
 		struct vector_datagram datagram;
@@ -104,12 +100,11 @@ static void captured_icrcs_are_reproduced(void **state)
 }
 
 /* Over IPv6 each single-bit error is detected, over IPv4 all but one of 2^15. */
-static void single_bit_errors_are_detected(void **state)
+TEST(single_bit_errors_are_detected)
 {
 	struct icrc_table table;
 	unsigned missed = 0;
 
-	(void)state;
 	icrc_prepare(&table);
 	for (size_t i = 0; i < VECTORS; i++) {
 		struct vector_datagram datagram;
@@ -133,11 +128,10 @@ static void single_bit_errors_are_detected(void **state)
 	assert_in_range(missed, 0, 20);
 }
 
-static void header_errors_are_detected(void **state)
+TEST(header_errors_are_detected)
 {
 	struct icrc_table table;
 
-	(void)state;
 	icrc_prepare(&table);
 	for (size_t i = 0; i < VECTORS; i++) {
 		struct vector_datagram datagram;
@@ -169,14 +163,13 @@ static void prepare_flow(struct icrc_flow *flow)
 }
 
 /* Whatever identification is expected. With the right one nothing is left to solve. */
-static void all_identifications_are_solved(void **state)
+TEST(all_identifications_are_solved)
 {
 	static const uint8_t header[BASE_SIZE] = { 4, 0x40, 0xff, 0xff, 0, 0, 0, 17, 0x80, 1, 2, 3 };
 	uint8_t bytes[BASE_SIZE + 8 + ICRC_SIZE] = { 0 };
 	struct icrc_table table;
 	struct icrc_flow flow;
 
-	(void)state;
 	icrc_prepare(&table);
 	prepare_flow(&flow);
 	memcpy(bytes, header, sizeof(header));
@@ -191,14 +184,13 @@ static void all_identifications_are_solved(void **state)
 	}
 }
 
-static void all_lengths_are_solved(void **state)
+TEST(all_lengths_are_solved)
 {
 	uint8_t *bytes = calloc(1, ICRC_DATAGRAM_MAX + 4);
 	struct icrc_table table;
 	struct icrc_flow flow;
 	uint16_t found;
 
-	(void)state;
 	assert_non_null(bytes);
 	icrc_prepare(&table);
 	prepare_flow(&flow);
@@ -221,13 +213,12 @@ static void all_lengths_are_solved(void **state)
 	free(bytes);
 }
 
-static void random_bytes_are_invalid(void **state)
+TEST(random_bytes_are_invalid)
 {
 	struct icrc_table table;
 	struct icrc_flow flow;
 	unsigned solved = 0;
 
-	(void)state;
 	icrc_prepare(&table);
 	prepare_flow(&flow);
 	srandom(3);
@@ -243,21 +234,4 @@ static void random_bytes_are_invalid(void **state)
 		free(bytes);
 	}
 	assert_in_range(solved, 0, 8);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(crc_check_value),
-		cmocka_unit_test(all_methods_agree),
-		cmocka_unit_test(captured_packets_are_valid),
-		cmocka_unit_test(captured_icrcs_are_reproduced),
-		cmocka_unit_test(single_bit_errors_are_detected),
-		cmocka_unit_test(header_errors_are_detected),
-		cmocka_unit_test(all_identifications_are_solved),
-		cmocka_unit_test(all_lengths_are_solved),
-		cmocka_unit_test(random_bytes_are_invalid),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

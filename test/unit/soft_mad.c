@@ -34,7 +34,7 @@ static void assert_zero(const uint8_t *bytes, size_t length)
 }
 
 /* The expected values are those of another decoder. */
-static void captured_req(void **state)
+TEST(captured_req)
 {
 	static const uint8_t local_gid[] = { [10] = 0xff, 0xff, 10, 0, 0, 2 };
 	static const uint8_t remote_gid[] = { [10] = 0xff, 0xff, 10, 0, 0, 1 };
@@ -42,7 +42,6 @@ static void captured_req(void **state)
 	struct mad_address address;
 	struct mad mad;
 
-	(void)state;
 	parse_named("req4", &mad);
 	assert_int_equal(mad.kind, MAD_REQ);
 	assert_true(mad.transaction == UINT64_C(0x2e39018b7));
@@ -86,13 +85,12 @@ static void captured_req(void **state)
 	assert_zero(mad.private_data + MAD_ADDRESS_SIZE, MAD_REQ_USER_PRIVATE);
 }
 
-static void captured_req_over_ip6(void **state)
+TEST(captured_req_over_ip6)
 {
 	static const uint8_t source[] = { 0xfd, [15] = 2 }, destination[] = { 0xfd, [15] = 1 };
 	struct mad_address address;
 	struct mad mad;
 
-	(void)state;
 	parse_named("req6", &mad);
 	assert_memory_equal(mad.req.path.local_gid, source, 16);
 	assert_memory_equal(mad.req.path.remote_gid, destination, 16);
@@ -103,11 +101,10 @@ static void captured_req_over_ip6(void **state)
 }
 
 /* The private data of rdmatest follow the address header. */
-static void captured_private_data(void **state)
+TEST(captured_private_data)
 {
 	struct mad mad;
 
-	(void)state;
 	parse_named("req_hello4", &mad);
 	assert_int_equal(mad.private_data[MAD_ADDRESS_SIZE + 4], 1);
 	assert_zero(mad.private_data + MAD_ADDRESS_SIZE + 32, MAD_REQ_USER_PRIVATE - 32);
@@ -115,11 +112,10 @@ static void captured_private_data(void **state)
 	assert_memory_equal(mad.private_data, "busy with another client", 24);
 }
 
-static void captured_responses(void **state)
+TEST(captured_responses)
 {
 	struct mad mad;
 
-	(void)state;
 	parse_named("rep4", &mad);
 	assert_int_equal(mad.kind, MAD_REP);
 	assert_true(mad.transaction == UINT64_C(0x2e39018b7));
@@ -150,12 +146,11 @@ static void captured_responses(void **state)
 	assert_int_equal(mad.remote_id, 0xb71890e3);
 }
 
-static void captured_rejs(void **state)
+TEST(captured_rejs)
 {
 	static const char *const no_listener[] = { "rej_no_listener4", "rej_no_listener6" };
 	struct mad mad;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(no_listener); i++) {
 		parse_named(no_listener[i], &mad);
 		assert_int_equal(mad.kind, MAD_REJ);
@@ -176,14 +171,13 @@ static void captured_rejs(void **state)
 }
 
 /* Parsing and writing a captured MAD reproduces each byte, but a REQ's flow label, which is not used. */
-static void captured_mads_are_reproduced(void **state)
+TEST(captured_mads_are_reproduced)
 {
 	enum {
 		FLOW_LABEL = 24 + 88,
 	};
 	unsigned kinds = 0, count = 0;
 
-	(void)state;
 	for (size_t i = 0; i < VECTORS; i++) {
 		const uint8_t *bytes = mad_of(vector_at(i));
 		uint8_t written[MAD_SIZE];
@@ -212,13 +206,12 @@ static void captured_mads_are_reproduced(void **state)
 	assert_true(count >= 15);
 }
 
-static void invalid_headers_are_rejected(void **state)
+TEST(invalid_headers_are_rejected)
 {
 	const uint8_t *original = mad_of(vector_named("req4"));
 	static const uint8_t header[] = { 0, 1, 2, 3, 16, 17 };
 	struct mad mad;
 
-	(void)state;
 	for (size_t length = 0; length < MAD_SIZE; length++) {
 		uint8_t *bytes = malloc(length ? length : 1);
 
@@ -241,9 +234,8 @@ static void invalid_headers_are_rejected(void **state)
 }
 
 /* Random bytes after a valid header: values fit their fields, and a written MAD parses to the same values. */
-static void random_mads_are_harmless(void **state)
+TEST(random_mads_are_harmless)
 {
-	(void)state;
 	srandom(4);
 	for (unsigned round = 0; round < 7000; round++) {
 		uint8_t *bytes = malloc(MAD_SIZE), written[MAD_SIZE];
@@ -289,12 +281,11 @@ static void random_mads_are_harmless(void **state)
 }
 
 /* Each bit belongs to at most one field. */
-static void fields_do_not_overlap(void **state)
+TEST(fields_do_not_overlap)
 {
 	uint8_t bytes[MAD_SIZE], again[MAD_SIZE];
 	struct mad mad;
 
-	(void)state;
 	for (unsigned kind = MAD_REQ; kind <= MAD_APR; kind++) {
 		for (size_t bit = 24 * 8; bit < MAD_SIZE * 8; bit++) {
 			memset(bytes, 0, sizeof(bytes));
@@ -333,7 +324,7 @@ static void check_field_offsets(const struct mad *mad, const struct field_byte *
 }
 
 /* IBTA volume 1, 12.6. All fields have different values, unlike in most captured MADs. */
-static void field_offsets(void **state)
+TEST(field_offsets)
 {
 	static const struct field_byte request[] = {
 		{ 8, 0x01 },  { 15, 0x08 }, { 16, 0x11 }, { 23, 0x18 }, { 32, 0x31 }, { 34, 0x33 }, { 35, 2 },
@@ -381,7 +372,6 @@ static void field_offsets(void **state)
 			 .ca_guid = UINT64_C(0x3132333435363738) },
 	};
 
-	(void)state;
 	check_field_offsets(&req, request, LENGTH(request));
 	check_field_offsets(&rep, reply, LENGTH(reply));
 	check_field_offsets(&(struct mad){ .kind = MAD_MRA, .mra = { .answered = 2, .service_timeout = 20 } },
@@ -394,7 +384,7 @@ static void field_offsets(void **state)
 			    (const struct field_byte[]){ { 12, 4 }, { 13, 5 }, { 15, 7 }, { 17, 8 }, { 19, 10 } }, 5);
 }
 
-static void long_private_data_is_cut(void **state)
+TEST(long_private_data_is_cut)
 {
 	uint8_t data[300], bytes[MAD_SIZE];
 	struct mad mad = {
@@ -404,7 +394,6 @@ static void long_private_data_is_cut(void **state)
 		.private_length = sizeof(data),
 	};
 
-	(void)state;
 	memset(data, 0xff, sizeof(data));
 	mad_write(&mad, bytes);
 	assert_zero(bytes + 24, 9);
@@ -424,12 +413,11 @@ static void long_private_data_is_cut(void **state)
 	assert_zero(bytes + 24 + 17, MAD_SIZE - 24 - 17);
 }
 
-static void address_headers_are_checked(void **state)
+TEST(address_headers_are_checked)
 {
 	uint8_t header[MAD_ADDRESS_SIZE];
 	struct mad_address address = { .version = 4, .port = 0x1234, .source = { 1, 2, 3, 4 } }, parsed;
 
-	(void)state;
 	mad_address_write(&address, header);
 	for (size_t length = 0; length < MAD_ADDRESS_SIZE; length++)
 		assert_false(mad_address_parse(header, length, &parsed));
@@ -444,11 +432,10 @@ static void address_headers_are_checked(void **state)
 	assert_false(mad_address_parse(header, sizeof(header), &parsed));
 }
 
-static void service_ids(void **state)
+TEST(service_ids)
 {
 	uint16_t port_space, port;
 
-	(void)state;
 	assert_true(mad_service_id(0x0106, 7471) == UINT64_C(0x1061d2f));
 	assert_true(mad_service_split(mad_service_id(0x013f, 65535), &port_space, &port));
 	assert_int_equal(port_space, 0x013f);
@@ -457,42 +444,17 @@ static void service_ids(void **state)
 		assert_false(mad_service_split(UINT64_C(0x1061d2f) | UINT64_C(1) << bit, &port_space, &port));
 }
 
-static void timeouts(void **state)
+TEST(timeouts)
 {
-	(void)state;
 	assert_int_equal(mad_timeout(0), 4096);
 	assert_true(mad_timeout(20) == INT64_C(4294967296));
 	assert_true(mad_timeout(31) == INT64_C(8796093022208));
 	assert_true(mad_timeout(32 + 3) == mad_timeout(3));
 }
 
-static void all_reject_reasons_have_text(void **state)
+TEST(all_reject_reasons_have_text)
 {
-	(void)state;
 	for (unsigned reason = 0; reason <= UINT16_MAX; reason++)
 		assert_true(strlen(rejection_text((int)reason)) > 10);
 	assert_string_equal(rejection_text(REJECTED_BY_CONSUMER), "refused by the peer");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(captured_req),
-		cmocka_unit_test(captured_req_over_ip6),
-		cmocka_unit_test(captured_private_data),
-		cmocka_unit_test(captured_responses),
-		cmocka_unit_test(captured_rejs),
-		cmocka_unit_test(captured_mads_are_reproduced),
-		cmocka_unit_test(invalid_headers_are_rejected),
-		cmocka_unit_test(random_mads_are_harmless),
-		cmocka_unit_test(fields_do_not_overlap),
-		cmocka_unit_test(field_offsets),
-		cmocka_unit_test(long_private_data_is_cut),
-		cmocka_unit_test(address_headers_are_checked),
-		cmocka_unit_test(service_ids),
-		cmocka_unit_test(timeouts),
-		cmocka_unit_test(all_reject_reasons_have_text),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

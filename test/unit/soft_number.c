@@ -4,12 +4,11 @@
 
 #include "transport/soft/base/number.h"
 
-static void permutation_is_unique(void **state)
+TEST(permutation_is_unique)
 {
 	static bool seen[1 << 16];
 	struct soft_number_keys keys;
 
-	(void)state;
 	soft_number_init_keys(&keys);
 	for (uint32_t count = 0; count < LENGTH(seen); count++) {
 		uint32_t number = soft_number_permute(&keys, 8, count);
@@ -21,7 +20,7 @@ static void permutation_is_unique(void **state)
 }
 
 /* Each input bit inverts each output bit in half of all cases. */
-static void permutation_mixes_bits(void **state)
+TEST(permutation_mixes_bits)
 {
 	enum {
 		TRIES = 4000,
@@ -30,7 +29,6 @@ static void permutation_mixes_bits(void **state)
 	};
 	struct soft_number_keys keys;
 
-	(void)state;
 	soft_number_init_keys(&keys);
 	for (unsigned in = 0; in < BITS; in++) {
 		unsigned inverted[BITS] = { 0 };
@@ -49,12 +47,11 @@ static void permutation_mixes_bits(void **state)
 	}
 }
 
-static void permutation_depends_on_keys(void **state)
+TEST(permutation_depends_on_keys)
 {
 	struct soft_number_keys one, other;
 	unsigned same = 0;
 
-	(void)state;
 	soft_number_init_keys(&one);
 	soft_number_init_keys(&other);
 	for (uint32_t count = 0; count < 1000; count++)
@@ -63,11 +60,10 @@ static void permutation_depends_on_keys(void **state)
 }
 
 /* Each bit is set in about half of 1,000 values. */
-static void random_bits_are_balanced(void **state)
+TEST(random_bits_are_balanced)
 {
 	unsigned set[64] = { 0 };
 
-	(void)state;
 	for (unsigned attempt = 0; attempt < 1000; attempt++) {
 		uint64_t value = soft_random();
 
@@ -76,16 +72,4 @@ static void random_bits_are_balanced(void **state)
 	}
 	for (unsigned bit = 0; bit < 64; bit++)
 		assert_in_range(set[bit], 500 - 128, 500 + 128);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(permutation_is_unique),
-		cmocka_unit_test(permutation_mixes_bits),
-		cmocka_unit_test(permutation_depends_on_keys),
-		cmocka_unit_test(random_bits_are_balanced),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

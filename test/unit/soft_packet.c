@@ -28,9 +28,8 @@ static void assert_packets_equal(const struct packet *one, const struct packet *
 	assert_int_equal(one->length, other->length);
 }
 
-static void captured_packets_are_parsed(void **state)
+TEST(captured_packets_are_parsed)
 {
-	(void)state;
 	for (size_t i = 0; i < VECTORS; i++) {
 		struct vector_datagram datagram;
 		struct packet packet;
@@ -43,9 +42,8 @@ static void captured_packets_are_parsed(void **state)
 	}
 }
 
-static void captured_headers_are_reproduced(void **state)
+TEST(captured_headers_are_reproduced)
 {
-	(void)state;
 	for (size_t i = 0; i < VECTORS; i++) {
 		struct vector_datagram datagram;
 		uint8_t header[PACKET_HEADER_MAX];
@@ -83,9 +81,8 @@ static void read_all(const struct packet *packet)
 	(void)sum;
 }
 
-static void truncated_packets_are_harmless(void **state)
+TEST(truncated_packets_are_harmless)
 {
-	(void)state;
 	for (size_t i = 0; i < VECTORS; i++) {
 		struct vector_datagram datagram;
 
@@ -103,11 +100,10 @@ static void truncated_packets_are_harmless(void **state)
 	}
 }
 
-static void random_packets_are_harmless(void **state)
+TEST(random_packets_are_harmless)
 {
 	unsigned parsed = 0;
 
-	(void)state;
 	srandom(1);
 	for (unsigned round = 0; round < 20000; round++) {
 		size_t length = (size_t)random() % 80;
@@ -141,13 +137,12 @@ static size_t write_headers(uint8_t bytes[64], uint8_t opcode, size_t rest)
 	return packet_write(&packet, bytes) + rest;
 }
 
-static void malformed_packets_are_rejected(void **state)
+TEST(malformed_packets_are_rejected)
 {
 	struct packet packet;
 	uint8_t bytes[64];
 	size_t length;
 
-	(void)state;
 	length = write_headers(bytes, OPCODE_SEND_ONLY, 4 + 4);
 	assert_true(packet_parse(bytes, length, &packet));
 	assert_int_equal(packet.length, 4);
@@ -216,9 +211,8 @@ static size_t header_length_of(unsigned opcode)
 	}
 }
 
-static void headers_of_all_opcodes(void **state)
+TEST(headers_of_all_opcodes)
 {
-	(void)state;
 	for (unsigned opcode = 0; opcode < 256; opcode++) {
 		struct packet packet = {
 			.opcode = (uint8_t)opcode,
@@ -261,7 +255,7 @@ static void headers_of_all_opcodes(void **state)
 	}
 }
 
-static void values_are_cut_to_field_width(void **state)
+TEST(values_are_cut_to_field_width)
 {
 	struct packet packet = {
 		.opcode = OPCODE_DATAGRAM,
@@ -272,7 +266,6 @@ static void values_are_cut_to_field_width(void **state)
 	};
 	uint8_t bytes[PACKET_HEADER_MAX];
 
-	(void)state;
 	assert_int_equal(packet_write(&packet, bytes), 20);
 	assert_int_equal(bytes[1], MIGRATED | 0x30);
 	assert_int_equal(bytes[4], 0);
@@ -285,18 +278,16 @@ static void values_are_cut_to_field_width(void **state)
 	assert_int_equal(bytes[12], 0x60);
 }
 
-static void pad_to_multiple_of_4(void **state)
+TEST(pad_to_multiple_of_4)
 {
-	(void)state;
 	for (size_t length = 0; length < 100; length++) {
 		assert_true(packet_pad(length) < 4);
 		assert_int_equal((length + packet_pad(length)) % 4, 0);
 	}
 }
 
-static void psns_wrap(void **state)
+TEST(psns_wrap)
 {
-	(void)state;
 	assert_int_equal(psn_add(0xffffff, 1), 0);
 	assert_int_equal(psn_add(0xfffffe, 5), 3);
 	assert_int_equal(psn_add(3, (uint32_t)-5), 0xfffffe);
@@ -317,9 +308,8 @@ static void psns_wrap(void **state)
 	}
 }
 
-static void syndrome_kinds_and_values(void **state)
+TEST(syndrome_kinds_and_values)
 {
-	(void)state;
 	assert_int_equal(syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0x1f);
 	assert_int_equal(syndrome_make(SYNDROME_RNR, 14), 0x2e);
 	assert_int_equal(syndrome_make(SYNDROME_NAK, NAK_SEQUENCE), 0x60);
@@ -333,9 +323,8 @@ static void syndrome_kinds_and_values(void **state)
 	assert_true(syndrome_kind(0x9f) > SYNDROME_NAK);
 }
 
-static void rnr_delays(void **state)
+TEST(rnr_delays)
 {
-	(void)state;
 	assert_int_equal(rnr_delay(0), 655360 * CLOCK_NS_PER_US);
 	assert_int_equal(rnr_delay(1), 10 * CLOCK_NS_PER_US);
 	assert_int_equal(rnr_delay(14), 1280 * CLOCK_NS_PER_US);
@@ -346,9 +335,8 @@ static void rnr_delays(void **state)
 		assert_true(rnr_delay(code) > rnr_delay((uint8_t)(code - 1)));
 }
 
-static void mtu_codes_and_bytes(void **state)
+TEST(mtu_codes_and_bytes)
 {
-	(void)state;
 	assert_int_equal(mtu_bytes(0), 0);
 	assert_int_equal(mtu_bytes(1), 256);
 	assert_int_equal(mtu_bytes(3), 1024);
@@ -361,24 +349,4 @@ static void mtu_codes_and_bytes(void **state)
 	assert_int_equal(mtu_code(1500 - PACKET_OVERHEAD_MAX), 3);
 	assert_int_equal(mtu_code(4095), 4);
 	assert_int_equal(mtu_code(65536), 5);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(captured_packets_are_parsed),
-		cmocka_unit_test(captured_headers_are_reproduced),
-		cmocka_unit_test(truncated_packets_are_harmless),
-		cmocka_unit_test(random_packets_are_harmless),
-		cmocka_unit_test(malformed_packets_are_rejected),
-		cmocka_unit_test(headers_of_all_opcodes),
-		cmocka_unit_test(values_are_cut_to_field_width),
-		cmocka_unit_test(pad_to_multiple_of_4),
-		cmocka_unit_test(psns_wrap),
-		cmocka_unit_test(syndrome_kinds_and_values),
-		cmocka_unit_test(rnr_delays),
-		cmocka_unit_test(mtu_codes_and_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -316,9 +316,8 @@ static void assert_received_except(size_t missing)
 }
 
 /* The packets are sent as one GSO message, each with its own ICRC, and arrive as one GRO message. */
-static void coalesced_packets_are_split(void **state)
+TEST(coalesced_packets_are_split, set_up, tear_down)
 {
-	(void)state;
 	assert_int_equal(packet_io->messages, 1);
 	assert_int_equal(packet_io->segment, FULL + HEADERS);
 	assert_int_equal(packet_io->length, (SENT - 1) * (FULL + HEADERS) + SHORT + HEADERS);
@@ -329,9 +328,8 @@ static void coalesced_packets_are_split(void **state)
 	assert_int_equal(packet_io->solved, 0); /* their identifications follow each other, as expected */
 }
 
-static void only_damaged_packet_is_dropped(void **state)
+TEST(only_damaged_packet_is_dropped, set_up, tear_down)
 {
-	(void)state;
 	packet_io->control_type = UDP_GRO;
 	packet_io->control_size = (int)packet_io->segment;
 	for (size_t damaged = 0; damaged < SENT; damaged++) {
@@ -345,11 +343,10 @@ static void only_damaged_packet_is_dropped(void **state)
 }
 
 /* Segment sizes that the kernel never reports: no packet is delivered, and no byte beyond the message is read. */
-static void invalid_segment_size_is_harmless(void **state)
+TEST(invalid_segment_size_is_harmless, set_up, tear_down)
 {
 	static const int sizes[] = { -1, 0, 1, 3, 15, 16, FULL, FULL + HEADERS + 1, WIRE_MAX, 1 << 30 };
 
-	(void)state;
 	packet_io->control_type = UDP_GRO;
 	for (size_t index = 0; index < LENGTH(sizes); index++) {
 		packet_io->control_size = sizes[index];
@@ -362,9 +359,8 @@ static void invalid_segment_size_is_harmless(void **state)
 	assert_int_equal(packet_io->count, 0);
 }
 
-static void truncated_message_is_dropped(void **state)
+TEST(truncated_message_is_dropped, set_up, tear_down)
 {
-	(void)state;
 	packet_io->control_type = UDP_GRO;
 	packet_io->control_size = (int)packet_io->segment;
 	packet_io->flags = MSG_TRUNC;
@@ -373,20 +369,18 @@ static void truncated_message_is_dropped(void **state)
 }
 
 /* Without UDP_GRO the kernel delivers packets one by one. */
-static void packet_without_gro(void **state)
+TEST(packet_without_gro, set_up, tear_down)
 {
-	(void)state;
 	packet_io->length = packet_io->segment;
 	receive_all();
 	assert_int_equal(packet_io->count, 1);
 	assert_int_equal(packet_io->psn[0], 1000);
 }
 
-static void flood_leaves_turns_to_other_sockets(void **state)
+TEST(flood_leaves_turns_to_other_sockets, set_up, tear_down)
 {
 	struct end receiver;
 
-	(void)state;
 	end_open(&receiver, 2);
 	packet_io->flood = 300;
 	for (unsigned turn = 1; turn <= 2; turn++) {
@@ -403,12 +397,11 @@ static void flood_leaves_turns_to_other_sockets(void **state)
 	end_close(&receiver);
 }
 
-static void pollers_read_sockets_with_queue_pairs(void **state)
+TEST(pollers_read_sockets_with_queue_pairs, set_up, tear_down)
 {
 	struct soft_transport *transport;
 	struct end receiver;
 
-	(void)state;
 	end_open(&receiver, 2);
 	transport = receiver.socket.transport;
 	transport->sockets = &receiver.socket;
@@ -424,7 +417,7 @@ static void pollers_read_sockets_with_queue_pairs(void **state)
 
 /* ---- management datagrams ---- */
 
-static void management_datagrams(void **state)
+TEST(management_datagrams, set_up, tear_down)
 {
 	static const uint8_t mad[MAD_SIZE];
 	static const struct {
@@ -438,7 +431,6 @@ static void management_datagrams(void **state)
 		{ OPCODE_SEND_ONLY, MAD_QKEY, false },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct end sender;
 		struct soft_path path = { .socket = &sender.socket,
@@ -465,11 +457,10 @@ static void management_datagrams(void **state)
 }
 
 /* EMSGSIZE is recorded by the socket, and is not reported as unreachable. */
-static void icmp_errors(void **state)
+TEST(icmp_errors, set_up, tear_down)
 {
 	static const int errors[] = { EMSGSIZE, EHOSTUNREACH };
 
-	(void)state;
 	for (size_t index = 0; index < LENGTH(errors); index++) {
 		struct end receiver;
 
@@ -484,12 +475,11 @@ static void icmp_errors(void **state)
 }
 
 /* A receive reports the first only. */
-static void flood_of_icmp_errors_leaves_turns(void **state)
+TEST(flood_of_icmp_errors_leaves_turns, set_up, tear_down)
 {
 	struct end receiver;
 	unsigned turns = 0;
 
-	(void)state;
 	end_open(&receiver, 2);
 	packet_io->received = true;
 	packet_io->icmp_error = EHOSTUNREACH;
@@ -542,11 +532,10 @@ static int send_datagrams(struct soft_unsent unsent[2])
 }
 
 /* After a failed datagram the later ones of its queue pair are not sent. The other queue pair is not affected. */
-static void failed_datagram_is_counted(void **state)
+TEST(failed_datagram_is_counted, set_up, tear_down)
 {
 	struct soft_unsent unsent[2];
 
-	(void)state;
 	send_datagrams(unsent);
 	assert_int_equal(packet_io->messages, DATAGRAMS);
 	assert_int_equal(unsent[0].count + unsent[1].count, 0);
@@ -582,7 +571,7 @@ static void failed_datagram_is_counted(void **state)
 }
 
 /* Packets with different addresses or types of service are not sent in one message. */
-static void gso_message_limits(void **state)
+TEST(gso_message_limits, set_up, tear_down)
 {
 	static const uint8_t payload[PACKET_PAYLOAD_MAX];
 	static const struct {
@@ -596,7 +585,6 @@ static void gso_message_limits(void **state)
 		{ 20, PACKET_PAYLOAD_MAX, 0, 2, 2 }, /* longer than an IP packet */
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct end sender;
 
@@ -629,7 +617,7 @@ static void gso_message_limits(void **state)
 }
 
 /* What this host refused remains the cause of a silence until a packet as long is sent. */
-static void refusal_of_long_packets_outlives_short_ones(void **state)
+TEST(refusal_of_long_packets_outlives_short_ones, set_up, tear_down)
 {
 	static const uint8_t payload[FULL];
 	static const struct {
@@ -640,7 +628,6 @@ static void refusal_of_long_packets_outlives_short_ones(void **state)
 	};
 	struct end sender;
 
-	(void)state;
 	end_open(&sender, 1);
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct soft_path path = { .socket = &sender.socket, .local = sender.socket.address, .mtu = FULL };
@@ -663,14 +650,13 @@ static void refusal_of_long_packets_outlives_short_ones(void **state)
  * An interface that refuses segmented messages (EIO) gets none again, as each would have to be sent twice. Other
  * refusals are those of one path.
  */
-static void segmentation_ends_for_its_interface_only(void **state)
+TEST(segmentation_ends_for_its_interface_only, set_up, tear_down)
 {
 	static const uint8_t payload[FULL];
 	static const struct packet packet = {
 		.opcode = OPCODE_SEND_MIDDLE, .pkey = PACKET_PKEY, .destination = 7, .payload = payload, .length = FULL
 	};
 
-	(void)state;
 	for (int interface = 0; interface < 2; interface++) {
 		struct end sender;
 		struct soft_socket other;
@@ -701,12 +687,11 @@ static void segmentation_ends_for_its_interface_only(void **state)
 /* ---- buffers ---- */
 
 /* Compares with the kernel's accounting, for the default buffer of an unprivileged process. */
-static void window_fits_socket_buffer(void **state)
+TEST(window_fits_socket_buffer)
 {
 	static const uint8_t bytes[4096 + HEADERS];
 	int size = 212992;
 
-	(void)state;
 	for (size_t payload = 256; payload <= 4096; payload *= 2) {
 		struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 		struct soft_socket receiver = { .fd = socket(AF_INET, SOCK_DGRAM, 0) };
@@ -740,13 +725,12 @@ static void ignore_completion(void *context, struct endpoint *endpoint, const st
 	assert_int_equal(completion->status, COMPLETION_RETRY_EXCEEDED);
 }
 
-static void timeout_reports_local_drops(void **state)
+TEST(timeout_reports_local_drops, set_up, tear_down)
 {
 	static const struct endpoint_handlers handlers = { .completion = ignore_completion };
 	struct soft_endpoint endpoint = { .base = { .kind = ENDPOINT_CONNECTION, .state = ENDPOINT_ESTABLISHED } };
 	struct end end;
 
-	(void)state;
 	end_open(&end, 2);
 	end.transport.base.backend = &soft_backend;
 	endpoint.base.transport = &end.transport.base;
@@ -766,28 +750,4 @@ static void timeout_reports_local_drops(void **state)
 		assert_int_equal(strstr(text, "; ICMP: the packets are too long for the path") != NULL, turn == 2);
 	}
 	end_close(&end);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(coalesced_packets_are_split, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(only_damaged_packet_is_dropped, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(invalid_segment_size_is_harmless, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(truncated_message_is_dropped, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(packet_without_gro, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(flood_leaves_turns_to_other_sockets, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(pollers_read_sockets_with_queue_pairs, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(management_datagrams, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(icmp_errors, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(flood_of_icmp_errors_leaves_turns, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(failed_datagram_is_counted, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(gso_message_limits, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(refusal_of_long_packets_outlives_short_ones, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(segmentation_ends_for_its_interface_only, set_up, tear_down),
-		cmocka_unit_test(window_fits_socket_buffer),
-		cmocka_unit_test_setup_teardown(timeout_reports_local_drops, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

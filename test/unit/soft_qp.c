@@ -9,9 +9,8 @@
 
 /* ---- every kind and size ---- */
 
-static void all_kinds_and_sizes(void **state)
+TEST(all_kinds_and_sizes)
 {
-	(void)state;
 	for (uint32_t mtu = 256; mtu <= 4096; mtu *= 2) {
 		static const enum work_kind kinds[] = { WORK_SEND, WORK_WRITE, WORK_READ };
 
@@ -74,33 +73,28 @@ static void run_seeds(const char *what, unsigned loss, unsigned other, unsigned 
 	}
 }
 
-static void runs_without_loss(void **state)
+TEST(runs_without_loss)
 {
-	(void)state;
 	run_seeds("without loss", 0, 0, 400);
 }
 
-static void runs_with_1_percent_loss(void **state)
+TEST(runs_with_1_percent_loss)
 {
-	(void)state;
 	run_seeds("1 %", 10, 10, 1000);
 }
 
-static void runs_with_5_percent_loss(void **state)
+TEST(runs_with_5_percent_loss)
 {
-	(void)state;
 	run_seeds("5 %", 50, 50, 1000);
 }
 
-static void runs_with_20_percent_loss(void **state)
+TEST(runs_with_20_percent_loss)
 {
-	(void)state;
 	run_seeds("20 %", 200, 50, 1000);
 }
 
-static void runs_with_reordering(void **state)
+TEST(runs_with_reordering)
 {
-	(void)state;
 	run_seeds("reordering", 0, 200, 600);
 }
 
@@ -127,7 +121,7 @@ static double throughput(enum work_kind kind, uint32_t length, size_t works, uns
 	return megabytes;
 }
 
-static void throughput_with_loss(void **state)
+TEST(throughput_with_loss)
 {
 	/* The line has 1,250 MB/s. The measured rates are well above these limits. */
 	static const struct {
@@ -139,7 +133,6 @@ static void throughput_with_loss(void **state)
 		{ WORK_READ, 0, 1100 }, { WORK_READ, 10, 250 }, { WORK_READ, 50, 80 }, { WORK_READ, 200, 2 },
 	};
 
-	(void)state;
 	for (size_t index = 0; index < LENGTH(rows); index++)
 		assert_true(throughput(rows[index].kind, 65536, is_valgrind() ? 8 : 128, rows[index].loss) >=
 			    (is_valgrind() ? 0 : rows[index].least));
@@ -179,12 +172,11 @@ static int64_t run_with_drop(unsigned drop)
 }
 
 /* Also the loss of a last packet, of an acknowledgement, a READ or its last response, which no later packet shows. */
-static void one_loss_costs_milliseconds(void **state)
+TEST(one_loss_costs_milliseconds)
 {
 	int64_t lossless = run_with_drop(0);
 	unsigned packets = packets_sent;
 
-	(void)state;
 	for (unsigned drop = 3; drop <= packets; drop++)
 		assert_in_range(run_with_drop(drop) - lossless, 0, 3 * CLOCK_NS_PER_MS);
 }
@@ -207,11 +199,10 @@ static bool count_retransmissions(struct network *where, const struct host *from
 }
 
 /* One packet at a time, after doubled waits. */
-static void busy_peer_gets_few_retransmissions(void **state)
+TEST(busy_peer_gets_few_retransmissions)
 {
 	struct run *run = run_new();
 
-	(void)state;
 	qp_open(1);
 	testbed.tap = count_retransmissions;
 	requests = retransmitted = 0;
@@ -236,11 +227,10 @@ static bool delay_after_50_requests(struct network *where, const struct host *fr
 }
 
 /* With one work request at a time each ACK comes after a retransmission, and is no RTT sample (Karn). */
-static void timeout_adapts_to_slow_peer(void **state)
+TEST(timeout_adapts_to_slow_peer)
 {
 	struct run *run = run_new();
 
-	(void)state;
 	qp_open(1);
 	testbed.tap = delay_after_50_requests;
 	requests = retransmitted = 0;
@@ -255,11 +245,10 @@ static void timeout_adapts_to_slow_peer(void **state)
 }
 
 /* srtt is at least 1 ns: 0 means not measured. */
-static void srtt_is_at_least_1_ns(void **state)
+TEST(srtt_is_at_least_1_ns)
 {
 	struct run *run = run_of_sends(10, 0, 7);
 
-	(void)state;
 	network->delay = network->byte_time = network->read_delay = 0;
 	run_begin(run);
 	run_wait(run);
@@ -270,12 +259,11 @@ static void srtt_is_at_least_1_ns(void **state)
 
 /* ---- RNR NAK ---- */
 
-static void rnr_retry_7_is_infinite(void **state)
+TEST(rnr_retry_7_is_infinite)
 {
 	struct run *run = run_of_sends(10, 7, 7);
 	uint64_t sent;
 
-	(void)state;
 	run_begin(run);
 	assert_false(network_run(4 * CLOCK_NS_PER_S));
 	/* The requester sends one packet at least every 5 ms. */
@@ -292,9 +280,8 @@ static void rnr_retry_7_is_infinite(void **state)
 	run_end(run);
 }
 
-static void rnr_retries_are_limited(void **state)
+TEST(rnr_retries_are_limited)
 {
-	(void)state;
 	for (unsigned count = 0; count < 7; count += 3) {
 		struct run *run = run_of_sends(4, 3, count);
 
@@ -309,12 +296,11 @@ static void rnr_retries_are_limited(void **state)
 
 /* ---- a dead peer ---- */
 
-static void dead_peer_is_detected(void **state)
+TEST(dead_peer_is_detected)
 {
 	struct run *run = run_of_sends(4, 3, 7);
 	int64_t round = INT64_C(4096) << 14;
 
-	(void)state;
 	run->may_fail = true;
 	testbed.hosts[1].dead = true;
 	run_begin(run);
@@ -327,12 +313,11 @@ static void dead_peer_is_detected(void **state)
 	run_end(run);
 }
 
-static void idle_connection_is_probed(void **state)
+TEST(idle_connection_is_probed)
 {
 	struct run *run = run_of_sends(2, 0, 7);
 	uint64_t sent;
 
-	(void)state;
 	run_begin(run);
 	assert_true(network_run(CLOCK_NS_PER_S));
 	sent = network->sent;
@@ -348,11 +333,10 @@ static void idle_connection_is_probed(void **state)
 }
 
 /* The probe is outstanding when the command posts: the failure is reported as the completion of the work request. */
-static void work_behind_probe_fails(void **state)
+TEST(work_behind_probe_fails)
 {
 	struct run *run = run_of_sends(2, 0, 7);
 
-	(void)state;
 	run->may_fail = true;
 	run_prepare(run);
 	testbed.hosts[1].dead = true;
@@ -366,12 +350,11 @@ static void work_behind_probe_fails(void **state)
 }
 
 /* After an ICMP error a probe is sent. If the peer responds, the connection stays, and the error is cleared. */
-static void suspected_peer_responds(void **state)
+TEST(suspected_peer_responds)
 {
 	struct run *run = run_of_sends(2, 0, 7);
 	uint64_t sent;
 
-	(void)state;
 	network->loss = 200;
 	run_begin(run);
 	assert_true(network_run(CLOCK_NS_PER_S));
@@ -405,14 +388,13 @@ static bool drop_requests(struct network *where, const struct host *from, struct
 
 /* After the peer responds, work without a timeout waits again without limit, and the timeouts counted while it was
  * suspected are cleared. */
-static void suspected_peer_sends_packets(void **state)
+TEST(suspected_peer_sends_packets)
 {
 	struct bench bench;
 	struct counter counter = { .wanted = 2 };
 	struct work work = { .length = 100 };
 	struct soft_qp *qp, *other;
 
-	(void)state;
 	bench_open(&bench, 4);
 	qp = qp_of(&bench.pair, 0);
 	other = qp_of(&bench.pair, 1);
@@ -447,9 +429,8 @@ static void suspected_peer_sends_packets(void **state)
 	bench_close(&bench);
 }
 
-static void suspected_peer_is_dead(void **state)
+TEST(suspected_peer_is_dead)
 {
-	(void)state;
 	/* 0: idle, 1: work with retransmission, 2: work without a timeout, 3: the peer has no receive, 4: old work
 	 * without retries. */
 	for (unsigned way = 0; way < 5; way++) {
@@ -482,7 +463,7 @@ static void suspected_peer_is_dead(void **state)
 }
 
 /* The same while many other connections are unresponsive, and their probes are limited. */
-static void suspected_peers_among_many_are_dead(void **state)
+TEST(suspected_peers_among_many_are_dead)
 {
 	enum {
 		PAIRS = 2000,
@@ -491,7 +472,6 @@ static void suspected_peers_among_many_are_dead(void **state)
 	struct pair *pairs = calloc(PAIRS, sizeof(*pairs));
 	struct qp_attr attr = { .depth = 1, .ack_timeout = 20 };
 
-	(void)state;
 	assert_non_null(pairs);
 	qp_open(1);
 	for (size_t index = 0; index < PAIRS; index++) {
@@ -514,9 +494,8 @@ static void suspected_peers_among_many_are_dead(void **state)
 }
 
 /* Probes are retransmitted in time although the agreed ACK timeout is infinite, or hours. */
-static void probe_timeout_is_limited(void **state)
+TEST(probe_timeout_is_limited)
 {
-	(void)state;
 	for (unsigned turn = 0; turn < 2; turn++) {
 		struct run *run = run_of_sends(2, 0, 7);
 		struct soft_qp *qp = qp_of(&run->pair, 0);
@@ -572,11 +551,10 @@ static void assert_access_error(struct work work, unsigned access, unsigned loss
 	run_end(run);
 }
 
-static void access_errors_change_no_memory(void **state)
+TEST(access_errors_change_no_memory)
 {
 	static const enum work_kind kinds[] = { WORK_READ, WORK_WRITE };
 
-	(void)state;
 	for (size_t kind = 0; kind < LENGTH(kinds); kind++)
 		for (unsigned loss = 0; loss <= 200; loss += 200) {
 			unsigned right = kinds[kind] == WORK_READ ? REGION_REMOTE_READ : REGION_REMOTE_WRITE;
@@ -607,7 +585,7 @@ static void save_status(void *context, struct host *host, const struct reported 
 }
 
 /* A NAK acknowledges the earlier requests implicitly. */
-static void work_before_access_error_completes(void **state)
+TEST(work_before_access_error_completes)
 {
 	struct run *run = run_of_sends(1, 0, 7);
 	struct end_statuses list = { .count = 0 };
@@ -615,7 +593,6 @@ static void work_before_access_error_completes(void **state)
 				 { .kind = WORK_WRITE, .length = 8 },
 				 { .kind = WORK_WRITE, .length = 8 } };
 
-	(void)state;
 	run_prepare(run);
 	run_post_receives(run, 0);
 	network->read_delay = CLOCK_NS_PER_MS; /* all requests arrive in one batch */
@@ -635,13 +612,12 @@ static void work_before_access_error_completes(void **state)
 	run_end(run);
 }
 
-static void zero_length_needs_no_key(void **state)
+TEST(zero_length_needs_no_key)
 {
 	struct run *run = run_of_sends(1, 1, 7);
 	struct work works[2] = { { .kind = WORK_READ, .tag = 1 }, { .kind = WORK_WRITE, .tag = 2 } };
 	struct counter counter = { .wanted = 2 };
 
-	(void)state;
 	run_prepare(run);
 	testbed.completed = count_completions;
 	testbed.context = &counter;
@@ -652,9 +628,8 @@ static void zero_length_needs_no_key(void **state)
 }
 
 /* A region destroyed during a READ or WRITE is inaccessible at once. */
-static void region_destroyed_during_transfer(void **state)
+TEST(region_destroyed_during_transfer)
 {
-	(void)state;
 	for (unsigned turn = 0; turn < 2; turn++) {
 		struct run *run = run_of_sends(1, 1, 7);
 		struct region *target = region_of(1, 8 << 20, REGION_REMOTE_READ | REGION_REMOTE_WRITE);
@@ -684,12 +659,11 @@ static void region_destroyed_during_transfer(void **state)
 
 /* ---- invalid responses ---- */
 
-static void invalid_responses_are_dropped(void **state)
+TEST(invalid_responses_are_dropped)
 {
 	struct run *run = run_of_sends(8, 8, 7);
 	struct packet packet = { .pkey = PACKET_PKEY };
 
-	(void)state;
 	run_begin(run);
 	network_run(CLOCK_NS_PER_MS);
 	packet.destination = soft_qp_qpn(qp_of(&run->pair, 0));
@@ -722,11 +696,10 @@ static void invalid_responses_are_dropped(void **state)
 
 /* Random packets in all states cause no memory error that AddressSanitizer detects, and do not change another
  * connection. */
-static void random_packets_are_harmless(void **state)
+TEST(random_packets_are_harmless)
 {
 	unsigned total = seeds(300);
 
-	(void)state;
 	for (unsigned seed = 0; seed < total; seed++) {
 		struct run *run = run_new();
 		struct bench bench = { .psn = 0 };
@@ -777,11 +750,10 @@ static void random_packets_are_harmless(void **state)
 /* ---- several queue pairs ---- */
 
 /* Some queue pairs fail, some are destroyed during transfers; the others are not affected. */
-static void queue_pairs_are_independent(void **state)
+TEST(queue_pairs_are_independent)
 {
 	unsigned total = seeds(100);
 
-	(void)state;
 	for (unsigned seed = 0; seed < total; seed++) {
 		struct run *run = run_new();
 		struct bench benches[3] = { { .psn = 0 } };
@@ -870,18 +842,16 @@ static uint64_t overflow_of_senders(size_t count_of_pairs)
 }
 
 /* The sum of the minimum windows exceeds the receiver's socket buffer. */
-static void many_senders_complete(void **state)
+TEST(many_senders_complete)
 {
 	uint64_t overflowed = overflow_of_senders(64);
 
-	(void)state;
 	assert_true(overflowed || is_valgrind());
 }
 
 /* One of them alone could fill the socket buffer. */
-static void busy_senders_share_window(void **state)
+TEST(busy_senders_share_window)
 {
-	(void)state;
 	assert_int_equal(overflow_of_senders(20), 0);
 	assert_int_equal(overflow_of_senders(2), 0);
 }
@@ -946,55 +916,13 @@ static int64_t run_backlog(size_t drop)
 	return remaining;
 }
 
-static void backlog_is_no_loss(void **state)
+TEST(backlog_is_no_loss)
 {
-	(void)state;
 	run_backlog(0);
 }
 
 /* ACKs for later packets of other queue pairs prove the loss long before the backlog is sent. */
-static void loss_in_backlog_is_detected(void **state)
+TEST(loss_in_backlog_is_detected)
 {
-	(void)state;
 	assert_true(run_backlog(100) > 200 * CLOCK_NS_PER_MS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_kinds_and_sizes),
-		cmocka_unit_test(runs_without_loss),
-		cmocka_unit_test(runs_with_1_percent_loss),
-		cmocka_unit_test(runs_with_5_percent_loss),
-		cmocka_unit_test(runs_with_20_percent_loss),
-		cmocka_unit_test(runs_with_reordering),
-		cmocka_unit_test(throughput_with_loss),
-		cmocka_unit_test(one_loss_costs_milliseconds),
-		cmocka_unit_test(busy_peer_gets_few_retransmissions),
-		cmocka_unit_test(timeout_adapts_to_slow_peer),
-		cmocka_unit_test(srtt_is_at_least_1_ns),
-		cmocka_unit_test(rnr_retry_7_is_infinite),
-		cmocka_unit_test(rnr_retries_are_limited),
-		cmocka_unit_test(dead_peer_is_detected),
-		cmocka_unit_test(idle_connection_is_probed),
-		cmocka_unit_test(work_behind_probe_fails),
-		cmocka_unit_test(suspected_peer_responds),
-		cmocka_unit_test(suspected_peer_sends_packets),
-		cmocka_unit_test(suspected_peer_is_dead),
-		cmocka_unit_test(suspected_peers_among_many_are_dead),
-		cmocka_unit_test(probe_timeout_is_limited),
-		cmocka_unit_test(access_errors_change_no_memory),
-		cmocka_unit_test(work_before_access_error_completes),
-		cmocka_unit_test(zero_length_needs_no_key),
-		cmocka_unit_test(region_destroyed_during_transfer),
-		cmocka_unit_test(invalid_responses_are_dropped),
-		cmocka_unit_test(random_packets_are_harmless),
-		cmocka_unit_test(queue_pairs_are_independent),
-		cmocka_unit_test(many_senders_complete),
-		cmocka_unit_test(busy_senders_share_window),
-		cmocka_unit_test(backlog_is_no_loss),
-		cmocka_unit_test(loss_in_backlog_is_detected),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

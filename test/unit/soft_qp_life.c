@@ -34,14 +34,13 @@ static void life_open(struct bench *bench, bool (*tap)(struct network *, const s
 }
 
 /* Only signalled work requests count as unacknowledged work. Probes do not. */
-static void unacked_work_is_signalled_work(void **state)
+TEST(unacked_work_is_signalled_work)
 {
 	static const struct {
 		enum work_kind kind;
 		bool unsignalled, waits;
 	} rows[] = { { WORK_SEND, true, false }, { WORK_SEND, false, true }, { WORK_READ, false, true } };
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct bench bench;
 		struct soft_qp *qp;
@@ -65,12 +64,11 @@ static void unacked_work_is_signalled_work(void **state)
 }
 
 /* Work requests after one for which there is no room are not posted. */
-static void post_stops_at_rejected_work(void **state)
+TEST(post_stops_at_rejected_work)
 {
 	struct bench bench;
 	struct work works[3];
 
-	(void)state;
 	bench_open(&bench, 0);
 	testbed.tap = record;
 	count = 0;
@@ -86,13 +84,12 @@ static void post_stops_at_rejected_work(void **state)
 }
 
 /* Tenths of a second. The probe interval of a responsive peer doubles, until work is posted. */
-static void probe_intervals(void **state)
+TEST(probe_intervals)
 {
 	static const int64_t gaps[] = { 25, 45, 85, 85 };
 	struct bench bench;
 	struct work work = { .kind = WORK_WRITE };
 
-	(void)state;
 	life_open(&bench, record);
 	qp_of(&bench.pair, 1)->probe_interval = INT64_MAX;
 	network_run(30 * CLOCK_NS_PER_S);
@@ -107,7 +104,7 @@ static void probe_intervals(void **state)
 }
 
 /* A packet from another address, or to another address of ours, does not count as received from the peer. */
-static void packet_to_other_address_is_dropped(void **state)
+TEST(packet_to_other_address_is_dropped)
 {
 	static const struct address other = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 9 } };
 	struct bench bench;
@@ -115,7 +112,6 @@ static void packet_to_other_address_is_dropped(void **state)
 	struct host other_host;
 	struct packet packet;
 
-	(void)state;
 	life_open(&bench, record);
 	endpoint = &bench.pair.ends[1];
 	endpoint->icmp.error = EHOSTUNREACH;
@@ -135,11 +131,10 @@ static void packet_to_other_address_is_dropped(void **state)
 }
 
 /* Repeated ICMP errors do not extend the peer's deadline. */
-static void repeated_icmp_keeps_deadline(void **state)
+TEST(repeated_icmp_keeps_deadline)
 {
 	struct bench bench;
 
-	(void)state;
 	life_open(&bench, record_and_drop);
 	for (unsigned tenths = 0; tenths < 16; tenths++) {
 		soft_qp_suspect(qp_of(&bench.pair, 0));
@@ -147,17 +142,4 @@ static void repeated_icmp_keeps_deadline(void **state)
 	}
 	assert_int_equal(testbed.hosts[0].failures, 1);
 	bench_close(&bench);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unacked_work_is_signalled_work),
-		cmocka_unit_test(post_stops_at_rejected_work),
-		cmocka_unit_test(probe_intervals),
-		cmocka_unit_test(packet_to_other_address_is_dropped),
-		cmocka_unit_test(repeated_icmp_keeps_deadline),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

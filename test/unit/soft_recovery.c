@@ -45,7 +45,7 @@ static void respond(struct bench *bench, uint32_t psn, enum syndrome_kind kind, 
 }
 
 /* Microseconds between transmissions. Without an RTT sample the timeout follows from the agreed ACK timeout. */
-static void timeouts_without_rtt_sample(void **state)
+TEST(timeouts_without_rtt_sample)
 {
 	static const struct {
 		unsigned ack_timeout;
@@ -56,7 +56,6 @@ static void timeouts_without_rtt_sample(void **state)
 		{ 8, { 1048, 1048, 2097, 4194, 8388, 16777 } },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct bench bench;
 
@@ -72,14 +71,13 @@ static void timeouts_without_rtt_sample(void **state)
 }
 
 /* The timeout is srtt + 4 rttvar. */
-static void timeout_from_rtt(void **state)
+TEST(timeout_from_rtt)
 {
 	enum {
 		ROUND_TRIP = 10 /* ms */
 	};
 	struct bench bench;
 
-	(void)state;
 	recovery_open(&bench);
 	post_sends(&bench, 1);
 	network_run(ROUND_TRIP * CLOCK_NS_PER_MS);
@@ -93,11 +91,10 @@ static void timeout_from_rtt(void **state)
 }
 
 /* The last one and the oldest, in turn. */
-static void timeouts_send_one_packet(void **state)
+TEST(timeouts_send_one_packet)
 {
 	struct bench bench;
 
-	(void)state;
 	recovery_open(&bench);
 	for (unsigned index = 0; index < 16; index++)
 		bench_post(&bench, WORK_SEND, bench.region, 4096);
@@ -111,12 +108,11 @@ static void timeouts_send_one_packet(void **state)
 
 /* The answer may be among those that wait to be read: time-outs send no more packets than are read, and count no more.
  */
-static void unread_packets_limit_timeouts(void **state)
+TEST(unread_packets_limit_timeouts)
 {
 	struct bench bench;
 	struct soft_socket *socket;
 
-	(void)state;
 	recovery_open(&bench);
 	socket = testbed.hosts[0].socket;
 	socket->unread = true;
@@ -136,12 +132,11 @@ static void unread_packets_limit_timeouts(void **state)
 }
 
 /* The acknowledgement of a DREQ: of what was sent, and no more. */
-static void acknowledgement_of_a_disconnect(void **state)
+TEST(acknowledgement_of_a_disconnect)
 {
 	struct bench bench;
 	struct soft_qp *qp;
 
-	(void)state;
 	recovery_open(&bench);
 	qp = qp_of(&bench.pair, 0);
 	post_sends(&bench, 2);
@@ -158,12 +153,11 @@ static void acknowledgement_of_a_disconnect(void **state)
 }
 
 /* After an RNR NAK eight packets are sent, then one. */
-static void rnr_nak_reduces_window(void **state)
+TEST(rnr_nak_reduces_window)
 {
 	static const size_t windows[] = { 32, 8, 1, 1 };
 	struct bench bench;
 
-	(void)state;
 	recovery_open(&bench);
 	for (unsigned index = 0; index < 16; index++)
 		bench_post(&bench, WORK_SEND, bench.region, 4096);
@@ -181,12 +175,11 @@ static void rnr_nak_reduces_window(void **state)
 }
 
 /* A window of packets reduces cwnd once, however many of them are lost. */
-static void window_is_reduced_once_per_loss(void **state)
+TEST(window_is_reduced_once_per_loss)
 {
 	struct bench bench;
 	const struct requester *requester;
 
-	(void)state;
 	recovery_open(&bench);
 	requester = &qp_of(&bench.pair, 0)->requester;
 	for (unsigned index = 0; index < 16; index++)
@@ -204,11 +197,10 @@ static void window_is_reduced_once_per_loss(void **state)
 }
 
 /* Repeated NAKs for the same PSN would cause endless retransmission. */
-static void repeated_naks_are_limited(void **state)
+TEST(repeated_naks_are_limited)
 {
 	struct bench bench;
 
-	(void)state;
 	recovery_open(&bench);
 	post_sends(&bench, 1);
 	respond(&bench, FIRST, SYNDROME_ACK, CREDITS_UNLIMITED); /* RTT about 0.1 ms */
@@ -218,16 +210,4 @@ static void repeated_naks_are_limited(void **state)
 		respond(&bench, FIRST + 1, SYNDROME_NAK, NAK_SEQUENCE);
 	assert_int_equal(count, 7);
 	bench_close(&bench);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(timeouts_without_rtt_sample),	   cmocka_unit_test(timeout_from_rtt),
-		cmocka_unit_test(timeouts_send_one_packet),	   cmocka_unit_test(rnr_nak_reduces_window),
-		cmocka_unit_test(unread_packets_limit_timeouts),   cmocka_unit_test(acknowledgement_of_a_disconnect),
-		cmocka_unit_test(window_is_reduced_once_per_loss), cmocka_unit_test(repeated_naks_are_limited),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

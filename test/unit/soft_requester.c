@@ -42,12 +42,11 @@ static void requester_open(struct bench *bench)
 }
 
 /* A READ response with a byte less or more than requested is dropped. */
-static void read_response_length_is_checked(void **state)
+TEST(read_response_length_is_checked)
 {
 	static const uint32_t lengths[] = { 1, 100, 1023, 1024, 1025, 2048, 2500 };
 	const uint8_t good = syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED);
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(lengths); row++) {
 		uint32_t packets = (lengths[row] + 1023) / 1024, rest = lengths[row] - (packets - 1) * 1024;
 		uint8_t final = packets > 1 ? OPCODE_READ_RESPONSE_LAST : OPCODE_READ_RESPONSE_ONLY;
@@ -95,7 +94,7 @@ static bool count_solicited(struct network *where, const struct host *from, stru
 }
 
 /* The last packet of a SEND has the solicited event bit. */
-static void sends_are_solicited(void **state)
+TEST(sends_are_solicited)
 {
 	static const struct {
 		enum work_kind kind;
@@ -104,7 +103,6 @@ static void sends_are_solicited(void **state)
 		{ WORK_SEND, 0, 1, 1 }, { WORK_SEND, 3000, 3, 1 }, { WORK_WRITE, 3000, 3, 0 }, { WORK_READ, 3000, 1, 0 }
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct bench bench;
 		struct region *local;
@@ -122,12 +120,11 @@ static void sends_are_solicited(void **state)
 }
 
 /* An ACK with the PSN of a READ completes nothing. */
-static void ack_does_not_complete_read(void **state)
+TEST(ack_does_not_complete_read)
 {
 	struct bench bench;
 	struct region *local;
 
-	(void)state;
 	requester_open(&bench);
 	local = region_of(0, 4096, 0);
 	bench_post(&bench, WORK_READ, local, 100);
@@ -140,13 +137,12 @@ static void ack_does_not_complete_read(void **state)
 }
 
 /* An ACK acknowledges its PSN and all earlier ones. */
-static void ack_covers_its_psn_and_earlier(void **state)
+TEST(ack_covers_its_psn_and_earlier)
 {
 	const uint8_t good = syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED);
 	struct bench bench;
 	struct region *local;
 
-	(void)state;
 	requester_open(&bench);
 	local = region_of(0, 4096, 0);
 	bench_post(&bench, WORK_SEND, local, 3000); /* 100 to 102 */
@@ -171,14 +167,13 @@ static void ack_covers_its_psn_and_earlier(void **state)
 }
 
 /* Unsignalled work completes without a report when a later ACK arrives. */
-static void unsignalled_work_is_not_reported(void **state)
+TEST(unsignalled_work_is_not_reported)
 {
 	struct bench bench;
 	struct work works[] = { { .kind = WORK_SEND, .tag = 1, .unsignalled = true },
 				{ .kind = WORK_WRITE, .tag = 2 },
 				{ .kind = WORK_SEND, .tag = 3, .unsignalled = true } };
 
-	(void)state;
 	requester_open(&bench);
 	for (size_t index = 0; index < LENGTH(works); index++)
 		works[index].region = bench.region;
@@ -192,9 +187,8 @@ static void unsignalled_work_is_not_reported(void **state)
 }
 
 /* rnr_retry_limit excludes the first transmission. 7 means infinite. */
-static void rnr_retries_are_counted(void **state)
+TEST(rnr_retries_are_counted)
 {
-	(void)state;
 	for (unsigned count = 0; count <= 7; count++) {
 		struct bench bench;
 		struct region *local;
@@ -221,14 +215,13 @@ static void rnr_retries_are_counted(void **state)
 }
 
 /* The RNR NAK carries the delay as a timer code of IBTA's table. */
-static void rnr_delay_is_taken_from_nak(void **state)
+TEST(rnr_delay_is_taken_from_nak)
 {
 	static const struct {
 		uint8_t code;
 		int64_t microseconds;
 	} rows[] = { { 1, 10 }, { 6, 80 }, { 14, 1280 }, { 20, 10240 }, { 31, 491520 }, { 0, 655360 } };
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct bench bench;
 		struct region *local;
@@ -249,11 +242,10 @@ static void rnr_delay_is_taken_from_nak(void **state)
 }
 
 /* A duplicate RNR NAK during the delay does not count as a retry. */
-static void duplicate_rnr_nak_is_ignored(void **state)
+TEST(duplicate_rnr_nak_is_ignored)
 {
 	struct bench bench;
 
-	(void)state;
 	requester_open(&bench);
 	qp_of(&bench.pair, 0)->rnr_retry_limit = 1;
 	bench_post(&bench, WORK_SEND, bench.region, 100);
@@ -278,9 +270,8 @@ static bool save_packets(struct network *where, const struct host *from, struct 
 	return false;
 }
 
-static void no_reads_is_set(void **state)
+TEST(no_reads_is_set)
 {
-	(void)state;
 	for (unsigned reads = 0; reads <= 1; reads++) {
 		struct qp_attr attr = { .reads = reads, .no_reads = !reads };
 		struct pair pair;
@@ -294,7 +285,7 @@ static void no_reads_is_set(void **state)
 }
 
 /* With few READs allowed, each request is larger, limited by the socket window. At most 16 are outstanding. */
-static void read_request_sizes(void **state)
+TEST(read_request_sizes)
 {
 	static const struct {
 		unsigned reads; /* the peer's limit */
@@ -308,7 +299,6 @@ static void read_request_sizes(void **state)
 		{ 20, 512, 18, 16, 8, 8 },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct qp_attr attr = { .reads = rows[row].reads, .depth = 20 };
 		struct work work = { .kind = WORK_READ, .length = rows[row].length };
@@ -333,11 +323,10 @@ static void read_request_sizes(void **state)
 }
 
 /* Four packets of a window have AckReq, and the last one that fits. */
-static void ack_requests_per_window(void **state)
+TEST(ack_requests_per_window)
 {
 	struct bench bench;
 
-	(void)state;
 	bench_open(&bench, 4);
 	testbed.tap = save_packets;
 	saved_count = 0;
@@ -355,12 +344,11 @@ static void ack_requests_per_window(void **state)
 }
 
 /* No later packet requests an ACK: the retransmission has AckReq. */
-static void retransmission_requests_ack(void **state)
+TEST(retransmission_requests_ack)
 {
 	struct bench bench;
 	struct work work = { .kind = WORK_SEND, .unsignalled = true };
 
-	(void)state;
 	bench_open(&bench, 4);
 	testbed.tap = save_packets;
 	saved_count = 0;
@@ -376,7 +364,7 @@ static void retransmission_requests_ack(void **state)
 }
 
 /* Each NAK code maps to a completion status. */
-static void nak_codes_have_status(void **state)
+TEST(nak_codes_have_status)
 {
 	static const struct {
 		enum nak_code code;
@@ -385,7 +373,6 @@ static void nak_codes_have_status(void **state)
 		     { NAK_REMOTE_ACCESS, COMPLETION_REMOTE_ACCESS },
 		     { NAK_REMOTE_OPERATION, COMPLETION_REMOTE_OPERATION } };
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct bench bench;
 		struct region *local;
@@ -402,25 +389,4 @@ static void nak_codes_have_status(void **state)
 		soft_region_destroy(local);
 		bench_close(&bench);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(read_response_length_is_checked),
-		cmocka_unit_test(sends_are_solicited),
-		cmocka_unit_test(ack_does_not_complete_read),
-		cmocka_unit_test(ack_covers_its_psn_and_earlier),
-		cmocka_unit_test(unsignalled_work_is_not_reported),
-		cmocka_unit_test(rnr_retries_are_counted),
-		cmocka_unit_test(rnr_delay_is_taken_from_nak),
-		cmocka_unit_test(duplicate_rnr_nak_is_ignored),
-		cmocka_unit_test(no_reads_is_set),
-		cmocka_unit_test(read_request_sizes),
-		cmocka_unit_test(ack_requests_per_window),
-		cmocka_unit_test(retransmission_requests_ack),
-		cmocka_unit_test(nak_codes_have_status),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

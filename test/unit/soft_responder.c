@@ -56,9 +56,8 @@ static void responder_open(struct bench *bench, unsigned reads)
 	testbed.completed = count_errors;
 }
 
-static void send_longer_than_receive_fails(void **state)
+TEST(send_longer_than_receive_fails)
 {
-	(void)state;
 	for (uint32_t length = 1; length < 5000; length += 700) {
 		struct bench bench;
 		struct work receive = { .kind = WORK_RECEIVE, .length = length - 1 };
@@ -81,7 +80,7 @@ static void send_longer_than_receive_fails(void **state)
 	}
 }
 
-static void opcode_sequence_errors_are_rejected(void **state)
+TEST(opcode_sequence_errors_are_rejected)
 {
 	static const struct {
 		uint8_t opcodes[3];
@@ -104,7 +103,6 @@ static void opcode_sequence_errors_are_rejected(void **state)
 		{ { OPCODE_SEND_FIRST, OPCODE_SEND_MIDDLE, OPCODE_SEND_MIDDLE }, { 1024, 1024, 1020 } },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct bench bench;
 		struct work receive = { .kind = WORK_RECEIVE, .length = 60000 };
@@ -136,9 +134,8 @@ static void opcode_sequence_errors_are_rejected(void **state)
 }
 
 /* A reserved opcode at the expected PSN gets a NAK; at other PSNs it is dropped without a response. */
-static void reserved_opcodes_are_rejected(void **state)
+TEST(reserved_opcodes_are_rejected)
 {
-	(void)state;
 	for (unsigned opcode = 0x12; opcode < 0x20; opcode++) {
 		for (size_t length = 0; length <= 28; length += 28) {
 			bool request = opcode != 0x12; /* 0x12 is ATOMIC Acknowledge, a response */
@@ -178,12 +175,11 @@ static void reserved_opcodes_are_rejected(void **state)
 	}
 }
 
-static void write_length_is_checked(void **state)
+TEST(write_length_is_checked)
 {
 	struct bench bench;
 	struct packet packet;
 
-	(void)state;
 	for (unsigned turn = 0; turn < 3; turn++) {
 		responder_open(&bench, 4);
 		packet = bench_packet(&bench, OPCODE_WRITE_FIRST, 100, 1024);
@@ -199,11 +195,10 @@ static void write_length_is_checked(void **state)
 	}
 }
 
-static void reads_beyond_limit_are_rejected(void **state)
+TEST(reads_beyond_limit_are_rejected)
 {
 	struct bench bench;
 
-	(void)state;
 	responder_open(&bench, 0);
 	bench_send(&bench, OPCODE_READ_REQUEST, 100, 16);
 	bench_run();
@@ -239,11 +234,10 @@ static void deliver_read(const struct bench *bench, uint32_t psn, size_t length)
 }
 
 /* A turn of the loop sends 64 responses of a connection, and all of another that has fewer. */
-static void reads_leave_turns_to_other_connections(void **state)
+TEST(reads_leave_turns_to_other_connections)
 {
 	struct bench bench, other;
 
-	(void)state;
 	responder_open(&bench, 4);
 	other = bench;
 	pair_open(&other.pair, &other.attr);
@@ -260,11 +254,10 @@ static void reads_leave_turns_to_other_connections(void **state)
 }
 
 /* Messages are limited to 1 GiB: with more packets, PSNs do not distinguish new from repeated packets. */
-static void messages_above_1_gib_are_rejected(void **state)
+TEST(messages_above_1_gib_are_rejected)
 {
 	static const uint8_t opcodes[] = { OPCODE_WRITE_FIRST, OPCODE_READ_REQUEST };
 
-	(void)state;
 	for (unsigned turn = 0; turn < 3; turn++) {
 		struct bench bench;
 		struct packet packet;
@@ -316,7 +309,7 @@ static void send_read(struct bench *bench, uint32_t psn, uint32_t offset, uint32
 
 /* A repeated READ must lie within a responder resource: otherwise a sender could probe keys, or end the connection with
  * one forged packet. */
-static void repeated_read_must_match_resource(void **state)
+TEST(repeated_read_must_match_resource)
 {
 	static const struct {
 		uint32_t psn, key, offset, length;
@@ -329,7 +322,6 @@ static void repeated_read_must_match_resource(void **state)
 	};
 	struct bench bench;
 
-	(void)state;
 	responder_open(&bench, 4);
 	bench_send(&bench, OPCODE_WRITE_ONLY, 100, 16);
 	bench_send(&bench, OPCODE_WRITE_ONLY, 101, 16);
@@ -362,12 +354,11 @@ static void repeated_read_must_match_resource(void **state)
 
 /* The responder keeps a resource for each READ that the peer may have outstanding. The peer has the responses of all
  * earlier READs. */
-static void old_read_resources_are_dropped(void **state)
+TEST(old_read_resources_are_dropped)
 {
 	struct bench bench;
 	struct packet packet;
 
-	(void)state;
 	responder_open(&bench, 3);
 	for (uint32_t psn = 100; psn < 109; psn++)
 		send_read(&bench, psn, 0, 16);
@@ -384,13 +375,12 @@ static void old_read_resources_are_dropped(void **state)
 }
 
 /* A repeated READ of a destroyed region gets a NAK, as a new READ does. */
-static void repeated_read_of_destroyed_region_fails(void **state)
+TEST(repeated_read_of_destroyed_region_fails)
 {
 	struct bench bench;
 	struct region *destroyed;
 	struct packet packet;
 
-	(void)state;
 	responder_open(&bench, 4);
 	destroyed = region_of(1, 100, REGION_REMOTE_READ);
 	packet = bench_packet(&bench, OPCODE_READ_REQUEST, 100, 16);
@@ -412,12 +402,11 @@ static void repeated_read_of_destroyed_region_fails(void **state)
 
 /* A new process can have the address of an exited one and, by chance, the same QPN. The old peer's packets do not count
  * as duplicates if their PSNs precede the connection's first PSN. */
-static void psns_before_connection_are_dropped(void **state)
+TEST(psns_before_connection_are_dropped)
 {
 	static const uint32_t behind[] = { 2, 1000, 0x700000 };
 	struct bench bench;
 
-	(void)state;
 	responder_open(&bench, 4);
 	bench_send(&bench, OPCODE_READ_REQUEST, 100, 16);
 	bench_run();
@@ -442,14 +431,13 @@ static void psns_before_connection_are_dropped(void **state)
 }
 
 /* A packet from the peer with a PSN outside the receive window is dropped without a response. */
-static void psns_outside_window_are_dropped(void **state)
+TEST(psns_outside_window_are_dropped)
 {
 	static const uint8_t opcodes[] = { OPCODE_WRITE_ONLY, OPCODE_READ_REQUEST, OPCODE_SEND_ONLY, OPCODE_ACKNOWLEDGE,
 					   OPCODE_READ_RESPONSE_ONLY };
 	struct bench bench;
 	struct soft_qp *qp, before;
 
-	(void)state;
 	responder_open(&bench, 4);
 	qp = bench.pair.ends[1].qp;
 	before = *qp;
@@ -469,11 +457,10 @@ static void psns_outside_window_are_dropped(void **state)
 	bench_close(&bench);
 }
 
-static void gap_gets_one_nak(void **state)
+TEST(gap_gets_one_nak)
 {
 	struct bench bench;
 
-	(void)state;
 	responder_open(&bench, 4);
 	for (uint32_t psn = 101; psn < 110; psn++) {
 		struct packet packet = bench_packet(&bench, OPCODE_WRITE_ONLY, psn, 16);
@@ -504,11 +491,10 @@ static void gap_gets_one_nak(void **state)
 }
 
 /* A packet with AckReq behind a gap gets the NAK again, at most twice. */
-static void ack_request_repeats_nak(void **state)
+TEST(ack_request_repeats_nak)
 {
 	struct bench bench;
 
-	(void)state;
 	responder_open(&bench, 4);
 	for (uint32_t psn = 101; psn < 120; psn++) {
 		struct packet packet = bench_packet(&bench, OPCODE_WRITE_ONLY, psn, 16);
@@ -524,13 +510,12 @@ static void ack_request_repeats_nak(void **state)
 }
 
 /* Linux rxe retransmits once per NAK, and again only after an ACK: each NAK follows an ACK. */
-static void nak_follows_ack(void **state)
+TEST(nak_follows_ack)
 {
 	static const uint32_t missing[] = { 102, 105, 106 };
 	struct bench bench;
 	unsigned index = 0;
 
-	(void)state;
 	responder_open(&bench, 4);
 	for (uint32_t psn = 100; psn < 110; psn++) {
 		struct packet packet = bench_packet(&bench, OPCODE_WRITE_ONLY, psn, 16);
@@ -554,11 +539,10 @@ static void nak_follows_ack(void **state)
 	bench_close(&bench);
 }
 
-static void acks_are_coalesced(void **state)
+TEST(acks_are_coalesced)
 {
 	struct bench bench;
 
-	(void)state;
 	responder_open(&bench, 4);
 	network->read_delay = CLOCK_NS_PER_MS;
 	for (uint32_t psn = 100; psn < 150; psn++)
@@ -587,11 +571,10 @@ static void acks_are_coalesced(void **state)
 
 /* A requester takes an ACK with the PSN of a READ for the READ response. An ACK carries the PSN of the last SEND or
  * WRITE. If there were only READs, no ACK is sent. */
-static void ack_never_carries_psn_of_read(void **state)
+TEST(ack_never_carries_psn_of_read)
 {
 	struct bench bench;
 
-	(void)state;
 	responder_open(&bench, 4);
 	bench_send(&bench, OPCODE_READ_REQUEST, 100, 3000);
 	bench_send(&bench, OPCODE_READ_REQUEST, 104, 16);
@@ -640,7 +623,7 @@ static void ack_never_carries_psn_of_read(void **state)
 }
 
 /* The MSN of a response counts completed messages, not packets. */
-static void msn_counts_messages(void **state)
+TEST(msn_counts_messages)
 {
 	static const struct {
 		uint8_t opcode;
@@ -652,7 +635,6 @@ static void msn_counts_messages(void **state)
 	struct bench bench;
 	uint32_t psn = 100;
 
-	(void)state;
 	responder_open(&bench, 4);
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct packet packet = bench_packet(&bench, rows[row].opcode, psn, rows[row].length);
@@ -700,7 +682,7 @@ static void send_one(struct bench *bench, const struct work *work)
 
 /* Unsignalled work requests do not set AckReq: the ACK of a later work request covers them. If none follows,
  * the time-out sends the last one again with AckReq. After a pause the next ones set AckReq at once. */
-static void unsignalled_work_requests_no_ack(void **state)
+TEST(unsignalled_work_requests_no_ack)
 {
 	struct bench bench;
 	struct work silent = { .kind = WORK_SEND, .length = 20, .unsignalled = true };
@@ -708,7 +690,6 @@ static void unsignalled_work_requests_no_ack(void **state)
 	const struct requester *requester;
 	uint32_t window;
 
-	(void)state;
 	responder_open(&bench, 4);
 	testbed.tap = count_requests_and_responses;
 	send_packets = ack_requests = 0;
@@ -754,14 +735,13 @@ static void unsignalled_work_requests_no_ack(void **state)
 
 /* The share of the window shrinks while packets without AckReq fill it. One more packet, with AckReq, is sent so that
  * an ACK opens the window. */
-static void reduced_window_requests_ack(void **state)
+TEST(reduced_window_requests_ack)
 {
 	struct bench bench;
 	struct work silent = { .kind = WORK_SEND, .length = 20, .unsignalled = true };
 	struct work reads = { .kind = WORK_READ, .length = 8 * 1024 };
 	struct requester *requester;
 
-	(void)state;
 	for (unsigned reading = 0; reading < 2; reading++) {
 		responder_open(&bench, 16);
 		testbed.tap = count_requests_and_responses;
@@ -792,13 +772,12 @@ static void reduced_window_requests_ack(void **state)
 }
 
 /* A WRITE with immediate consumes a receive. No command of ours sends it. */
-static void write_with_immediate_consumes_receive(void **state)
+TEST(write_with_immediate_consumes_receive)
 {
 	struct bench bench;
 	struct work receive = { .kind = WORK_RECEIVE };
 	struct completion taken = { .length = 1 };
 
-	(void)state;
 	responder_open(&bench, 4);
 	receive.region = bench.region;
 	testbed.completed = save_completion;
@@ -820,14 +799,13 @@ static void write_with_immediate_consumes_receive(void **state)
 	bench_close(&bench);
 }
 
-static void packets_of_other_senders_are_dropped(void **state)
+TEST(packets_of_other_senders_are_dropped)
 {
 	struct bench bench;
 	struct packet packet;
 	struct address other_address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 3 } }, another_port;
 	struct host *host;
 
-	(void)state;
 	responder_open(&bench, 4);
 	host = &testbed.hosts[1];
 	packet = bench_packet(&bench, OPCODE_WRITE_ONLY, 100, 16);
@@ -856,11 +834,10 @@ static void packets_of_other_senders_are_dropped(void **state)
 }
 
 /* A region belongs to the process, as with verbs to the protection domain. */
-static void key_is_valid_on_any_connection(void **state)
+TEST(key_is_valid_on_any_connection)
 {
 	struct bench bench, other;
 
-	(void)state;
 	responder_open(&bench, 4);
 	other = bench;
 	pair_open(&other.pair, &other.attr);
@@ -877,12 +854,11 @@ static void key_is_valid_on_any_connection(void **state)
 }
 
 /* A stopped queue pair drops new requests, and acknowledges duplicates: its last ACK may be lost. */
-static void stopped_qp_acknowledges_duplicates(void **state)
+TEST(stopped_qp_acknowledges_duplicates)
 {
 	struct bench bench;
 	unsigned final_acks;
 
-	(void)state;
 	responder_open(&bench, 4);
 	bench_send(&bench, OPCODE_WRITE_ONLY, 100, 16);
 	bench_run();
@@ -909,7 +885,7 @@ static void stopped_qp_acknowledges_duplicates(void **state)
 	bench_close(&bench);
 }
 
-static void qpns_are_unique(void **state)
+TEST(qpns_are_unique)
 {
 	enum {
 		COUNT = 20000
@@ -917,7 +893,6 @@ static void qpns_are_unique(void **state)
 	static uint8_t seen[(PSN_MASK + 1) / 8];
 	struct soft_endpoint endpoint;
 
-	(void)state;
 	qp_open(5);
 	memset(seen, 0, sizeof(seen));
 	for (unsigned count = 0; count < (is_valgrind() ? 500u : (unsigned)COUNT); count++) {
@@ -933,12 +908,11 @@ static void qpns_are_unique(void **state)
 	qp_close();
 }
 
-static void queue_pairs_are_limited(void **state)
+TEST(queue_pairs_are_limited)
 {
 	static struct soft_qp *qps[65536];
 	struct soft_endpoint endpoint;
 
-	(void)state;
 	qp_open(1);
 	for (size_t index = 0; index < LENGTH(qps); index++) {
 		endpoint_prepare(&endpoint, &testbed.hosts[0], ENDPOINT_CONNECTION, 1, 1);
@@ -955,7 +929,7 @@ static void queue_pairs_are_limited(void **state)
 }
 
 /* Each bit is set in about half of the keys, and all keys differ. */
-static void region_keys_are_random(void **state)
+TEST(region_keys_are_random)
 {
 	enum {
 		COUNT = 1000,
@@ -964,7 +938,6 @@ static void region_keys_are_random(void **state)
 	struct region *regions[COUNT];
 	unsigned set[BITS] = { 0 };
 
-	(void)state;
 	qp_open(1);
 	for (unsigned count = 0; count < COUNT; count++) {
 		regions[count] = region_of(0, 1, REGION_REMOTE_READ);
@@ -992,7 +965,7 @@ static void stop_at_receive(void *context, struct host *host, const struct repor
 		counter->good += reported->completion.status == COMPLETION_OK;
 }
 
-static void qp_stopped_in_callback_sends_ack(void **state)
+TEST(qp_stopped_in_callback_sends_ack)
 {
 	struct bench bench;
 	struct counter counter = { .wanted = 1 };
@@ -1000,7 +973,6 @@ static void qp_stopped_in_callback_sends_ack(void **state)
 	struct work send = { .kind = WORK_SEND, .length = 100 };
 	struct region *source;
 
-	(void)state;
 	responder_open(&bench, 4);
 	source = region_of(0, 100, 0);
 	receive.region = bench.region;
@@ -1017,7 +989,7 @@ static void qp_stopped_in_callback_sends_ack(void **state)
 
 /* ---- post errors ---- */
 
-static void post_errors(void **state)
+TEST(post_errors)
 {
 	struct bench bench;
 	struct soft_endpoint fresh;
@@ -1025,7 +997,6 @@ static void post_errors(void **state)
 	struct work work;
 	struct soft_qp *qp;
 
-	(void)state;
 	responder_open(&bench, 0);
 	testbed.hosts[0].dead = true;
 	qp = bench.pair.ends[0].qp;
@@ -1049,41 +1020,4 @@ static void post_errors(void **state)
 	soft_qp_destroy(fresh.qp);
 	soft_region_destroy(region);
 	bench_close(&bench);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(send_longer_than_receive_fails),
-		cmocka_unit_test(opcode_sequence_errors_are_rejected),
-		cmocka_unit_test(reserved_opcodes_are_rejected),
-		cmocka_unit_test(write_length_is_checked),
-		cmocka_unit_test(reads_beyond_limit_are_rejected),
-		cmocka_unit_test(reads_leave_turns_to_other_connections),
-		cmocka_unit_test(messages_above_1_gib_are_rejected),
-		cmocka_unit_test(repeated_read_must_match_resource),
-		cmocka_unit_test(old_read_resources_are_dropped),
-		cmocka_unit_test(repeated_read_of_destroyed_region_fails),
-		cmocka_unit_test(psns_before_connection_are_dropped),
-		cmocka_unit_test(psns_outside_window_are_dropped),
-		cmocka_unit_test(gap_gets_one_nak),
-		cmocka_unit_test(ack_request_repeats_nak),
-		cmocka_unit_test(nak_follows_ack),
-		cmocka_unit_test(acks_are_coalesced),
-		cmocka_unit_test(ack_never_carries_psn_of_read),
-		cmocka_unit_test(msn_counts_messages),
-		cmocka_unit_test(write_with_immediate_consumes_receive),
-		cmocka_unit_test(packets_of_other_senders_are_dropped),
-		cmocka_unit_test(key_is_valid_on_any_connection),
-		cmocka_unit_test(stopped_qp_acknowledges_duplicates),
-		cmocka_unit_test(qpns_are_unique),
-		cmocka_unit_test(queue_pairs_are_limited),
-		cmocka_unit_test(region_keys_are_random),
-		cmocka_unit_test(qp_stopped_in_callback_sends_ack),
-		cmocka_unit_test(post_errors),
-		cmocka_unit_test(unsignalled_work_requests_no_ack),
-		cmocka_unit_test(reduced_window_requests_ack),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,11 +45,10 @@ static void expect(const char *expected)
 }
 
 /* Packets behind an RNR NAK are not reported as a gap. */
-static void no_nak_behind_rnr_nak(void **state)
+TEST(no_nak_behind_rnr_nak)
 {
 	struct bench bench;
 
-	(void)state;
 	responses_open(&bench);
 	bench_send(&bench, OPCODE_SEND_ONLY, FIRST, 8);
 	expect("R");
@@ -60,11 +59,10 @@ static void no_nak_behind_rnr_nak(void **state)
 }
 
 /* The missing packet arrives in the same batch, after a later one. */
-static void gap_closed_in_batch_gets_no_nak(void **state)
+TEST(gap_closed_in_batch_gets_no_nak)
 {
 	struct bench bench;
 
-	(void)state;
 	responses_open(&bench);
 	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST + 1, 8);
 	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
@@ -78,11 +76,10 @@ static void gap_closed_in_batch_gets_no_nak(void **state)
 }
 
 /* Each repetition of the invalid request gets a NAK; earlier requests get no response. */
-static void nak_repeats_for_invalid_request_only(void **state)
+TEST(nak_repeats_for_invalid_request_only)
 {
 	struct bench bench;
 
-	(void)state;
 	responses_open(&bench);
 	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
 	expect("A");
@@ -101,9 +98,8 @@ static void nak_repeats_for_invalid_request_only(void **state)
 }
 
 /* The last ACK is sent twice when the queue pair stops, and five times after losses. */
-static void final_ack_is_repeated(void **state)
+TEST(final_ack_is_repeated)
 {
-	(void)state;
 	for (int lossy = 0; lossy < 2; lossy++) {
 		struct bench bench;
 
@@ -125,16 +121,4 @@ static void final_ack_is_repeated(void **state)
 		expect("");
 		bench_close(&bench);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_nak_behind_rnr_nak),
-		cmocka_unit_test(gap_closed_in_batch_gets_no_nak),
-		cmocka_unit_test(nak_repeats_for_invalid_request_only),
-		cmocka_unit_test(final_ack_is_repeated),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,14 +104,13 @@ static void assert_listen_fails(int error, bool module, bool any, enum outcome o
 	assert_null(fake.transport.sockets);
 }
 
-static void bind_errors(void **state)
+TEST(bind_errors, begin, end)
 {
 	static const char another[] = "test: here: another process holds UDP port 4791 on 127.0.0.1 (98)\n"
 				      "test: hint: each soft process needs its own local address: use another "
 				      "(127.0.0.2, ...), or end the other "
 				      "process\n";
 
-	(void)state;
 	/* rdma_rxe holds all addresses: no transport. */
 	assert_listen_fails(
 		EADDRINUSE, true, true, OUTCOME_NO_DEVICE,
@@ -128,13 +127,12 @@ static void bind_errors(void **state)
 }
 
 /* As with a multicast route through an interface without an address. */
-static void route_has_no_source(void **state)
+TEST(route_has_no_source, begin, end)
 {
 	struct capture capture;
 	struct soft_path path;
 	enum outcome outcome;
 
-	(void)state;
 	fake.route = (struct route){ .source.family = ADDRESS_IP4, .interface = 2, .mtu = 1500 };
 	fake.bind_error = EADDRINUSE;
 	capture_begin(&capture);
@@ -147,7 +145,7 @@ static void route_has_no_source(void **state)
 }
 
 /* The interface and the MTU are the route's, of a path to a peer and of the path back. */
-static void paths_are_the_routes(void **state)
+TEST(paths_are_the_routes, begin, end)
 {
 	static const struct {
 		uint32_t route, path;
@@ -156,7 +154,6 @@ static void paths_are_the_routes(void **state)
 	const struct address there = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } };
 	struct soft_path path, back;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(mtus); i++) {
 		fake.route = (struct route){ .source = here, .interface = 7, .mtu = mtus[i].route };
 		assert_int_equal(soft_path_find(&fake.transport, &test_error, "here", &here, &there, &path),
@@ -185,11 +182,10 @@ static size_t polled_sockets(void)
 }
 
 /* The sockets with queue pairs come first, whatever the number of addresses. */
-static void sockets_with_queue_pairs_come_first(void **state)
+TEST(sockets_with_queue_pairs_come_first, begin, end)
 {
 	struct soft_socket *sockets[4];
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(sockets); i++) {
 		const struct address address = { .family = ADDRESS_IP4, .bytes = { 127, 91, 0, (uint8_t)(i + 1) } };
 
@@ -213,14 +209,13 @@ static void sockets_with_queue_pairs_come_first(void **state)
 }
 
 /* TTL 64, as the Linux CM uses for RoCE v2 groups: the default of 1 would end at the first router. */
-static void multicast_ttl_is_64(void **state)
+TEST(multicast_ttl_is_64, begin, end)
 {
 	static const struct address here[] = {
 		{ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } },
 		{ .family = ADDRESS_IP6, .bytes = { [15] = 1 } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(here); i++) {
 		bool four = here[i].family == ADDRESS_IP4;
 		struct soft_path path;
@@ -256,7 +251,7 @@ static void assert_error_is_taken(struct soft_socket *socket)
 
 /* An ICMP error is pending from a packet to a closed port. First case: the next packet goes to another address. Second
  * case: both packets are sent in one call. */
-static void socket_errors_are_cleared(void **state)
+TEST(socket_errors_are_cleared, begin, end)
 {
 	static const uint8_t payload[256];
 	const struct address here = { .family = ADDRESS_IP4, .bytes = { 127, 91, 0, 1 } };
@@ -268,7 +263,6 @@ static void socket_errors_are_cleared(void **state)
 	struct transport *transport;
 	struct soft_socket *socket;
 
-	(void)state;
 	fake.real_bind = true;
 	assert_int_equal(transport_open("soft", loop, &test_log, &(struct error){ 0 }, &transport), OUTCOME_OK);
 	/* With rdma_rxe loaded the port is held on all addresses. */
@@ -295,18 +289,4 @@ static void socket_errors_are_cleared(void **state)
 	assert_error_is_taken(socket);
 	transport_close(transport);
 	loop_destroy(loop);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(bind_errors, begin, end),
-		cmocka_unit_test_setup_teardown(route_has_no_source, begin, end),
-		cmocka_unit_test_setup_teardown(paths_are_the_routes, begin, end),
-		cmocka_unit_test_setup_teardown(sockets_with_queue_pairs_come_first, begin, end),
-		cmocka_unit_test_setup_teardown(multicast_ttl_is_64, begin, end),
-		cmocka_unit_test_setup_teardown(socket_errors_are_cleared, begin, end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ static void readable(void *context)
 }
 
 /* As under a seccomp filter of a container. */
-static void no_random_numbers(void **state)
+TEST(no_random_numbers)
 {
 	static const struct log log = { .name = "test" };
 	struct loop *loop = loop_create();
@@ -59,7 +59,6 @@ static void no_random_numbers(void **state)
 	struct capture errors;
 	struct error error;
 
-	(void)state;
 	random_error = ENOSYS;
 	alarm(10);
 	capture_begin(&errors);
@@ -71,14 +70,13 @@ static void no_random_numbers(void **state)
 	loop_destroy(loop);
 }
 
-static void flood_does_not_delay_freeing(void **state)
+TEST(flood_does_not_delay_freeing)
 {
 	static const struct log log = { .name = "test" };
 	struct flood flood = { .loop = loop_create() };
 	struct loop_io io = { 0 };
 	int ends[2];
 
-	(void)state;
 	assert_non_null(flood.loop);
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], "", 1), 1);
@@ -93,14 +91,4 @@ static void flood_does_not_delay_freeing(void **state)
 	loop_destroy(flood.loop);
 	close(ends[0]);
 	close(ends[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_random_numbers),
-		cmocka_unit_test(flood_does_not_delay_freeing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,9 +218,8 @@ static bool is_allowed(enum endpoint_state from, enum endpoint_state to)
 	return false;
 }
 
-static void state_transitions(void **state)
+TEST(state_transitions, create_loop, destroy_loop)
 {
-	(void)state;
 	for (enum endpoint_state from = 0; from < STATES; from++)
 		for (enum endpoint_state to = 0; to < STATES; to++) {
 			struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
@@ -260,9 +259,8 @@ static void enter(struct endpoint *endpoint, enum endpoint_state state)
 
 /* An expired deadline fails the endpoint, with a message. While connecting, the kind is that the peer does not reply.
  */
-static void deadlines(void **state)
+TEST(deadlines, create_loop, destroy_loop)
 {
-	(void)state;
 	for (enum endpoint_state at = 0; at < STATES; at++) {
 		struct endpoint *endpoint;
 
@@ -292,9 +290,8 @@ static void loop_is_stopped(void *loop)
 }
 
 /* Each state that waits ends with the run's deadline as with its own: same outcome, kind and words, another reason. */
-static void deadline_of_the_run(void **state)
+TEST(deadline_of_the_run, create_loop, destroy_loop)
 {
-	(void)state;
 	loop_deadline_start(transport.loop, CLOCK_NS_PER_MS, loop_is_stopped, transport.loop);
 	loop_run(transport.loop);
 	for (enum endpoint_state at = 0; at < STATES; at++) {
@@ -314,11 +311,10 @@ static void deadline_of_the_run(void **state)
 	loop_deadline_stop(transport.loop);
 }
 
-static void failure_is_reported_once(void **state)
+TEST(failure_is_reported_once, create_loop, destroy_loop)
 {
 	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
 
-	(void)state;
 	endpoint->state = ENDPOINT_ESTABLISHED;
 	endpoint_fail(endpoint, OUTCOME_INTERNAL);
 	assert_int_equal(endpoint->state, ENDPOINT_FAILED);
@@ -334,11 +330,10 @@ static void failure_is_reported_once(void **state)
 	assert_string_equal(finish(endpoint), "");
 }
 
-static void rejection_carries_private_data(void **state)
+TEST(rejection_carries_private_data, create_loop, destroy_loop)
 {
 	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
 
-	(void)state;
 	endpoint->state = ENDPOINT_CONNECTING;
 	endpoint_rejected(endpoint, (const uint8_t *)"busy", 4);
 	assert_int_equal(reported.event.kind, EVENT_FAILED);
@@ -348,11 +343,10 @@ static void rejection_carries_private_data(void **state)
 	finish(endpoint);
 }
 
-static void reject_texts(void **state)
+TEST(reject_texts, create_loop, destroy_loop)
 {
 	char text[ENDPOINT_REJECT_TEXT_SIZE], longest[PRIVATE_DATA_MAX + 40], expected[sizeof(longest)];
 
-	(void)state;
 	assert_string_equal(endpoint_reject_text(NULL, 10, text), "");
 	assert_string_equal(endpoint_reject_text((const uint8_t *)"", 1, text), "");
 	assert_string_equal(endpoint_reject_text((const uint8_t *)"busy", 0, text), "");
@@ -365,11 +359,10 @@ static void reject_texts(void **state)
 
 /* A connection reports completions while established, a group until it failed. The first message establishes an
  * endpoint that accepts or connects. */
-static void completions_in_every_state(void **state)
+TEST(completions_in_every_state, create_loop, destroy_loop)
 {
 	static const enum endpoint_kind kinds[] = { ENDPOINT_CONNECTION, ENDPOINT_GROUP };
 
-	(void)state;
 	for (size_t kind = 0; kind < LENGTH(kinds); kind++)
 		for (unsigned status = 0; status <= COMPLETION_RNR_EXCEEDED; status++)
 			for (enum endpoint_state at = 0; at < STATES && completion_status_text(status); at++) {
@@ -400,11 +393,10 @@ static void completions_in_every_state(void **state)
 }
 
 /* At most ten log lines in ten seconds about requests that never became connections. Other lines are not limited. */
-static void request_log_lines_are_limited(void **state)
+TEST(request_log_lines_are_limited, create_loop, destroy_loop)
 {
 	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
 
-	(void)state;
 	transport.request_log_limit = (struct log_limit){ 0 };
 	for (unsigned period = 0; period < 3; period++) {
 		endpoint->state = period == 1 ? ENDPOINT_LISTENING : ENDPOINT_ACCEPTING;
@@ -423,11 +415,10 @@ static void request_log_lines_are_limited(void **state)
 	finish(endpoint);
 }
 
-static void listener_gets_failed_requests(void **state)
+TEST(listener_gets_failed_requests, create_loop, destroy_loop)
 {
 	struct endpoint *endpoint = create(ENDPOINT_LISTENER, NULL);
 
-	(void)state;
 	endpoint->state = ENDPOINT_LISTENING;
 	transport.request_log_limit = (struct log_limit){ 0 };
 	endpoint_request_failed(endpoint, OUTCOME_NO_CONNECTION);
@@ -442,11 +433,10 @@ static void listener_gets_failed_requests(void **state)
 }
 
 /* A request has the listener's handlers until the command sets others. */
-static void listener_gets_requests(void **state)
+TEST(listener_gets_requests, create_loop, destroy_loop)
 {
 	struct endpoint *listener = create(ENDPOINT_LISTENER, NULL), request = { 0 };
 
-	(void)state;
 	listener->state = ENDPOINT_LISTENING;
 	endpoint_initialise(&request, &channel, ENDPOINT_CONNECTION, &listener->options);
 	request.state = ENDPOINT_REQUESTED;
@@ -490,7 +480,7 @@ static enum outcome join_group(struct endpoint *endpoint)
 }
 
 /* A call changes the state only if the backend succeeds. Leaving a group always does. */
-static void calls_change_state(void **state)
+TEST(calls_change_state, create_loop, destroy_loop)
 {
 	static const struct {
 		const char *name;
@@ -511,7 +501,6 @@ static void calls_change_state(void **state)
 		  ENDPOINT_ADDRESS_RESOLVED },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++)
 		for (unsigned turn = 0; turn < 2; turn++) {
 			struct endpoint *endpoint = create(rows[row].kind, NULL);
@@ -540,11 +529,10 @@ static int64_t took(struct endpoint *endpoint, enum endpoint_state next, enum ev
 }
 
 /* A step lasts from its call to its event; that of the route, which has no call, from the state. */
-static void steps_are_timed(void **state)
+TEST(steps_are_timed, create_loop, destroy_loop)
 {
 	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
 
-	(void)state;
 	assert_int_equal(resolve_address(endpoint), OUTCOME_OK);
 	assert_int_equal(took(endpoint, ENDPOINT_ADDRESS_RESOLVED, EVENT_ADDRESS_RESOLVED, 10), 11);
 	now += 1000;
@@ -579,7 +567,7 @@ static enum outcome post_receive(struct endpoint *endpoint)
 #define BIT(name) (1u << ENDPOINT_##name)
 
 /* Each call reaches the backend, from every state in which it is allowed. */
-static void calls_reach_backend(void **state)
+TEST(calls_reach_backend, create_loop, destroy_loop)
 {
 	static const struct {
 		const char *name;
@@ -599,7 +587,6 @@ static void calls_reach_backend(void **state)
 		  true },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++)
 		for (unsigned kind = ENDPOINT_LISTENER; kind <= ENDPOINT_GROUP; kind++)
 			for (unsigned at = ENDPOINT_IDLE; at < ENDPOINT_DESTROYED; at++) {
@@ -617,13 +604,12 @@ static void calls_reach_backend(void **state)
 			}
 }
 
-static void other_calls(void **state)
+TEST(other_calls, create_loop, destroy_loop)
 {
 	struct channel other = { .transport = &transport };
 	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL), *none = NULL;
 	const struct endpoint_options options = { .timeout = 0 };
 
-	(void)state;
 	result = OUTCOME_FAILED;
 	assert_int_equal(endpoint_migrate(endpoint, &other), OUTCOME_FAILED);
 	assert_ptr_equal(endpoint->channel, &channel);
@@ -643,12 +629,11 @@ static void other_calls(void **state)
 	finish(endpoint);
 }
 
-static void type_of_service(void **state)
+TEST(type_of_service, create_loop, destroy_loop)
 {
 	struct path_options path = PATH_OPEN;
 	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, &path);
 
-	(void)state;
 	assert_int_equal(endpoint_type_of_service(endpoint), PATH_UNSET);
 	path.type_of_service = 0x61;
 	assert_int_equal(endpoint_type_of_service(endpoint), 0x61);
@@ -659,27 +644,4 @@ static void type_of_service(void **state)
 	endpoint = create(ENDPOINT_CONNECTION, NULL);
 	assert_int_equal(endpoint_type_of_service(endpoint), PATH_UNSET);
 	finish(endpoint);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(state_transitions),
-		cmocka_unit_test(deadlines),
-		cmocka_unit_test(deadline_of_the_run),
-		cmocka_unit_test(failure_is_reported_once),
-		cmocka_unit_test(rejection_carries_private_data),
-		cmocka_unit_test(reject_texts),
-		cmocka_unit_test(completions_in_every_state),
-		cmocka_unit_test(request_log_lines_are_limited),
-		cmocka_unit_test(listener_gets_failed_requests),
-		cmocka_unit_test(listener_gets_requests),
-		cmocka_unit_test(calls_change_state),
-		cmocka_unit_test(steps_are_timed),
-		cmocka_unit_test(calls_reach_backend),
-		cmocka_unit_test(other_calls),
-		cmocka_unit_test(type_of_service),
-	};
-
-	return cmocka_run_group_tests(tests, create_loop, destroy_loop);
 }

@@ -66,7 +66,7 @@ static void set_options(const char *interface, const char *device)
 	options.device = device;
 }
 
-static void source_addresses(void **state)
+TEST(source_addresses)
 {
 	static const struct {
 		const char *interface, *device, *given;
@@ -100,7 +100,6 @@ static void source_addresses(void **state)
 		{ NULL, NULL, "10.9.9.9", ADDRESS_IP4, "10.9.9.9", 0 },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct address source = { .family = ADDRESS_NONE };
 		struct capture capture;
@@ -129,7 +128,7 @@ static void source_addresses(void **state)
 }
 
 /* An index without a device is that of the one device that has it. */
-static void source_of_gid_index(void **state)
+TEST(source_of_gid_index)
 {
 	static const struct {
 		const char *interface, *given;
@@ -142,7 +141,6 @@ static void source_of_gid_index(void **state)
 		{ NULL, "10.0.0.1", 2, "10.0.0.1" },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct address source = { .family = ADDRESS_NONE };
 		struct capture capture;
@@ -168,7 +166,7 @@ static void source_of_gid_index(void **state)
 }
 
 /* The interface of a listener's address, and of a request. */
-static void interface_of_address(void **state)
+TEST(interface_of_address)
 {
 	static const struct {
 		const char *interface, *local;
@@ -182,7 +180,6 @@ static void interface_of_address(void **state)
 		{ "lo", "127.0.0.9", 0, 0, true, true },   { "eth0", "127.0.0.9", 0, 0, true, false },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct address local = parsed(rows[row].local);
 
@@ -197,15 +194,4 @@ static void interface_of_address(void **state)
 				 !rows[row].exists);
 		assert_int_equal(local.scope, rows[row].scope);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(source_addresses),
-		cmocka_unit_test(source_of_gid_index),
-		cmocka_unit_test(interface_of_address),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

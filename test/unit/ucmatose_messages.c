@@ -272,14 +272,13 @@ static void assert_all_went(struct bench *bench, uint64_t count)
 	}
 }
 
-static void every_count_and_size_goes_both_ways(void **state)
+TEST(every_count_and_size_goes_both_ways)
 {
 	static const uint64_t counts[] = { 1, 2, 3, 31, 32, 33, 63, 64, 65, 96, 127, 128, 129, 1000, 5000 };
 	static const uint32_t sizes[] = { 1, 100, 4096, 1 << 20, 1 << 23 };
 	static const uint32_t entries[] = { 1, 2, 3, 7, 64, 16384 };
 	char text[4096];
 
-	(void)state;
 	for (size_t c = 0; c < LENGTH(counts); c++)
 		for (size_t s = 0; s < LENGTH(sizes); s++)
 			for (size_t e = 0; e < LENGTH(entries); e++)
@@ -299,12 +298,11 @@ static void every_count_and_size_goes_both_ways(void **state)
 }
 
 /* The last send is posted long before it is complete; only then the direction has ended. */
-static void a_direction_ends_with_its_last_completion(void **state)
+TEST(a_direction_ends_with_its_last_completion)
 {
 	struct bench *bench = bench_create(2, 100, FABRIC_ROCE, 16384);
 	char text[4096];
 
-	(void)state;
 	connect_ends(bench, true);
 	for (int i = 0; i < ENDS; i++) {
 		struct end *end = &bench->ends[i];
@@ -320,12 +318,11 @@ static void a_direction_ends_with_its_last_completion(void **state)
 }
 
 /* The second half of a window is granted before the grant of the first half is acknowledged. */
-static void both_halves_of_a_window_are_granted_at_once(void **state)
+TEST(both_halves_of_a_window_are_granted_at_once)
 {
 	struct bench *bench = bench_create(1000, 100, FABRIC_ROCE, 16384);
 	char text[4096];
 
-	(void)state;
 	connect_ends(bench, true);
 	for (int i = 0; i < 64; i++)
 		assert_true(carry(bench, &bench->ends[SERVER]));
@@ -336,12 +333,11 @@ static void both_halves_of_a_window_are_granted_at_once(void **state)
 	assert_string_equal(bench_destroy(bench, text), "");
 }
 
-static void memory_is_bounded(void **state)
+TEST(memory_is_bounded)
 {
 	struct bench *bench = bench_create(UINT64_C(1) << 31, 1 << 20, FABRIC_ROCE, 16384);
 	char text[4096];
 
-	(void)state;
 	connect_ends(bench, true);
 	for (int i = 0; i < 1000; i++)
 		carry(bench, &bench->ends[SERVER]) ? (void)0 : (void)carry(bench, &bench->ends[CLIENT]);
@@ -354,7 +350,7 @@ static void memory_is_bounded(void **state)
 }
 
 /* Each of many connections has slots of its own, and together they take no more than they may. */
-static void connections_share_memory(void **state)
+TEST(connections_share_memory)
 {
 	static const uint32_t sizes[] = { 1, 100, 65536, 1 << 20 };
 	enum {
@@ -362,7 +358,6 @@ static void connections_share_memory(void **state)
 	};
 	char text[4096];
 
-	(void)state;
 	for (size_t row = 0; row < ENDS * LENGTH(sizes); row++) {
 		const uint64_t size = sizes[row / ENDS];
 		struct bench *bench = bench_create(5000, (uint32_t)size, FABRIC_ROCE, 16384);
@@ -393,14 +388,13 @@ static void connections_share_memory(void **state)
 }
 
 /* A server with two devices has the memory twice. */
-static void each_device_has_memory(void **state)
+TEST(each_device_has_memory)
 {
 	struct bench *bench = bench_create(10, 100, FABRIC_ROCE, 16384);
 	struct end *server = &bench->ends[SERVER], other = { .domain = server->domain };
 	struct ucmatose_connection second = { .run = &server->run, .endpoint = &other.endpoint };
 	char text[4096];
 
-	(void)state;
 	other.endpoint.domain = &other.domain;
 	assert_int_equal(ucmatose_messages_prepare(&server->connection), OUTCOME_OK);
 	assert_int_equal(ucmatose_messages_prepare(&second), OUTCOME_OK);
@@ -410,12 +404,11 @@ static void each_device_has_memory(void **state)
 }
 
 /* A stock end sends all of its messages at once: what the device cannot take ahead waits. */
-static void stock_ends_find_receives_posted(void **state)
+TEST(stock_ends_find_receives_posted)
 {
 	static const uint32_t limits[] = { 16384, 100 };
 	char text[4096];
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(limits); row++) {
 		struct bench *bench = bench_create(1000, 100, FABRIC_ROCE, limits[row]);
 
@@ -430,12 +423,11 @@ static void stock_ends_find_receives_posted(void **state)
 	}
 }
 
-static void iwarp_takes_all_of_a_stock_peer_ahead(void **state)
+TEST(iwarp_takes_all_of_a_stock_peer_ahead)
 {
 	struct bench *bench = bench_create(1000, 100, FABRIC_IWARP, 2000);
 	char text[4096];
 
-	(void)state;
 	connect_ends(bench, false);
 	assert_int_equal(bench->ends[CLIENT].receives.count, 1000);
 	carry_all(bench);
@@ -444,13 +436,12 @@ static void iwarp_takes_all_of_a_stock_peer_ahead(void **state)
 }
 
 /* A later connection of the same memory has got fewer: each keeps as many posted as its own queue pair takes. */
-static void each_queue_pair_has_a_depth_of_its_own(void **state)
+TEST(each_queue_pair_has_a_depth_of_its_own)
 {
 	struct bench *bench = bench_create(5000, 100, FABRIC_IWARP, 16384);
 	struct end *client = &bench->ends[CLIENT], later = { .depth_max = 100 };
 	char text[4096];
 
-	(void)state;
 	client->run.wanted = client->peer->run.wanted = 2;
 	connect_ends(bench, true);
 	later.endpoint.domain = &client->domain;
@@ -462,12 +453,11 @@ static void each_queue_pair_has_a_depth_of_its_own(void **state)
 	assert_string_equal(bench_destroy(bench, text), "");
 }
 
-static void on_iwarp_the_client_sends_first(void **state)
+TEST(on_iwarp_the_client_sends_first)
 {
 	struct bench *bench = bench_create(10, 100, FABRIC_IWARP, 2000);
 	char text[4096];
 
-	(void)state;
 	connect_ends(bench, true);
 	assert_int_equal(bench->ends[SERVER].sends.count, 0);
 	assert_int_equal(bench->ends[CLIENT].sends.count, 1);
@@ -521,9 +511,8 @@ static void the_peers_own(struct bench *bench, struct work *send)
 	pattern_write(send->region->memory + send->offset, 100, client->send_seed, 0);
 }
 
-static void a_bad_message_fails_the_connection(void **state)
+TEST(a_bad_message_fails_the_connection)
 {
-	(void)state;
 	spoiled(one_byte, true, "message 1 differs at byte 42: ");
 	spoiled(another_message, true, "message 1 differs at byte ");
 	spoiled(the_peers_own, true, "message 1 differs at byte ");
@@ -534,13 +523,12 @@ static void a_bad_message_fails_the_connection(void **state)
 }
 
 /* A peer that sends more than it may, with receives posted for its grants. */
-static void messages_beyond_the_count_fail_the_connection(void **state)
+TEST(messages_beyond_the_count_fail_the_connection)
 {
 	struct bench *bench = bench_create(1000, 100, FABRIC_ROCE, 16384);
 	struct end *client = &bench->ends[CLIENT];
 	char text[4096];
 
-	(void)state;
 	connect_ends(bench, true);
 	while (client->connection.received < 1000 && carry_both(bench))
 		;
@@ -550,13 +538,12 @@ static void messages_beyond_the_count_fail_the_connection(void **state)
 	assert_non_null(strstr(bench_destroy(bench, text), "message 1001 has 100 bytes instead of 0"));
 }
 
-static void too_many_grants_do_no_harm(void **state)
+TEST(too_many_grants_do_no_harm)
 {
 	struct bench *bench = bench_create(200, 100, FABRIC_ROCE, 16384);
 	struct end *server = &bench->ends[SERVER];
 	char text[4096];
 
-	(void)state;
 	connect_ends(bench, true);
 	for (int i = 0; i < 1000 && is_alive(server); i++) {
 		struct work receive = pop(&server->receives);
@@ -570,7 +557,7 @@ static void too_many_grants_do_no_harm(void **state)
 }
 
 /* A failure that another -S of a stock peer may explain; a peer of ours has told its own. */
-static void failures_that_another_size_explains(void **state)
+TEST(failures_that_another_size_explains)
 {
 	static const struct {
 		enum work_kind kind;
@@ -583,7 +570,6 @@ static void failures_that_another_size_explains(void **state)
 	};
 	char text[4096];
 
-	(void)state;
 	for (size_t i = 0; i < 2 * LENGTH(rows); i++) {
 		const struct completion completion = { .kind = rows[i / 2].kind, .status = rows[i / 2].status };
 		struct bench *bench = bench_create(10, 100, FABRIC_ROCE, 16384);
@@ -600,7 +586,7 @@ static void failures_that_another_size_explains(void **state)
 	}
 }
 
-static void hellos_that_differ_are_told(void **state)
+TEST(hellos_that_differ_are_told)
 {
 	const struct hello others[] = {
 		{ .capacity = 200, .connections = 1, .count = 10 },
@@ -609,7 +595,6 @@ static void hellos_that_differ_are_told(void **state)
 	};
 	char text[4096];
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(others); i++) {
 		struct bench *bench = bench_create(10, 100, FABRIC_ROCE, 16384);
 
@@ -619,50 +604,23 @@ static void hellos_that_differ_are_told(void **state)
 }
 
 /* Nothing but the connections is compared where nothing is sent. */
-static void sizes_do_not_matter_without_messages(void **state)
+TEST(sizes_do_not_matter_without_messages)
 {
 	struct bench *bench = bench_create(0, 100, FABRIC_ROCE, 16384);
 	const struct hello other = { .capacity = 0, .connections = 1, .count = 0 };
 	char text[4096];
 
-	(void)state;
 	assert_true(ucmatose_hello_agrees(&bench->ends[SERVER].run, "peer", &other));
 	connect_ends(bench, true);
 	assert_all_went(bench, 0);
 	assert_string_equal(bench_destroy(bench, text), "");
 }
 
-static void the_devices_longest_message_is_the_limit(void **state)
+TEST(the_devices_longest_message_is_the_limit)
 {
 	struct bench *bench = bench_create(1, (1 << 23) + 1, FABRIC_ROCE, 16384);
 	char text[4096];
 
-	(void)state;
 	assert_int_equal(ucmatose_messages_prepare(&bench->ends[CLIENT].connection), OUTCOME_USAGE);
 	assert_non_null(strstr(bench_destroy(bench, text), "the longest message of device test0 has 8388608 bytes"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_count_and_size_goes_both_ways),
-		cmocka_unit_test(a_direction_ends_with_its_last_completion),
-		cmocka_unit_test(both_halves_of_a_window_are_granted_at_once),
-		cmocka_unit_test(memory_is_bounded),
-		cmocka_unit_test(connections_share_memory),
-		cmocka_unit_test(each_device_has_memory),
-		cmocka_unit_test(stock_ends_find_receives_posted),
-		cmocka_unit_test(iwarp_takes_all_of_a_stock_peer_ahead),
-		cmocka_unit_test(each_queue_pair_has_a_depth_of_its_own),
-		cmocka_unit_test(on_iwarp_the_client_sends_first),
-		cmocka_unit_test(a_bad_message_fails_the_connection),
-		cmocka_unit_test(messages_beyond_the_count_fail_the_connection),
-		cmocka_unit_test(too_many_grants_do_no_harm),
-		cmocka_unit_test(failures_that_another_size_explains),
-		cmocka_unit_test(hellos_that_differ_are_told),
-		cmocka_unit_test(sizes_do_not_matter_without_messages),
-		cmocka_unit_test(the_devices_longest_message_is_the_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,7 +199,7 @@ static void serve(struct fake *fake, uint32_t count, bool ours)
 	finish(fake);
 }
 
-static void server_serves_its_connections(void **state)
+TEST(server_serves_its_connections, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *first, *second;
@@ -251,7 +251,7 @@ static void server_serves_its_connections(void **state)
 }
 
 /* Which need not be that in which they come. */
-static void server_takes_the_clients_numbers(void **state)
+TEST(server_takes_the_clients_numbers, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *first, *second;
@@ -267,7 +267,7 @@ static void server_takes_the_clients_numbers(void **state)
 	assert_over(fake, OUTCOME_OK, "");
 }
 
-static void server_refuses_connections_beyond_its_number(void **state)
+TEST(server_refuses_connections_beyond_its_number, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -293,7 +293,7 @@ static void server_refuses_connections_beyond_its_number(void **state)
 	assert_says(fake, "verified (fake, fake0)\n");
 }
 
-static void server_goes_on_with_those_that_came(void **state)
+TEST(server_goes_on_with_those_that_came, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	int64_t began = clock_now();
@@ -322,7 +322,7 @@ static void server_goes_on_with_those_that_came(void **state)
 	assert_true(clock_now() - began < 800 * MS);
 }
 
-static void every_request_prolongs_the_wait(void **state)
+TEST(every_request_prolongs_the_wait, set_up, clean_up)
 {
 	struct fake *fake = *state;
 
@@ -350,7 +350,7 @@ static void assert_ends_within(struct fake *fake, int64_t least, int64_t max)
 	assert_true(fake->environment.ended);
 }
 
-static void every_option_that_differs_is_refused(void **state)
+TEST(every_option_that_differs_is_refused, set_up, clean_up)
 {
 	static const struct hello others[] = {
 		{ .capacity = 99, .connections = 2, .count = 1 },  { .capacity = 101, .connections = 2, .count = 1 },
@@ -378,7 +378,7 @@ static void every_option_that_differs_is_refused(void **state)
 }
 
 /* It goes on with the connections that it has. */
-static void another_size_ends_the_wait(void **state)
+TEST(another_size_ends_the_wait, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *first;
@@ -394,7 +394,7 @@ static void another_size_ends_the_wait(void **state)
 }
 
 /* Its sender may be nobody: a forged request holds a place only as long as it is waited for. */
-static void request_that_is_never_confirmed_is_no_connection(void **state)
+TEST(request_that_is_never_confirmed_is_no_connection, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *first, *second;
@@ -424,7 +424,7 @@ static void request_that_is_never_confirmed_is_no_connection(void **state)
 }
 
 /* Of those that came and were gone again none is waited for longer than of others. */
-static void nobody_in_the_place_of_a_lost_request(void **state)
+TEST(nobody_in_the_place_of_a_lost_request, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *first;
@@ -448,7 +448,7 @@ static void nobody_in_the_place_of_a_lost_request(void **state)
 }
 
 /* Of two clients at once. */
-static void server_takes_the_connections_of_one_client(void **state)
+TEST(server_takes_the_connections_of_one_client, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct hello hello;
@@ -479,7 +479,7 @@ static void server_takes_the_connections_of_one_client(void **state)
 	assert_over(fake, OUTCOME_OK, "");
 }
 
-static void server_accepts_a_stock_client_for_longer(void **state)
+TEST(server_accepts_a_stock_client_for_longer, set_up, clean_up)
 {
 	static const struct {
 		int64_t connections;
@@ -497,7 +497,7 @@ static void server_accepts_a_stock_client_for_longer(void **state)
 	}
 }
 
-static void connection_that_cannot_be_accepted_has_failed(void **state)
+TEST(connection_that_cannot_be_accepted_has_failed, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -519,7 +519,7 @@ static void connection_that_cannot_be_accepted_has_failed(void **state)
 		    "ucmatose: 10.0.0.2:4242: -S 100: the longest message of device fake0 has 99 bytes\n");
 }
 
-static void request_that_is_lost_here_has_failed(void **state)
+TEST(request_that_is_lost_here_has_failed, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -539,7 +539,7 @@ static void request_that_is_lost_here_has_failed(void **state)
 }
 
 /* When all have come nobody is waited for, but what is under way is. */
-static void server_waits_for_a_stock_client_that_it_accepts(void **state)
+TEST(server_waits_for_a_stock_client_that_it_accepts, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -555,7 +555,7 @@ static void server_waits_for_a_stock_client_that_it_accepts(void **state)
 	assert_over(fake, OUTCOME_INTERNAL, "");
 }
 
-static void server_whose_requests_are_all_lost_ends(void **state)
+TEST(server_whose_requests_are_all_lost_ends, set_up, clean_up)
 {
 	struct fake *fake = *state;
 
@@ -564,7 +564,7 @@ static void server_whose_requests_are_all_lost_ends(void **state)
 	assert_over(fake, OUTCOME_INTERNAL, "");
 }
 
-static void server_whose_listener_failed_goes_on_with_those_that_came(void **state)
+TEST(server_whose_listener_failed_goes_on_with_those_that_came, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -579,7 +579,7 @@ static void server_whose_listener_failed_goes_on_with_those_that_came(void **sta
 }
 
 /* Its client may not be ready yet, and does not say when it is. */
-static void server_pauses_for_stock_clients_on_iwarp(void **state)
+TEST(server_pauses_for_stock_clients_on_iwarp, set_up, clean_up)
 {
 	static const struct {
 		enum fabric fabric;
@@ -616,7 +616,7 @@ static void server_pauses_for_stock_clients_on_iwarp(void **state)
 	assert_over(fake, OUTCOME_OK, "");
 }
 
-static void server_ends_whose_clients_leave_in_the_pause(void **state)
+TEST(server_ends_whose_clients_leave_in_the_pause, set_up, clean_up)
 {
 	struct fake *fake = *state;
 
@@ -629,7 +629,7 @@ static void server_ends_whose_clients_leave_in_the_pause(void **state)
 		    "1 message\n");
 }
 
-static void server_says_where_its_client_left(void **state)
+TEST(server_says_where_its_client_left, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoints[3];
@@ -659,7 +659,7 @@ static void server_says_where_its_client_left(void **state)
 }
 
 /* As it does when it has all its messages before the server has heard of that. */
-static void client_may_leave_when_all_is_transferred(void **state)
+TEST(client_may_leave_when_all_is_transferred, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *first, *second;
@@ -675,7 +675,7 @@ static void client_may_leave_when_all_is_transferred(void **state)
 	assert_over(fake, OUTCOME_OK, "");
 }
 
-static void server_fails_silent_clients(void **state)
+TEST(server_fails_silent_clients, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoints[3];
@@ -705,7 +705,7 @@ static void server_fails_silent_clients(void **state)
 }
 
 /* Each has its time limit, so they do not wait for each other, but for those that are under way. */
-static void server_ends_48_connections_at_once(void **state)
+TEST(server_ends_48_connections_at_once, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	uint32_t ending = 0;
@@ -759,7 +759,7 @@ static void reply(struct endpoint *endpoint, uint32_t connection)
 		sent(endpoint);
 }
 
-static void client_makes_its_connections(void **state)
+TEST(client_makes_its_connections, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *first, *second;
@@ -799,7 +799,7 @@ static void client_makes_its_connections(void **state)
 			    "return status 0\n");
 }
 
-static void client_gives_up_privileges_when_all_are_connected(void **state)
+TEST(client_gives_up_privileges_when_all_are_connected, set_up, clean_up)
 {
 	struct fake *fake = *state;
 
@@ -814,7 +814,7 @@ static void client_gives_up_privileges_when_all_are_connected(void **state)
 	assert_over(fake, OUTCOME_OK, "");
 }
 
-static void client_has_48_connections_under_way(void **state)
+TEST(client_has_48_connections_under_way, set_up, clean_up)
 {
 	struct fake *fake = *state;
 
@@ -835,7 +835,7 @@ static void client_has_48_connections_under_way(void **state)
 }
 
 /* And so that the server can tell it from others, every run has a number of its own. */
-static void connections_of_a_client_have_the_number_of_its_run(void **state)
+TEST(connections_of_a_client_have_the_number_of_its_run, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	uint16_t run;
@@ -850,7 +850,7 @@ static void connections_of_a_client_have_the_number_of_its_run(void **state)
 	assert_over(fake, OUTCOME_FAILED, "");
 }
 
-static void client_does_not_wait_for_ever_for_the_end(void **state)
+TEST(client_does_not_wait_for_ever_for_the_end, set_up, clean_up)
 {
 	struct fake *fake = *state;
 
@@ -863,7 +863,7 @@ static void client_does_not_wait_for_ever_for_the_end(void **state)
 }
 
 /* One that is still being made has a limit of its own. */
-static void connection_waits_for_those_that_are_being_made(void **state)
+TEST(connection_waits_for_those_that_are_being_made, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *first, *second;
@@ -880,7 +880,7 @@ static void connection_waits_for_those_that_are_being_made(void **state)
 	assert_over(fake, OUTCOME_OK, "");
 }
 
-static void connection_that_has_everything_is_not_silent(void **state)
+TEST(connection_that_has_everything_is_not_silent, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *first, *second;
@@ -898,7 +898,7 @@ static void connection_that_has_everything_is_not_silent(void **state)
 		    "message\n");
 }
 
-static void client_is_told_of_other_options(void **state)
+TEST(client_is_told_of_other_options, set_up, clean_up)
 {
 	static const char words[] =
 		"ucmatose: 10.0.0.1:7471: the two ends do not agree: the peer runs with -c 2 -C 9 -S 100, "
@@ -928,7 +928,7 @@ static void client_is_told_of_other_options(void **state)
 	}
 }
 
-static void client_is_told_of_a_refusal(void **state)
+TEST(client_is_told_of_a_refusal, set_up, clean_up)
 {
 	for (int waits = 0; waits <= 1; waits++) {
 		struct fake *fake = waits ? another_run(state) : *state;
@@ -945,7 +945,7 @@ static void client_is_told_of_a_refusal(void **state)
 }
 
 /* Where nobody listens with -P ib, somebody may do so with -P tcp: the command has the port space. */
-static void hint_after_a_failure(void **state)
+TEST(hint_after_a_failure, set_up, clean_up)
 {
 	static const char failed[] = "ucmatose: 10.0.0.1:7471: it failed\n";
 	static const struct {
@@ -988,7 +988,7 @@ static void hint_after_a_failure(void **state)
 	}
 }
 
-static void no_hint_at_the_server_once_connected(void **state)
+TEST(no_hint_at_the_server_once_connected, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -1003,7 +1003,7 @@ static void no_hint_at_the_server_once_connected(void **state)
 }
 
 /* It is absent, or busy. */
-static void client_waits_for_its_server(void **state)
+TEST(client_waits_for_its_server, set_up, clean_up)
 {
 	static const char *const reasons[] = { NULL, HELLO_BUSY, NULL, HELLO_FULL, NULL };
 	struct fake *fake = *state;
@@ -1031,7 +1031,7 @@ static void client_waits_for_its_server(void **state)
 }
 
 /* It was there. */
-static void client_waits_for_its_first_connection_only(void **state)
+TEST(client_waits_for_its_first_connection_only, set_up, clean_up)
 {
 	struct fake *fake = *state;
 
@@ -1059,7 +1059,7 @@ static void start_with_addresses(struct fake *fake, int64_t connections, size_t 
 	run->dial.resolver.count = count;
 }
 
-static void client_tries_the_next_address(void **state)
+TEST(client_tries_the_next_address, set_up, clean_up)
 {
 	struct fake *fake = *state;
 
@@ -1083,7 +1083,7 @@ static void client_tries_the_next_address(void **state)
 		    "ucmatose: hint: trying the next address of 10.0.0.1: 10.0.0.3:7471\n");
 }
 
-static void client_ends_after_its_last_address(void **state)
+TEST(client_ends_after_its_last_address, set_up, clean_up)
 {
 	struct fake *fake = *state;
 
@@ -1099,7 +1099,7 @@ static void client_ends_after_its_last_address(void **state)
 		"ucmatose: hint: if host and port are right, run there: rdmatest ucmatose -p 7471 --transport fake\n");
 }
 
-static void client_begins_with_the_first_address_again(void **state)
+TEST(client_begins_with_the_first_address_again, set_up, clean_up)
 {
 	struct fake *fake = *state;
 
@@ -1119,7 +1119,7 @@ static void client_begins_with_the_first_address_again(void **state)
 }
 
 /* It ends when it cannot ask any more. */
-static void client_that_cannot_ask_again_ends(void **state)
+TEST(client_that_cannot_ask_again_ends, set_up, clean_up)
 {
 	struct fake *fake = *state;
 
@@ -1133,7 +1133,7 @@ static void client_that_cannot_ask_again_ends(void **state)
 
 /* ---- the times of the steps ---- */
 
-static void steps_are_timed_at_the_client(void **state)
+TEST(steps_are_timed_at_the_client, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -1160,7 +1160,7 @@ static void steps_are_timed_at_the_client(void **state)
 	assert_over(fake, OUTCOME_OK, "");
 }
 
-static void steps_are_timed_at_the_server(void **state)
+TEST(steps_are_timed_at_the_server, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -1180,7 +1180,7 @@ static void steps_are_timed_at_the_server(void **state)
 }
 
 /* Its first connection waits for messages while the others are made: that time is no part of the rate. */
-static void rates_are_over_the_time_of_each_phase(void **state)
+TEST(rates_are_over_the_time_of_each_phase, set_up, clean_up)
 {
 	struct fake *fake = *state;
 
@@ -1202,7 +1202,7 @@ static void rates_are_over_the_time_of_each_phase(void **state)
 }
 
 /* A client replies when it has all, which may be long before the server hears of that. */
-static void received_rate_of_a_server_begins_with_its_last_send(void **state)
+TEST(received_rate_of_a_server_begins_with_its_last_send, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -1221,7 +1221,7 @@ static void received_rate_of_a_server_begins_with_its_last_send(void **state)
 /* ---- another event channel, with -m ---- */
 
 /* If the peer leaves at the last moment. */
-static void run_without_a_connection_moves_nothing(void **state)
+TEST(run_without_a_connection_moves_nothing, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *endpoint;
@@ -1237,7 +1237,7 @@ static void run_without_a_connection_moves_nothing(void **state)
 }
 
 /* Also the connections that the server was quick to end. */
-static void client_moves_to_a_new_channel(void **state)
+TEST(client_moves_to_a_new_channel, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *first, *second;
@@ -1260,7 +1260,7 @@ static void client_moves_to_a_new_channel(void **state)
 }
 
 /* Some are here and some there then: both channels stay as long as the endpoints. */
-static void move_that_fails_is_a_failure(void **state)
+TEST(move_that_fails_is_a_failure, set_up, clean_up)
 {
 	struct fake *fake = *state;
 
@@ -1283,7 +1283,7 @@ static void move_that_fails_is_a_failure(void **state)
 
 /* ---- ended from outside ---- */
 
-static void interrupted_run_drops_its_connections(void **state)
+TEST(interrupted_run_drops_its_connections, set_up, clean_up)
 {
 	struct fake *fake = *state;
 	struct endpoint *first, *second;
@@ -1307,7 +1307,7 @@ static void interrupted_run_drops_its_connections(void **state)
 }
 
 /* Nobody waits for those that are not connected. */
-static void interrupted_run_drops_its_requests(void **state)
+TEST(interrupted_run_drops_its_requests, set_up, clean_up)
 {
 	struct fake *fake = *state;
 
@@ -1321,62 +1321,4 @@ static void interrupted_run_drops_its_requests(void **state)
 	interrupt(fake, INTERRUPTION_DEADLINE);
 	assert_int_equal(fake->endpoint_count, 1);
 	assert_over(fake, OUTCOME_FAILED, "");
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, clean_up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(server_serves_its_connections),
-		TEST(server_takes_the_clients_numbers),
-		TEST(server_refuses_connections_beyond_its_number),
-		TEST(server_goes_on_with_those_that_came),
-		TEST(every_request_prolongs_the_wait),
-		TEST(every_option_that_differs_is_refused),
-		TEST(another_size_ends_the_wait),
-		TEST(request_that_is_never_confirmed_is_no_connection),
-		TEST(nobody_in_the_place_of_a_lost_request),
-		TEST(server_takes_the_connections_of_one_client),
-		TEST(server_accepts_a_stock_client_for_longer),
-		TEST(connection_that_cannot_be_accepted_has_failed),
-		TEST(request_that_is_lost_here_has_failed),
-		TEST(server_waits_for_a_stock_client_that_it_accepts),
-		TEST(server_whose_requests_are_all_lost_ends),
-		TEST(server_whose_listener_failed_goes_on_with_those_that_came),
-		TEST(server_pauses_for_stock_clients_on_iwarp),
-		TEST(server_ends_whose_clients_leave_in_the_pause),
-		TEST(server_says_where_its_client_left),
-		TEST(client_may_leave_when_all_is_transferred),
-		TEST(server_fails_silent_clients),
-		TEST(server_ends_48_connections_at_once),
-		TEST(client_makes_its_connections),
-		TEST(client_gives_up_privileges_when_all_are_connected),
-		TEST(client_has_48_connections_under_way),
-		TEST(connections_of_a_client_have_the_number_of_its_run),
-		TEST(client_does_not_wait_for_ever_for_the_end),
-		TEST(connection_waits_for_those_that_are_being_made),
-		TEST(connection_that_has_everything_is_not_silent),
-		TEST(client_is_told_of_other_options),
-		TEST(client_is_told_of_a_refusal),
-		TEST(hint_after_a_failure),
-		TEST(no_hint_at_the_server_once_connected),
-		TEST(client_waits_for_its_server),
-		TEST(client_waits_for_its_first_connection_only),
-		TEST(client_tries_the_next_address),
-		TEST(client_ends_after_its_last_address),
-		TEST(client_begins_with_the_first_address_again),
-		TEST(client_that_cannot_ask_again_ends),
-		TEST(steps_are_timed_at_the_client),
-		TEST(steps_are_timed_at_the_server),
-		TEST(rates_are_over_the_time_of_each_phase),
-		TEST(received_rate_of_a_server_begins_with_its_last_send),
-		TEST(run_without_a_connection_moves_nothing),
-		TEST(client_moves_to_a_new_channel),
-		TEST(move_that_fails_is_a_failure),
-		TEST(interrupted_run_drops_its_connections),
-		TEST(interrupted_run_drops_its_requests),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

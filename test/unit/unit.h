@@ -27,6 +27,15 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Without gaps between them, in the section that main() of test/main.c reads. */
+#define TEST_ENTRY __attribute__((used, section("tests"), aligned(__alignof__(struct CMUnitTest))))
+
+/* Begins the function of a test; with what comes before and after it: TEST(name, set_up, tear_down). */
+#define TEST(name, ...)                                                                                                \
+	static void name(void **state);                                                                                \
+	static const struct CMUnitTest name##_test TEST_ENTRY = { #name, name, __VA_ARGS__ };                          \
+	static void name(__attribute__((unused)) void **state)
+
 struct capture {
 	int file;
 	int kept;

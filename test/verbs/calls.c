@@ -46,9 +46,8 @@ static void expect_calls(const struct command *command, const char *line, enum o
 	provider_end();
 }
 
-static void mckey_native_gid(void **state)
+TEST(mckey_native_gid)
 {
-	(void)state;
 	expect_calls(&mckey_command, "mckey -M ff12:401b:ffff::5 -b 10.0.0.1 -C 0", OUTCOME_OK,
 		     "create_id space 0x0111\n"
 		     "bind 10.0.0.1:0\n"
@@ -57,9 +56,8 @@ static void mckey_native_gid(void **state)
 		     "leave gid ff12:401b:ffff::5 sid 1110000 mask ffffffffffff0000\n");
 }
 
-static void mckey_assigned_gid(void **state)
+TEST(mckey_assigned_gid)
 {
-	(void)state;
 	expect_calls(&mckey_command, "mckey -M 0 -b 10.0.0.1 -C 0", OUTCOME_OK,
 		     "create_id space 0x0111\n"
 		     "bind 10.0.0.1:0\n"
@@ -68,9 +66,8 @@ static void mckey_assigned_gid(void **state)
 		     "leave gid :: sid 1110000 mask ffffffffffff0000\n");
 }
 
-static void mckey_assigned_address(void **state)
+TEST(mckey_assigned_address)
 {
-	(void)state;
 	expect_calls(&mckey_command, "mckey -m 0.0.0.0 -b 10.0.0.1 -C 0", OUTCOME_OK,
 		     "create_id space 0x0111\n"
 		     "resolve 0.0.0.0:0 from 10.0.0.1:0 in 20 ms\n"
@@ -79,9 +76,8 @@ static void mckey_assigned_address(void **state)
 		     "leave 0.0.0.0:0\n");
 }
 
-static void mckey_ipoib_space(void **state)
+TEST(mckey_ipoib_space)
 {
-	(void)state;
 	for (int way = 0; way < 2; way++)
 		expect_calls(&mckey_command,
 			     way ? "mckey -m 239.1.2.3 -p ipoib -C 0" : "mckey -m 239.1.2.3 -p 0x0002 -C 0", OUTCOME_OK,
@@ -92,9 +88,8 @@ static void mckey_ipoib_space(void **state)
 			     "leave 239.1.2.3:0\n");
 }
 
-static void mckey_send_only(void **state)
+TEST(mckey_send_only)
 {
-	(void)state;
 	expect_calls(&mckey_command, "mckey -m 239.1.2.3 -o -s -l -C 0", OUTCOME_OK,
 		     "create_id space 0x0111\n"
 		     "resolve 239.1.2.3:0 from none in 20 ms\n"
@@ -103,9 +98,8 @@ static void mckey_send_only(void **state)
 		     "leave 239.1.2.3:0\n");
 }
 
-static void ucmatose_native_gid_client(void **state)
+TEST(ucmatose_native_gid_client)
 {
-	(void)state;
 	expect_calls(&ucmatose_command, "ucmatose -f gid -s fe80::2:c903:1 -b fe80::2:c903:2 -P ib --timeout 3",
 		     OUTCOME_NO_CONNECTION,
 		     "create_id space 0x013f\n"
@@ -116,9 +110,8 @@ static void ucmatose_native_gid_client(void **state)
 		     "connect reads 1/1 retry 7 rnr 7 data 32\n");
 }
 
-static void ucmatose_native_gid_server(void **state)
+TEST(ucmatose_native_gid_server)
 {
-	(void)state;
 	provider_begin(PROVIDER_INFINIBAND, 0);
 	provider_fail("rdma_listen", EADDRINUSE, 0);
 	expect_from(&ucmatose_command, "ucmatose -f gid -b fe80::2:c903:1 -p 5000", OUTCOME_NO_CONNECTION,
@@ -127,9 +120,8 @@ static void ucmatose_native_gid_server(void **state)
 	provider_end();
 }
 
-static void ucmatose_options(void **state)
+TEST(ucmatose_options)
 {
-	(void)state;
 	expect_calls(&ucmatose_command, "ucmatose -s 10.0.0.2 -P ib -t 0x60 -a 14", OUTCOME_NO_CONNECTION,
 		     "create_id space 0x013f\n"
 		     "resolve 10.0.0.2:7471 from none in 20 ms\n"
@@ -141,9 +133,8 @@ static void ucmatose_options(void **state)
 }
 
 /* The loop has its turns all the same: the deadline comes. */
-static void news_do_not_keep_the_loop(void **state)
+TEST(news_do_not_keep_the_loop)
 {
-	(void)state;
 	provider_begin(PROVIDER_INFINIBAND, 0);
 	provider.events_without_end = true;
 	expect_from(&ucmatose_command, "ucmatose -s 10.0.0.2 --deadline 100ms", OUTCOME_NO_CONNECTION,
@@ -175,9 +166,8 @@ static void expect_no_domain(const struct command *command, const char *line, co
 }
 
 /* What comes before there is a connection to fail is the server's failure. */
-static void servers_without_a_domain(void **state)
+TEST(servers_without_a_domain)
 {
-	(void)state;
 	expect_no_domain(&rping_command, "rping -s -P --idle-timeout 20ms",
 			 "create_id space 0x0106\n"
 			 "bind 0.0.0.0:7174\n"
@@ -190,22 +180,4 @@ static void servers_without_a_domain(void **state)
 			 "create_id space 0x0106\n"
 			 "bind 0.0.0.0:7471\n"
 			 "reject\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mckey_native_gid),
-		cmocka_unit_test(mckey_assigned_gid),
-		cmocka_unit_test(mckey_assigned_address),
-		cmocka_unit_test(mckey_ipoib_space),
-		cmocka_unit_test(mckey_send_only),
-		cmocka_unit_test(ucmatose_native_gid_client),
-		cmocka_unit_test(ucmatose_native_gid_server),
-		cmocka_unit_test(ucmatose_options),
-		cmocka_unit_test(news_do_not_keep_the_loop),
-		cmocka_unit_test(servers_without_a_domain),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

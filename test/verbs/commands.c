@@ -74,31 +74,17 @@ static void run_rows(enum provider_fabric fabric)
 	assert_int_equal(failures, 0);
 }
 
-static void on_roce(void **state)
+TEST(on_roce)
 {
-	(void)state;
 	run_rows(PROVIDER_ROCE);
 }
 
-static void on_infiniband(void **state)
+TEST(on_infiniband)
 {
-	(void)state;
 	run_rows(PROVIDER_INFINIBAND);
 }
 
-static void on_iwarp(void **state)
+TEST(on_iwarp)
 {
-	(void)state;
 	run_rows(PROVIDER_IWARP);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(on_roce),
-		cmocka_unit_test(on_infiniband),
-		cmocka_unit_test(on_iwarp),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

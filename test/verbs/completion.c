@@ -15,9 +15,8 @@ static int notify_late(struct ibv_cq *cq, int solicited)
 	return cq_notify(cq, solicited);
 }
 
-static void arming_loses_nothing(void **state)
+TEST(arming_loses_nothing)
 {
-	(void)state;
 	for (int64_t spin = 0; spin <= 50000; spin += 50000) {
 		struct ibv_context *context;
 
@@ -39,9 +38,8 @@ static void arming_loses_nothing(void **state)
 }
 
 /* What a connection had reserved of a queue is there for the next one. */
-static void queues_are_used_again(void **state)
+TEST(queues_are_used_again)
 {
-	(void)state;
 	begin(PROVIDER_ROCE);
 	options.send_depth = options.receive_depth = 60;
 	for (unsigned turn = 0; turn < 10; turn++) {
@@ -58,11 +56,10 @@ static void queues_are_used_again(void **state)
 }
 
 /* A device may leave completions of a queue pair that goes in the queue: their places are the next connection's. */
-static void a_queue_pair_leaves_no_completion(void **state)
+TEST(a_queue_pair_leaves_no_completion)
 {
 	struct completion_queue *queue;
 
-	(void)state;
 	begin(PROVIDER_ROCE);
 	provider.keeps_completions = true;
 	assert_true(bench_connect(&bench, &options));
@@ -83,11 +80,10 @@ static const struct completion *await_receive(size_t count)
 	return end_last_completion(&bench.server, WORK_RECEIVE);
 }
 
-static void what_took_the_receive(void **state)
+TEST(what_took_the_receive)
 {
 	const struct completion *completion;
 
-	(void)state;
 	connect_both(PROVIDER_ROCE);
 	post(IBV_WR_RDMA_WRITE_WITH_IMM, 3000);
 	completion = await_receive(1);
@@ -107,12 +103,11 @@ static void what_took_the_receive(void **state)
 }
 
 /* The completion of work of a slot's earlier user. */
-static void a_stale_completion(void **state)
+TEST(a_stale_completion)
 {
 	uint32_t slot;
 	uint64_t stale;
 
-	(void)state;
 	connect_both(PROVIDER_ROCE);
 	slot = verbs(bench.client.endpoint)->slot;
 	stale = work_id(bench.client.endpoint, WORK_RECEIVE, 7);
@@ -154,7 +149,7 @@ static void expect_failed_send(bool unsignalled, enum completion_status status, 
 }
 
 /* What a device says in a failed completion besides its status means nothing; each status has its number and words. */
-static void failed_completions(void **state)
+TEST(failed_completions)
 {
 	static const struct {
 		enum ibv_wc_status status;
@@ -171,7 +166,6 @@ static void failed_completions(void **state)
 		{ IBV_WC_FATAL_ERR, COMPLETION_OTHER },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		connect_both(PROVIDER_ROCE);
 		provider.breaks_with = rows[row].status;
@@ -183,11 +177,10 @@ static void failed_completions(void **state)
 }
 
 /* One that is gone answers nothing. */
-static void a_peer_without_a_queue(void **state)
+TEST(a_peer_without_a_queue)
 {
 	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_ERR };
 
-	(void)state;
 	connect_both(PROVIDER_ROCE);
 	provider.retries_end = true;
 	assert_int_equal(ibv_modify_qp(verbs(bench.server.endpoint)->qp, &attributes, IBV_QP_STATE), 0);
@@ -198,7 +191,7 @@ static void a_peer_without_a_queue(void **state)
 }
 
 /* The error of a time-out has what is known of the local port. */
-static void why_the_peer_is_silent(void **state)
+TEST(why_the_peer_is_silent)
 {
 	static const struct {
 		enum ibv_port_state state;
@@ -213,7 +206,6 @@ static void why_the_peer_is_silent(void **state)
 		{ IBV_PORT_ACTIVE, IBV_EVENT_GID_CHANGE, 2, "retries exceeded (" },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		connect_both(PROVIDER_ROCE);
 		provider.devices[0]->ports[0].state = rows[row].state;
@@ -227,11 +219,10 @@ static void why_the_peer_is_silent(void **state)
 }
 
 /* A thousand connections cost one domain, and few completion queues, of which none overflows. */
-static void queues_are_shared(void **state)
+TEST(queues_are_shared)
 {
 	unsigned count = 0;
 
-	(void)state;
 	begin(PROVIDER_ROCE);
 	provider.devices[0]->limits.max_cqe = 600;
 	options.send_depth = 200;
@@ -262,9 +253,8 @@ static void queues_are_shared(void **state)
 }
 
 /* A queue pair that could not be made keeps no entries. */
-static void what_failed_takes_no_room(void **state)
+TEST(what_failed_takes_no_room)
 {
-	(void)state;
 	begin(PROVIDER_ROCE);
 	assert_true(bench_listen(&bench, &options));
 	provider_fail("ibv_create_qp", ENOMEM, 0);
@@ -280,12 +270,11 @@ static void what_failed_takes_no_room(void **state)
 }
 
 /* Events of completion queues are paid back, and the last before a queue goes: the provider sees to the sum. */
-static void events_are_paid_back(void **state)
+TEST(events_are_paid_back)
 {
 	const struct completion_queue *cq;
 	unsigned max = 0;
 
-	(void)state;
 	connect_both(PROVIDER_ROCE);
 	cq = cq_of(bench.server.endpoint);
 	for (uint32_t round = 0; round < 200; round++) {
@@ -305,9 +294,8 @@ static void events_are_paid_back(void **state)
 }
 
 /* Woken for an event that is not there: another process may have taken it, or the kernel woke too many. */
-static void woken_for_nothing(void **state)
+TEST(woken_for_nothing)
 {
-	(void)state;
 	connect_both(PROVIDER_ROCE);
 	bench_linger(&bench, 5);
 	verbs_completion_readable(verbs_domain_of(verbs(bench.client.endpoint)));
@@ -317,9 +305,8 @@ static void woken_for_nothing(void **state)
 
 /* The queue was armed when it was created, and later arming fails: without an error a connection would wait for ever.
  */
-static void a_queue_that_cannot_be_armed(void **state)
+TEST(a_queue_that_cannot_be_armed)
 {
-	(void)state;
 	connect_both(PROVIDER_ROCE);
 	bench_linger(&bench, 5);
 	provider_fail("ibv_req_notify_cq", EIO, 0);
@@ -332,13 +319,12 @@ static void a_queue_that_cannot_be_armed(void **state)
 }
 
 /* More completions than one turn of the loop may handle, before the first is reported. */
-static void a_flood_of_completions(void **state)
+TEST(a_flood_of_completions)
 {
 	enum {
 		COUNT = 1200
 	};
 
-	(void)state;
 	begin(PROVIDER_ROCE);
 	options.receive_depth = options.send_depth = COUNT / 2;
 	bench.accept_receives = 4;
@@ -355,11 +341,10 @@ static void a_flood_of_completions(void **state)
 }
 
 /* The message lies in the completion queue, which nobody was woken for. */
-static void the_last_message_before_the_end(void **state)
+TEST(the_last_message_before_the_end)
 {
 	struct completion_queue *cq;
 
-	(void)state;
 	connect_both(PROVIDER_ROCE);
 	cq = cq_of(bench.server.endpoint);
 	cq->armed = false;
@@ -374,9 +359,8 @@ static void the_last_message_before_the_end(void **state)
 }
 
 /* A device that raises no event for flushed work. Flushed work is never reported. */
-static void a_silent_flush(void **state)
+TEST(a_silent_flush)
 {
-	(void)state;
 	for (int fabric = PROVIDER_ROCE; fabric <= PROVIDER_IWARP; fabric++) {
 		connect_both((enum provider_fabric)fabric);
 		provider.silent_flush = true;
@@ -389,9 +373,8 @@ static void a_silent_flush(void **state)
 }
 
 /* soft-RoCE flushes the queue pair whose peer was refused, and raises no event of the device. */
-static void a_queue_that_is_flushed_without_a_reason(void **state)
+TEST(a_queue_that_is_flushed_without_a_reason)
 {
-	(void)state;
 	for (int silent = 0; silent < 2; silent++) {
 		struct work work = { .kind = WORK_WRITE, .length = 8, .remote_address = 1, .remote_key = 1 };
 
@@ -404,29 +387,4 @@ static void a_queue_that_is_flushed_without_a_reason(void **state)
 		assert_int_equal(end_completions(&bench.server, WORK_RECEIVE), 0);
 		end();
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(arming_loses_nothing),
-		cmocka_unit_test(queues_are_used_again),
-		cmocka_unit_test(a_queue_pair_leaves_no_completion),
-		cmocka_unit_test(what_took_the_receive),
-		cmocka_unit_test(a_stale_completion),
-		cmocka_unit_test(failed_completions),
-		cmocka_unit_test(a_peer_without_a_queue),
-		cmocka_unit_test(why_the_peer_is_silent),
-		cmocka_unit_test(queues_are_shared),
-		cmocka_unit_test(what_failed_takes_no_room),
-		cmocka_unit_test(events_are_paid_back),
-		cmocka_unit_test(woken_for_nothing),
-		cmocka_unit_test(a_queue_that_cannot_be_armed),
-		cmocka_unit_test(a_flood_of_completions),
-		cmocka_unit_test(the_last_message_before_the_end),
-		cmocka_unit_test(a_silent_flush),
-		cmocka_unit_test(a_queue_that_is_flushed_without_a_reason),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

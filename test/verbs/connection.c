@@ -21,13 +21,12 @@ static struct cm_id *ask(const struct rdma_conn_param *parameters)
 	return client;
 }
 
-static void reads_are_limited_by_the_device(void **state)
+TEST(reads_are_limited_by_the_device)
 {
 	const struct rdma_conn_param parameters = {
 		.qp_num = 99, .initiator_depth = 16, .responder_resources = 9, .retry_count = 6, .rnr_retry_count = 5
 	};
 
-	(void)state;
 	for (int own_qp = 0; own_qp < 2; own_qp++) {
 		const struct ibv_qp_attr *attributes;
 		struct cm_id *client, *server;
@@ -54,9 +53,8 @@ static void reads_are_limited_by_the_device(void **state)
 }
 
 /* But on iWARP, where a peer of an older protocol says nothing of that. */
-static void peer_that_allows_no_reads(void **state)
+TEST(peer_that_allows_no_reads)
 {
-	(void)state;
 	for (int iwarp = 0; iwarp <= 1; iwarp++) {
 		struct cm_id *client;
 
@@ -68,9 +66,8 @@ static void peer_that_allows_no_reads(void **state)
 	}
 }
 
-static void how_often_to_try_again(void **state)
+TEST(how_often_to_try_again)
 {
-	(void)state;
 	for (int asked = 0; asked < 2; asked++)
 		for (int own_qp = 0; own_qp < 2; own_qp++) {
 			const struct ibv_qp_attr *attributes;
@@ -114,9 +111,8 @@ static void note_timer(const struct queue_pair *qp)
 }
 
 /* From the time that the peer may send, before the connection is reported. */
-static void how_soon_the_peer_tries_again(void **state)
+TEST(how_soon_the_peer_tries_again)
 {
-	(void)state;
 	begin(PROVIDER_ROCE);
 	options.own_qp = true;
 	provider.moved = note_timer;
@@ -126,9 +122,8 @@ static void how_soon_the_peer_tries_again(void **state)
 }
 
 /* A kernel that does not know the option: the queue pair is moved by hand, with the time-out. */
-static void a_time_out_that_the_kernel_lacks(void **state)
+TEST(a_time_out_that_the_kernel_lacks)
 {
-	(void)state;
 	begin(PROVIDER_ROCE);
 	path.ack_timeout = 14;
 	provider_fail("rdma_set_option", ENOSYS, 0);
@@ -164,9 +159,8 @@ static const struct {
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_DISCONNECTED, -ETIMEDOUT, ERROR_NO_REPLY, "no answer in time" },
 };
 
-static void why_it_did_not_connect(void **state)
+TEST(why_it_did_not_connect)
 {
-	(void)state;
 	for (size_t row = 0; row < LENGTH(failures); row++) {
 		begin(failures[row].fabric);
 		bench.answer_requests = false;
@@ -184,9 +178,8 @@ static void why_it_did_not_connect(void **state)
 }
 
 /* librdmacm moves the client's QP. */
-static void qp_of_client_is_not_moved(void **state)
+TEST(qp_of_client_is_not_moved)
 {
-	(void)state;
 	begin(PROVIDER_ROCE);
 	request_connection();
 	provider_fail("ucma_modify_qp", ETIMEDOUT, 0);
@@ -197,7 +190,7 @@ static void qp_of_client_is_not_moved(void **state)
 
 /* What librdmacm answers at once decides what becomes of the endpoint; only without a listener or a reply another try
  * may succeed. */
-static void connecting_and_leaving_that_fail(void **state)
+TEST(connecting_and_leaving_that_fail)
 {
 	static const struct {
 		int error;
@@ -207,7 +200,6 @@ static void connecting_and_leaving_that_fail(void **state)
 		     { EHOSTUNREACH, ERROR_NO_REPLY },
 		     { EINVAL, ERROR_OTHER } };
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		begin(PROVIDER_ROCE);
 		assert_true(bench_listen(&bench, &options));
@@ -232,11 +224,10 @@ static void connecting_and_leaving_that_fail(void **state)
 }
 
 /* Neither a failed listener nor a listener of another device keeps the identifier of a request. */
-static void an_unwanted_request(void **state)
+TEST(an_unwanted_request)
 {
 	unsigned before = 0, after = 0;
 
-	(void)state;
 	begin(PROVIDER_ROCE);
 	assert_true(bench_listen(&bench, &options));
 	assert_true(bench_resolve(&bench, &options));
@@ -254,9 +245,8 @@ static void an_unwanted_request(void **state)
 }
 
 /* The command hears of a request that finds no memory, and the peer is refused. */
-static void a_request_without_memory(void **state)
+TEST(a_request_without_memory)
 {
-	(void)state;
 	begin(PROVIDER_ROCE);
 	request_connection();
 	provider_fail("calloc", ENOMEM, 0);
@@ -270,9 +260,8 @@ static void a_request_without_memory(void **state)
 }
 
 /* The client has gone before its request is answered, and its withdrawal is not yet heard of. */
-static void an_answer_to_nobody(void **state)
+TEST(an_answer_to_nobody)
 {
-	(void)state;
 	begin(PROVIDER_ROCE);
 	bench.answer_requests = false;
 	cm_ask_end(ask(&(struct rdma_conn_param){ .qp_num = 99 }));
@@ -283,9 +272,8 @@ static void an_answer_to_nobody(void **state)
 }
 
 /* The RTU is lost. The client's first message proves the connection to the kernel, too: else it would send no DREQ. */
-static void a_message_in_place_of_the_rtu(void **state)
+TEST(a_message_in_place_of_the_rtu)
 {
-	(void)state;
 	begin(PROVIDER_ROCE);
 	bench.accept_receives = 4;
 	provider.rtu_lost = true;
@@ -300,9 +288,8 @@ static void a_message_in_place_of_the_rtu(void **state)
 }
 
 /* The connection manager's message overtakes the last acknowledgement; which may also never come. */
-static void the_last_acknowledgement(void **state)
+TEST(the_last_acknowledgement)
 {
-	(void)state;
 	for (int way = 0; way < 3; way++) {
 		struct completion_entry entry = { .base = { .opcode = IBV_WC_SEND } };
 		int64_t start;
@@ -347,9 +334,8 @@ static void complete_late(struct queue_pair *qp)
 }
 
 /* The endpoint is destroyed while it waits for it: when the acknowledgement comes there is nobody to tell. */
-static void the_last_acknowledgement_of_nobody(void **state)
+TEST(the_last_acknowledgement_of_nobody)
 {
-	(void)state;
 	connect_both(PROVIDER_ROCE);
 	provider.keeps_completions = true;
 	provider.destroying = complete_late;
@@ -381,9 +367,8 @@ static void connect_iwarp(void)
 }
 
 /* On iWARP a client's connection is reported a moment late; its completions and its end are reported after it. */
-static void news_are_kept_back(void **state)
+TEST(news_are_kept_back)
 {
-	(void)state;
 	for (int way = 0; way < 3; way++) {
 		int64_t start = clock_now();
 
@@ -408,9 +393,8 @@ static void news_are_kept_back(void **state)
 }
 
 /* Only soft-iWARP needs the moment. */
-static void a_card_keeps_no_news(void **state)
+TEST(a_card_keeps_no_news)
 {
-	(void)state;
 	begin(PROVIDER_IWARP);
 	device_drive(provider.devices[0], "irdma");
 	assert_true(bench_connect(&bench, &options));
@@ -419,9 +403,8 @@ static void a_card_keeps_no_news(void **state)
 }
 
 /* It is cut short while its news are kept back: what the device still completes finds nothing to settle. */
-static void news_kept_back_are_freed_once(void **state)
+TEST(news_kept_back_are_freed_once)
 {
-	(void)state;
 	connect_iwarp();
 	provider.keeps_completions = true;
 	provider.destroying = complete_late;
@@ -441,7 +424,7 @@ static void hear_nothing(void *context, struct endpoint *endpoint, const struct 
 }
 
 /* Peers that cancel request after request do not fill a server's log; a failure of the listener is reported. */
-static void strangers_do_not_fill_the_log(void **state)
+TEST(strangers_do_not_fill_the_log)
 {
 	static const struct endpoint_handlers handlers = { .event = hear_nothing };
 	const struct rdma_cm_event event = { .event = RDMA_CM_EVENT_REJECTED, .status = 28 };
@@ -453,7 +436,6 @@ static void strangers_do_not_fill_the_log(void **state)
 	struct capture capture;
 	unsigned lines = 0;
 
-	(void)state;
 	capture_begin(&capture);
 	for (unsigned i = 0; i < 50; i++) {
 		endpoint.base.state = ENDPOINT_ACCEPTING;
@@ -468,30 +450,4 @@ static void strangers_do_not_fill_the_log(void **state)
 		lines++;
 	assert_int_equal(lines, 11);
 	assert_non_null(strstr(capture.text, "listening: "));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_are_limited_by_the_device),
-		cmocka_unit_test(peer_that_allows_no_reads),
-		cmocka_unit_test(how_often_to_try_again),
-		cmocka_unit_test(how_soon_the_peer_tries_again),
-		cmocka_unit_test(a_time_out_that_the_kernel_lacks),
-		cmocka_unit_test(why_it_did_not_connect),
-		cmocka_unit_test(qp_of_client_is_not_moved),
-		cmocka_unit_test(connecting_and_leaving_that_fail),
-		cmocka_unit_test(an_unwanted_request),
-		cmocka_unit_test(a_request_without_memory),
-		cmocka_unit_test(an_answer_to_nobody),
-		cmocka_unit_test(a_message_in_place_of_the_rtu),
-		cmocka_unit_test(the_last_acknowledgement),
-		cmocka_unit_test(the_last_acknowledgement_of_nobody),
-		cmocka_unit_test(news_are_kept_back),
-		cmocka_unit_test(a_card_keeps_no_news),
-		cmocka_unit_test(news_kept_back_are_freed_once),
-		cmocka_unit_test(strangers_do_not_fill_the_log),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

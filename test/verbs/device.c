@@ -21,9 +21,8 @@ static struct endpoint *connect_port_2(struct end *end)
 }
 
 /* Port 1 is InfiniBand, port 2 Ethernet; an event of the device finds the endpoint of either. */
-static void a_card_of_two_fabrics(void **state)
+TEST(a_card_of_two_fabrics)
 {
-	(void)state;
 	for (int whole = 0; whole < 2; whole++) {
 		struct endpoint *other;
 		struct capture capture;
@@ -54,7 +53,7 @@ static void a_card_of_two_fabrics(void **state)
 #define INLINE_HINT "the device may take fewer bytes inline"
 
 /* What is too much inline is named; what is too deep is made less deep. */
-static void limits_of_drivers(void **state)
+TEST(limits_of_drivers)
 {
 	static const struct {
 		const char *driver;
@@ -73,7 +72,6 @@ static void limits_of_drivers(void **state)
 		{ "mlx4", 4096, 0, 0, INLINE_HINT },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++)
 		for (int own_qp = 0; own_qp < 2; own_qp++) {
 			struct capture capture;
@@ -98,7 +96,7 @@ static void limits_of_drivers(void **state)
 		}
 }
 
-static void events_of_the_device(void **state)
+TEST(events_of_the_device)
 {
 	static const struct {
 		enum ibv_event_type type;
@@ -110,7 +108,6 @@ static void events_of_the_device(void **state)
 		{ IBV_EVENT_CQ_ERR, 2, true, true },	    { IBV_EVENT_DEVICE_FATAL, 3, true, true },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct capture capture;
 		void *elements[4] = { 0 };
@@ -167,7 +164,7 @@ static void fail_channel(struct verbs_transport *transport)
  * A completion queue that fails when only disconnections are awaited, or nothing at all, harms nobody, nor does a
  * channel when all has ended; else it fails all that need it, with a reason.
  */
-static void a_failure_nobody_needs_to_know(void **state)
+TEST(a_failure_nobody_needs_to_know)
 {
 	static const struct endpoint_handlers handlers = { .event = count_event };
 	static const struct {
@@ -186,7 +183,6 @@ static void a_failure_nobody_needs_to_know(void **state)
 		{ { ENDPOINT_DISCONNECTED, ENDPOINT_DISCONNECTING }, false, true, 1 },
 	};
 
-	(void)state;
 	for (size_t round = 0; round < sizeof(rounds) / sizeof(*rounds); round++) {
 		struct log log = { .name = "test" };
 		struct verbs_endpoint endpoints[2] = { 0 };
@@ -231,12 +227,11 @@ static void a_failure_nobody_needs_to_know(void **state)
 }
 
 /* One goes, and the connections of the other stay. */
-static void one_device_of_two_goes(void **state)
+TEST(one_device_of_two_goes)
 {
 	struct capture capture;
 	struct work work;
 
-	(void)state;
 	for (unsigned ways = REMOVAL_BY_MANAGER; ways <= (REMOVAL_BY_MANAGER | REMOVAL_BY_ASYNC); ways++) {
 		struct endpoint *other;
 		struct end *end_of_other = &bench.listening;
@@ -288,9 +283,8 @@ static void connect_to(const char *address)
 }
 
 /* Under a server that goes on: its device is removed, with a connection or without, and another comes, ten times. */
-static void devices_come_and_go(void **state)
+TEST(devices_come_and_go)
 {
-	(void)state;
 	for (unsigned ways = REMOVAL_BY_MANAGER; ways <= (REMOVAL_BY_MANAGER | REMOVAL_BY_ASYNC); ways++) {
 		begin(PROVIDER_ROCE);
 		bench.accept_receives = 4;
@@ -320,9 +314,8 @@ static void devices_come_and_go(void **state)
 }
 
 /* The connection manager may know no address to bind another identifier to: an IPv6 address without its interface. */
-static void a_device_that_cannot_be_held(void **state)
+TEST(a_device_that_cannot_be_held)
 {
-	(void)state;
 	begin(PROVIDER_ROCE);
 	assert_true(address_parse("0.0.0.0", ADDRESS_FORMAT_IP, &bench.address));
 	assert_true(bench_listen(&bench, &options));
@@ -332,16 +325,4 @@ static void a_device_that_cannot_be_held(void **state)
 	forget_connections();
 	assert_int_equal(provider.protection_domains, 0);
 	end();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_card_of_two_fabrics),	cmocka_unit_test(limits_of_drivers),
-		cmocka_unit_test(events_of_the_device),		cmocka_unit_test(a_failure_nobody_needs_to_know),
-		cmocka_unit_test(one_device_of_two_goes),	cmocka_unit_test(devices_come_and_go),
-		cmocka_unit_test(a_device_that_cannot_be_held),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

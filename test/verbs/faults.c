@@ -74,9 +74,8 @@ static const struct {
 	{ "rdma_leave_multicast", EINVAL, &mckey, OUTCOME_OK, NULL },
 };
 
-static void calls_that_fail(void **state)
+TEST(calls_that_fail)
 {
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++)
 		for (unsigned after = 0; after < 4; after++) {
 			struct pair pair = { .grace_ms = 20 };
@@ -114,7 +113,7 @@ static void run_short(struct pair *pair)
 }
 
 /* Each allocation fails once, until there are no more of them. */
-static void memory_runs_short(void **state)
+TEST(memory_runs_short)
 {
 	static const char *const calls[] = { "calloc", "malloc", "realloc" };
 	static const struct {
@@ -122,7 +121,6 @@ static void memory_runs_short(void **state)
 		const struct pair_lines *lines;
 	} runs[] = { { PROVIDER_IWARP, &rping }, { PROVIDER_ROCE, &ucmatose }, { PROVIDER_ROCE, &mckey } };
 
-	(void)state;
 	for (size_t run = 0; run < LENGTH(runs); run++)
 		for (size_t call = 0; call < LENGTH(calls); call++) {
 			bool reached = true;
@@ -163,7 +161,7 @@ bool __wrap_privileges_have(unsigned capability)
 }
 
 /* What is missing on a machine. A file that is written is no device file. */
-static void machines_without(void **state)
+TEST(machines_without)
 {
 	static const struct {
 		const char *removed[3], *written, *content, *call;
@@ -257,7 +255,6 @@ static void machines_without(void **state)
 		  .cause = ": /sys/class/infiniband: looking for RDMA devices: Permission denied (13)\n" },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(lacks); row++) {
 		struct pair pair = { .grace_ms = 20 };
 		char hint[256] = "";
@@ -288,7 +285,7 @@ static void machines_without(void **state)
 }
 
 /* The kernel has found a device that librdmacm cannot open: which one that may be, and why. */
-static void device_of_the_route(void **state)
+TEST(device_of_the_route)
 {
 	static const struct {
 		const char *removed, *written, *call, *client;
@@ -338,7 +335,6 @@ static void device_of_the_route(void **state)
 		  .cause = "binding: not an address of this host with an RDMA device (19)" },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(routes); row++) {
 		struct pair pair = { .grace_ms = 20 };
 
@@ -366,7 +362,7 @@ static void device_of_the_route(void **state)
 }
 
 /* A server that listens where no client can come says so. */
-static void unreachable_server(void **state)
+TEST(unreachable_server)
 {
 	static const struct {
 		const char *line;
@@ -379,7 +375,6 @@ static void unreachable_server(void **state)
 		{ "rping -s -a @ --idle-timeout 50ms", 1, false },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(servers); row++) {
 		struct pair pair = { .grace_ms = 20 };
 
@@ -396,7 +391,7 @@ static void unreachable_server(void **state)
 }
 
 /* Each end says in its hello which tool it is. */
-static void server_of_another_tool(void **state)
+TEST(server_of_another_tool)
 {
 	static const struct {
 		const char *server, *client, *cause;
@@ -405,7 +400,6 @@ static void server_of_another_tool(void **state)
 		{ "rping -s -a @ -p 7471", "ucmatose -s @", "10.0.0.1:7471: the server is rping, not ucmatose\n" },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(tools); row++) {
 		struct pair pair = { .grace_ms = 20 };
 
@@ -426,13 +420,12 @@ static int takes_half(const struct ibv_qp_cap *cap)
 }
 
 /* The limit of locked memory, which is what most often is short, and a device that has less than is asked for. */
-static void limits(void **state)
+TEST(limits)
 {
 	const struct rlimit little = { 65536, 65536 };
 	struct pair pair = { .grace_ms = 20 };
 	struct rlimit before;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &before), 0);
 	provider_begin(PROVIDER_ROCE, 0);
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){ little.rlim_cur, before.rlim_max }), 0);
@@ -486,7 +479,7 @@ static void remove_soon(void *context)
 }
 
 /* In the middle of a run: both ends fail, and say why. */
-static void a_device_that_goes(void **state)
+TEST(a_device_that_goes)
 {
 	static const struct pair_lines lines[] = {
 		{ "rping -s -a @", "rping -c -C 100000 -a @" },
@@ -494,7 +487,6 @@ static void a_device_that_goes(void **state)
 		{ "mckey -m # -b @", "mckey -m # -b @ -s --pause 1ms --rate 100 -C 1000" },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(lines); row++)
 		for (unsigned seed = 0; seed < 3; seed++) {
 			struct pair pair = { .later = remove_device, .later_ms = 1, .grace_ms = 50 };
@@ -517,14 +509,13 @@ static void break_send(struct pair *pair)
 	provider.breaks_with = IBV_WC_RETRY_EXC_ERR;
 }
 
-static void a_completion_that_fails(void **state)
+TEST(a_completion_that_fails)
 {
 	static const struct pair_lines lines[] = {
 		{ "rping -s -a @", "rping -c -C 100000 -a @" },
 		{ "ucmatose -b @ -C 100000", "ucmatose -s @ -C 100000" },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(lines); row++)
 		for (unsigned seed = 0; seed < 3; seed++) {
 			struct pair pair = { .later = break_send, .later_ms = 10, .grace_ms = 50 };
@@ -540,11 +531,10 @@ static void a_completion_that_fails(void **state)
 }
 
 /* selftest runs all of it by itself. */
-static void selftest(void **state)
+TEST(selftest)
 {
 	static const char *const fabrics[] = { "roce0", "ib0", "iw0" };
 
-	(void)state;
 	for (int row = 0; row < 2 * (PROVIDER_IWARP + 1); row++) {
 		int fabric = row / 2;
 		char words[][12] = { "selftest", "--transport", "verbs" };
@@ -567,17 +557,4 @@ static void selftest(void **state)
 		assert_non_null(strstr(text, fabrics[fabric]));
 		provider_end();
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calls_that_fail),	   cmocka_unit_test(machines_without),
-		cmocka_unit_test(device_of_the_route),	   cmocka_unit_test(server_of_another_tool),
-		cmocka_unit_test(unreachable_server),	   cmocka_unit_test(limits),
-		cmocka_unit_test(memory_runs_short),	   cmocka_unit_test(a_device_that_goes),
-		cmocka_unit_test(a_completion_that_fails), cmocka_unit_test(selftest),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,9 +4,8 @@
 
 #include <errno.h>
 
-static void service_level_of_a_group(void **state)
+TEST(service_level_of_a_group)
 {
-	(void)state;
 	for (int asked = 0; asked < 2; asked++) {
 		begin_member(PROVIDER_INFINIBAND);
 		if (asked)
@@ -22,11 +21,10 @@ static void service_level_of_a_group(void **state)
 }
 
 /* A native group is reached from an address of a device. */
-static void a_group_without_a_device(void **state)
+TEST(a_group_without_a_device)
 {
 	struct address any, gid = { .family = ADDRESS_GID, .bytes = { 0xff, 0x12, 0x40, 0x1b, [15] = 5 } };
 
-	(void)state;
 	begin_member(PROVIDER_INFINIBAND);
 	assert_true(address_parse("0.0.0.0", ADDRESS_FORMAT_IP, &any));
 	assert_int_equal(endpoint_create(ENDPOINT_GROUP, bench.channel, &options, &(struct endpoint_handlers){ 0 },
@@ -37,7 +35,7 @@ static void a_group_without_a_device(void **state)
 	end();
 }
 
-static void a_membership_that_fails(void **state)
+TEST(a_membership_that_fails)
 {
 	static const struct {
 		const char *call, *cause;
@@ -50,7 +48,6 @@ static void a_membership_that_fails(void **state)
 		{ "ibv_attach_mcast", "joining: Operation not supported", EOPNOTSUPP },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		begin_member(PROVIDER_INFINIBAND);
 		assert_true(bench_member(&bench, &bench.client, &bench.client_region, &options));
@@ -76,9 +73,8 @@ static void a_membership_that_fails(void **state)
 	}
 }
 
-static void what_a_fabric_has_not(void **state)
+TEST(what_a_fabric_has_not)
 {
-	(void)state;
 	begin(PROVIDER_IWARP);
 	path.ack_timeout = 14;
 	assert_true(bench_listen(&bench, &options));
@@ -99,16 +95,4 @@ static void what_a_fabric_has_not(void **state)
 	EXPECT_TOLD("cannot keep multicast from looping back",
 		    assert_false(bench_member(&bench, &bench.client, &bench.client_region, &options)));
 	end();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(service_level_of_a_group),
-		cmocka_unit_test(a_group_without_a_device),
-		cmocka_unit_test(a_membership_that_fails),
-		cmocka_unit_test(what_a_fabric_has_not),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

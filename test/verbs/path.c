@@ -4,9 +4,8 @@
 
 #include <errno.h>
 
-static void service_level_of_a_connection(void **state)
+TEST(service_level_of_a_connection)
 {
-	(void)state;
 	begin(PROVIDER_INFINIBAND);
 	path.service_level = 5;
 	assert_true(bench_connect(&bench, &options));
@@ -16,11 +15,10 @@ static void service_level_of_a_connection(void **state)
 	end();
 }
 
-static void the_path_that_was_taken(void **state)
+TEST(the_path_that_was_taken)
 {
 	struct path taken;
 
-	(void)state;
 	connect_both(PROVIDER_ROCE);
 	endpoint_path(bench.client.endpoint, &taken);
 	assert_string_equal(taken.device, "roce0");
@@ -55,7 +53,7 @@ static void the_path_that_was_taken(void **state)
 }
 
 /* Entries 2 and 3 have the same GID, for RoCE v1 and v2: which of them is used is known only then. */
-static void a_gid_of_two_entries(void **state)
+TEST(a_gid_of_two_entries)
 {
 	static const struct {
 		int used;
@@ -66,7 +64,6 @@ static void a_gid_of_two_entries(void **state)
 		{ 2, 3, PATH_UNSET, false }, { 3, PATH_UNSET, 3, true }, { 3, PATH_UNSET, 2, false },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct path_options of_client = PATH_OPEN;
 		struct endpoint_options asked;
@@ -110,7 +107,7 @@ static void a_gid_of_two_entries(void **state)
 	}
 }
 
-static void the_path_that_was_asked_for(void **state)
+TEST(the_path_that_was_asked_for)
 {
 	static const struct {
 		const char *device;
@@ -124,7 +121,6 @@ static void the_path_that_was_asked_for(void **state)
 		{ NULL, PATH_UNSET, 77, "not to the requested GID index" },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct capture capture;
 
@@ -158,11 +154,10 @@ static void the_path_that_was_asked_for(void **state)
 }
 
 /* A listener on one device does not answer requests that arrive by another. */
-static void a_request_by_another_way(void **state)
+TEST(a_request_by_another_way)
 {
 	struct endpoint_options anywhere;
 
-	(void)state;
 	begin(PROVIDER_ROCE);
 	anywhere = bench_options(&bench);
 	path.port = 2;
@@ -177,15 +172,4 @@ static void a_request_by_another_way(void **state)
 	assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
 	EXPECT_FAILURE(&bench.client, "refused by the peer");
 	end();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(service_level_of_a_connection), cmocka_unit_test(the_path_that_was_taken),
-		cmocka_unit_test(a_gid_of_two_entries),		 cmocka_unit_test(the_path_that_was_asked_for),
-		cmocka_unit_test(a_request_by_another_way),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,9 +45,8 @@ static const char *fails(void)
 }
 
 /* The kernel looks again when the limit of a try is over, and must do so before the endpoint's own time-out. */
-static void an_answer_that_the_kernel_misses(void **state)
+TEST(an_answer_that_the_kernel_misses)
 {
-	(void)state;
 	begin(PROVIDER_ROCE);
 	options.timeout = 500 * CLOCK_NS_PER_MS;
 	provider.answer_missed = true;
@@ -56,9 +55,8 @@ static void an_answer_that_the_kernel_misses(void **state)
 	end();
 }
 
-static void each_try_is_twice_as_long(void **state)
+TEST(each_try_is_twice_as_long)
 {
-	(void)state;
 	begin(PROVIDER_ROCE);
 	options.timeout = 0;
 	provider.tries_unanswered = 4;
@@ -79,7 +77,7 @@ static void each_try_is_twice_as_long(void **state)
 }
 
 /* An address without a device is known before --timeout is over, however late the kernel looks. */
-static void the_verdict_comes_before_the_time_out(void **state)
+TEST(the_verdict_comes_before_the_time_out)
 {
 	static const struct {
 		int status;
@@ -90,7 +88,6 @@ static void the_verdict_comes_before_the_time_out(void **state)
 		{ -EHOSTUNREACH, "resolving the address: no route to the host" },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		begin(PROVIDER_ROCE);
 		options.timeout = CLOCK_NS_PER_MS;
@@ -101,9 +98,8 @@ static void the_verdict_comes_before_the_time_out(void **state)
 	}
 }
 
-static void nobody_answers(void **state)
+TEST(nobody_answers)
 {
-	(void)state;
 	begin(PROVIDER_ROCE);
 	options.timeout = 100 * CLOCK_NS_PER_MS;
 	provider.tries_unanswered = 1000;
@@ -114,7 +110,7 @@ static void nobody_answers(void **state)
 }
 
 /* The second try fails at once. */
-static void a_try_that_fails(void **state)
+TEST(a_try_that_fails)
 {
 	static const struct {
 		const char *call, *cause;
@@ -124,7 +120,6 @@ static void a_try_that_fails(void **state)
 		{ "rdma_resolve_addr", "resolving the address: no route to the host", ENETUNREACH },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct capture capture;
 
@@ -151,11 +146,10 @@ static struct cm_id *begin_route(int64_t timeout)
 }
 
 /* The kernel repeats a query of the subnet manager after a tenth of the limit, and a slow one needs a long limit. */
-static void each_try_of_a_route_is_twice_as_long(void **state)
+TEST(each_try_of_a_route_is_twice_as_long)
 {
 	struct cm_id *id;
 
-	(void)state;
 	id = begin_route(0);
 	for (int count = 0; count < 3; count++) {
 		cm_raise(id, RDMA_CM_EVENT_ROUTE_ERROR, -ETIMEDOUT);
@@ -166,7 +160,7 @@ static void each_try_of_a_route_is_twice_as_long(void **state)
 	end();
 }
 
-static void a_route_that_is_not_found(void **state)
+TEST(a_route_that_is_not_found)
 {
 	static const struct {
 		int status;
@@ -177,7 +171,6 @@ static void a_route_that_is_not_found(void **state)
 		{ -EINVAL, ERROR_OTHER, "resolving the route: Invalid argument" },
 	};
 
-	(void)state;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct capture capture;
 		struct cm_id *id = begin_route(50 * CLOCK_NS_PER_MS);
@@ -190,19 +183,4 @@ static void a_route_that_is_not_found(void **state)
 		assert_int_equal(bench.error.kind, rows[row].kind);
 		end();
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_answer_that_the_kernel_misses),
-		cmocka_unit_test(each_try_is_twice_as_long),
-		cmocka_unit_test(the_verdict_comes_before_the_time_out),
-		cmocka_unit_test(nobody_answers),
-		cmocka_unit_test(a_try_that_fails),
-		cmocka_unit_test(each_try_of_a_route_is_twice_as_long),
-		cmocka_unit_test(a_route_that_is_not_found),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

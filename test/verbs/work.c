@@ -2,12 +2,11 @@
 /* What is posted, and with which rights. */
 #include "test/verbs/ends.h"
 
-static void what_is_posted(void **state)
+TEST(what_is_posted)
 {
 	struct work work;
 	const struct send_work *posted;
 
-	(void)state;
 	begin(PROVIDER_ROCE);
 	path.inline_size = 32;
 	bench.accept_receives = 4;
@@ -43,11 +42,10 @@ static void what_is_posted(void **state)
 }
 
 /* More in one call than a chain, and more than a queue pair has room for. */
-static void long_chains(void **state)
+TEST(long_chains)
 {
 	struct work works[40];
 
-	(void)state;
 	begin(PROVIDER_ROCE);
 	options.receive_depth = options.send_depth = LENGTH(works);
 	bench.accept_receives = LENGTH(works);
@@ -66,12 +64,11 @@ static void long_chains(void **state)
 	end();
 }
 
-static void rights_of_a_region(void **state)
+TEST(rights_of_a_region)
 {
 	static const unsigned both[] = { IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ,
 					 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE };
 
-	(void)state;
 	for (int fabric = PROVIDER_ROCE; fabric <= PROVIDER_IWARP; fabric++) {
 		static const unsigned asked[] = { REGION_LOCAL, REGION_REMOTE_READ, REGION_REMOTE_WRITE,
 						  REGION_READ_SINK };
@@ -94,15 +91,4 @@ static void rights_of_a_region(void **state)
 		}
 		end();
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_posted),
-		cmocka_unit_test(long_chains),
-		cmocka_unit_test(rights_of_a_region),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The private data that this program sends with connect and accept, so that the two ends agree on sizes and counts
- * before data moves. A stock peer ignores it and sends none. A hostile one may send anything.
+ * The private data that this program sends with connect, accept and reject. The hello of the first two lets the ends
+ * agree on sizes and counts before data moves. A stock peer ignores it and sends none. A hostile one may send anything.
  *
  *   0       4         5      6     8          12            16      24           28       32 bytes
  *   | magic | version | tool | run | capacity | connections | count | connection | window |  numbers in network order
@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "cmd/run.h"
 
 enum {
 	HELLO_SIZE = 32
@@ -46,5 +48,13 @@ bool hello_read(const uint8_t *bytes, size_t length, enum hello_tool tool, struc
 
 /* Whether it is one of these: --wait-server tries again. bytes may be NULL. */
 bool hello_says_busy(const uint8_t *bytes, size_t length);
+
+/*
+ * Calls accept, which allocates what the connection needs and calls endpoint_accept(). If it fails, rejects the request
+ * with the cause of its first error, which our clients print: the request's endpoint is gone. OUTCOME_NO_CONNECTION:
+ * the client has withdrawn the request.
+ */
+enum outcome request_accept(struct environment *environment, struct endpoint *request,
+			    enum outcome (*accept)(void *context), void *context);
 
 #endif

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/host.h"
 #include "core/units.h"
 
 /* clang-format off */

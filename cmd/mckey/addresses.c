@@ -2,7 +2,6 @@
 /* Looks -m, -M and -b up. Numeric addresses are checked before a device is opened, names once they are known. */
 #include <string.h>
 
-#include "cmd/host.h"
 #include "cmd/lookup.h"
 #include "cmd/mckey/mckey.h"
 

@@ -12,7 +12,7 @@
 #include <sys/param.h>
 
 #include "cmd/hello.h"
-#include "cmd/host.h"
+#include "cmd/lookup.h"
 #include "cmd/rping/target.h"
 
 enum {

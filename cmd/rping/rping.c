@@ -2,7 +2,7 @@
 /* The options of rping, and its command row. */
 #include "cmd/rping/rping.h"
 
-#include "cmd/host.h"
+#include "cmd/lookup.h"
 
 /* clang-format off */
 #define ROW(kind, letter, name, member, ...) OPTION_ROW(kind, letter, name, struct rping_options, member, __VA_ARGS__)

@@ -12,7 +12,6 @@
 
 #include "cmd/hello.h"
 #include "cmd/lookup.h"
-#include "cmd/request.h"
 #include "cmd/rping/session.h"
 #include "core/units.h"
 

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/request.h"
 #include "cmd/ucmatose/ucmatose.h"
 
 enum {

@@ -19,7 +19,7 @@
  */
 #include "cmd/ucmatose/ucmatose.h"
 
-#include "cmd/host.h"
+#include "cmd/lookup.h"
 
 static const uint16_t formats[] = {
 	ADDRESS_FORMAT_ANY, ADDRESS_FORMAT_IP, ADDRESS_FORMAT_IP, ADDRESS_FORMAT_IP6, ADDRESS_FORMAT_GID,

@@ -63,22 +63,7 @@ TEST(all_methods_agree)
 	free(bytes);
 }
 
-TEST(captured_packets_are_valid)
-{
-	struct icrc_table table;
-
-	icrc_prepare(&table);
-	for (size_t i = 0; i < VECTORS; i++) {
-		struct vector_datagram datagram;
-		uint16_t identification = 0;
-
-		vector_open(vector_at(i), &datagram);
-		assert_true(icrc_check(&table, &datagram.flow, datagram.bytes, datagram.length, &identification));
-		assert_int_equal(identification, datagram.identification);
-	}
-}
-
-TEST(captured_icrcs_are_reproduced)
+TEST(captured_packets_are_valid_and_reproduced)
 {
 	struct icrc_table table;
 
@@ -87,8 +72,11 @@ TEST(captured_icrcs_are_reproduced)
 		struct vector_datagram datagram;
 		struct packet packet;
 		uint8_t icrc[ICRC_SIZE];
+		uint16_t identification = 0;
 
 		vector_open(vector_at(i), &datagram);
+		assert_true(icrc_check(&table, &datagram.flow, datagram.bytes, datagram.length, &identification));
+		assert_int_equal(identification, datagram.identification);
 		if (datagram.may_fragment)
 			continue; /* as this end never sends */
 		assert_true(packet_parse(datagram.bytes, datagram.length, &packet));
@@ -211,27 +199,4 @@ TEST(all_lengths_are_solved)
 	assert_false(icrc_check(&table, &flow, bytes, ICRC_DATAGRAM_MAX + 1, &found));
 	assert_false(icrc_check(&table, &flow, bytes, 65535, &found));
 	free(bytes);
-}
-
-TEST(random_bytes_are_invalid)
-{
-	struct icrc_table table;
-	struct icrc_flow flow;
-	unsigned solved = 0;
-
-	icrc_prepare(&table);
-	prepare_flow(&flow);
-	srandom(3);
-	for (unsigned round = 0; round < 30000; round++) {
-		size_t length = (size_t)random() % 200;
-		uint8_t *bytes = malloc(length ? length : 1);
-		uint16_t identification = 0;
-
-		assert_non_null(bytes);
-		for (size_t i = 0; i < length; i++)
-			bytes[i] = (uint8_t)random();
-		solved += icrc_check(&table, &flow, bytes, length, &identification);
-		free(bytes);
-	}
-	assert_in_range(solved, 0, 8);
 }

@@ -220,22 +220,6 @@ TEST(test_server_options, testbed_open, testbed_close)
 	cm_hosts.hosts[1].listener.base.options.path = &path_unset;
 }
 
-TEST(test_connect_to_same_host, testbed_open, testbed_close)
-{
-	struct conn *active, *passive;
-
-	cm_hosts.requested = do_accept;
-	active = connect_from(&cm_hosts.hosts[1], &cm_hosts.hosts[1], PORT);
-	network_run(CLOCK_NS_PER_MS);
-	passive = passive_conn();
-	assert_true(is_established(active) && is_established(passive));
-	check_agreement(active, passive);
-	do_disconnect(passive);
-	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
-	release_all();
-}
-
 TEST(test_ip6, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
@@ -248,18 +232,6 @@ TEST(test_ip6, testbed_open, testbed_close)
 	active = connect_pair(&passive);
 	check_agreement(active, passive);
 	release_all();
-}
-
-TEST(test_no_listener, testbed_open, testbed_close)
-{
-	struct conn *active;
-
-	active = connect_from(&cm_hosts.hosts[0], &cm_hosts.hosts[1], PORT + 2);
-	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(active->last, SOFT_EVENT_FAILED);
-	assert_int_equal(active->code, REJECTED_NO_LISTENER);
-	assert_null(passive_conn());
-	do_release(active);
 }
 
 TEST(test_no_response, testbed_open, testbed_close)
@@ -426,55 +398,5 @@ TEST(test_rep_fields, testbed_open, testbed_close)
 		do_release(active);
 		testbed_flush();
 	}
-	release_all();
-}
-
-TEST(test_captured_server, testbed_open, testbed_close)
-{
-	const struct host *client = &cm_hosts.hosts[1], *server = &cm_hosts.hosts[0];
-	struct conn *active;
-	struct mad mad, response;
-
-	cm_hosts.filter = drop_all;
-	active = connect_from(&cm_hosts.hosts[1], server, PORT);
-	mad = captured("mra4", active);
-	testbed_inject(server, client, &mad);
-	assert_int_equal(active->endpoint.cm_id->resends, CM_BACKOFF_STEPS);
-	mad = captured("rep4", active);
-	testbed_inject(server, client, &mad);
-	assert_true(is_established(active));
-	assert_int_equal(active->qp.agreement.peer_qpn, 0x11);
-	assert_int_equal(active->qp.agreement.sq_psn, 0xd30ce0);
-	assert_int_equal(active->qp.agreement.reads_out, 1);
-	assert_int_equal(active->qp.agreement.reads_in, 1);
-	assert_non_null(last_sent(MAD_RTU, client, &response));
-	assert_int_equal(response.remote_id, mad.local_id);
-	do_disconnect(active);
-	testbed_flush();
-	assert_non_null(last_sent(MAD_DREQ, client, &response));
-	assert_int_equal(response.dreq.remote_qpn, 0x11);
-	mad.kind = MAD_DREP;
-	testbed_inject(server, client, &mad);
-	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
-	release_all();
-}
-
-TEST(test_captured_rej, testbed_open, testbed_close)
-{
-	const struct host *client = &cm_hosts.hosts[1], *server = &cm_hosts.hosts[0];
-	struct conn *active;
-	struct mad mad;
-
-	cm_hosts.filter = drop_all;
-	active = connect_from(&cm_hosts.hosts[1], server, PORT);
-	mad = captured("rej_no_listener4", active);
-	testbed_inject(server, client, &mad);
-	assert_int_equal(active->code, REJECTED_NO_LISTENER);
-	assert_string_equal(active->cause, "nobody listens there");
-	active = connect_from(&cm_hosts.hosts[1], server, PORT);
-	mad = captured("rej_consumer4", active);
-	testbed_inject(server, client, &mad);
-	assert_int_equal(active->code, REJECTED_BY_CONSUMER);
-	assert_memory_equal(active->data, "busy with another client", 24);
 	release_all();
 }

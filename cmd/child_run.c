@@ -25,7 +25,6 @@ static enum outcome parse(struct child_run *run, int64_t timeout, const char *ar
 
 void child_run_stop(struct child_run *run)
 {
-	loop_timer_stop(&run->step);
 	if (run->environment.output)
 		environment_print_verdict(&run->environment);
 	if (run->state)
@@ -39,38 +38,11 @@ void child_run_stop(struct child_run *run)
 	run->environment.output = NULL;
 }
 
-static void call_ended(void *context)
+bool child_run_goes_on(struct child_run *run)
 {
-	struct child_run *run = context;
-
-	child_run_stop(run);
-	run->ended(run);
-}
-
-static void call_ready(void *context)
-{
-	struct child_run *run = context;
-
-	run->ready(run);
-}
-
-/*
- * The command calls child_finished() and child_ready() from its own functions: the callbacks, which may free the
- * command's state, run in the loop's next turn.
- */
-static void child_finished(void *context)
-{
-	struct child_run *run = context;
-
-	loop_timer_start(run->environment.loop, &run->step, 0, call_ended, run);
-}
-
-static void child_ready(void *context)
-{
-	struct child_run *run = context;
-
-	if (run->ready)
-		loop_timer_start(run->environment.loop, &run->step, 0, call_ready, run);
+	if (run->running && run->environment.ended)
+		child_run_stop(run);
+	return run->running;
 }
 
 void child_run_start(struct child_run *run, const struct environment *parent, const struct command *command,
@@ -89,9 +61,7 @@ void child_run_start(struct child_run *run, const struct environment *parent, co
 		.log = parent->log,
 		.transport = parent->transport,
 		.output = open_memstream(&run->text, &run->text_length),
-		.ready = child_ready,
-		.finished = child_finished,
-		.context = run,
+		.child = true,
 	};
 	environment->log.name = run->name;
 	if (!run->options || !environment->output)

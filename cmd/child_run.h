@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A child run: one run of a command inside the run of another. The command parses its arguments with its own tables.
- * Its output goes to memory, and its end does not stop the loop.
+ * A child run: one run of a command inside the run of another, which waits for it by environment_wait(). The command
+ * parses its arguments with its own tables. Its output goes to memory.
  */
 #ifndef CMD_CHILD_RUN_H
 #define CMD_CHILD_RUN_H
@@ -18,38 +18,31 @@ enum {
 	CHILD_RUN_ARGUMENTS_SIZE = 512,
 };
 
-struct child_run;
-typedef void child_run_callback(struct child_run *run);
-
-/* The caller zeroes it, then sets ended, context and, if it needs it, ready. */
+/* The caller zeroes it. */
 struct child_run {
 	const struct command *command;
 	void *options;
 	void *state;
 	char *text; /* the command's output, complete once the run has stopped */
 	size_t text_length;
-	child_run_callback *ready;
-	child_run_callback *ended;
-	void *context;
 	bool running;
 	bool interrupted;
 	struct environment environment; /* its own outcome and output; the loop and the transport are the parent's */
 	char name[CHILD_RUN_NAME_SIZE];
 	char arguments[CHILD_RUN_ARGUMENTS_SIZE]; /* options point into it */
-	struct loop_timer step;
 };
 
 /*
  * Starts command with --timeout and the words of arguments. parent gives the loop, the transport and the log; role, as
- * "server", is added to its name. The loop calls ready, which may be NULL, when the command is ready for a peer, and
- * ended when the run has ended and its state is freed. If the start fails, running is false, environment.outcome has
- * the reason, and neither is called.
+ * "server", is added to its name. If the start fails, running is false and environment.outcome has the reason.
  */
 void child_run_start(struct child_run *run, const struct environment *parent, const struct command *command,
 		     const char *role, int64_t timeout, const char *arguments);
+/* Stops a run that has ended. Returns whether it is running. */
+bool child_run_goes_on(struct child_run *run);
 /* Interrupts a run once; later calls, and calls after its end, do nothing. */
 void child_run_interrupt(struct child_run *run, enum interruption reason);
-/* Ends the run immediately, without calling ended. Its text and its outcome stay. */
+/* Ends the run immediately. Its text, its verdict and its outcome stay. */
 void child_run_stop(struct child_run *run);
 /* Stops the run if necessary, frees its text and zeroes it. */
 void child_run_free(struct child_run *run);

@@ -94,10 +94,16 @@ void environment_finish(struct environment *environment, enum outcome outcome, c
 	va_start(list, format);
 	format_result(environment, environment->verdict, device, format, list);
 	va_end(list);
-	if (HAS_CHILD_RUNS && environment->finished)
-		environment->finished(environment->context);
-	else
-		loop_stop(environment->loop);
+	loop_stop(environment->loop);
+}
+
+bool environment_wait(struct environment *environment)
+{
+	if (!environment->ended && !loop_run(environment->loop)) {
+		log_error(&environment->log, "event loop", "the kernel refuses to watch a descriptor");
+		environment_finish(environment, OUTCOME_INTERNAL, NULL, "the event loop failed");
+	}
+	return !environment->ended;
 }
 
 void environment_print_verdict(const struct environment *environment)
@@ -149,8 +155,10 @@ bool environment_ready(struct environment *environment, const struct address *ad
 	}
 	if (outcome)
 		environment_finish(environment, outcome, NULL, "set-up did not complete");
-	else if (HAS_CHILD_RUNS && line && environment->ready)
-		environment->ready(environment->context);
+	if (HAS_CHILD_RUNS && line && environment->child) {
+		environment->ready = true;
+		loop_stop(environment->loop);
+	}
 	return !outcome;
 }
 
@@ -292,10 +300,10 @@ static enum outcome run_loop(struct run *run, const void *options)
 		return outcome;
 	if (WITH_REPORT)
 		reporting_start(&run->reporting, run->state);
-	if (!loop_run(environment->loop)) {
-		log_error(&environment->log, "event loop", "the kernel refuses to watch a descriptor");
-		environment_finish(environment, OUTCOME_INTERNAL, NULL, "the event loop failed");
-	}
+	if (HAS_CHILD_RUNS && environment->command->run)
+		environment->command->run(run->state);
+	else
+		environment_wait(environment);
 	return OUTCOME_OK;
 }
 

@@ -62,6 +62,12 @@ struct command {
 	enum outcome (*start)(struct environment *environment, const void *options, void **state);
 
 	/*
+	 * The whole run, one step after the other: waits by environment_wait() for what callbacks of the loop report,
+	 * and calls environment_finish(). NULL: the callbacks do all of it.
+	 */
+	void (*run)(void *state);
+
+	/*
 	 * Starts an orderly shutdown: leave, disconnect, print results, environment_finish(). Called at most once.
 	 * run.c limits the time of a shutdown.
 	 */
@@ -115,10 +121,8 @@ struct environment {
 	struct daemon *daemon;			/* NULL also without --daemon */
 	const struct common_options *to_set_up; /* NULL also after the first environment_ready() */
 
-	/* Callbacks of a child run, else NULL. The command calls them, so they must not free its state. */
-	void (*ready)(void *context);
-	void (*finished)(void *context); /* replaces loop_stop() */
-	void *context;
+	bool child; /* a child run: it also stops the loop once a peer may come, and is then ready */
+	bool ready;
 };
 
 /* Reports why the last call of the transport failed, or what the event carries, unless that has been done. */
@@ -147,6 +151,12 @@ static inline void environment_record_outcome(struct environment *environment, e
  */
 void environment_finish(struct environment *environment, enum outcome outcome, const char *device, const char *format,
 			...) __attribute__((format(printf, 4, 5)));
+
+/*
+ * Runs the loop until loop_stop(), which the end of a run calls, too. Returns false if this run has ended. A failure of
+ * the loop ends it, after it is reported.
+ */
+bool environment_wait(struct environment *environment);
 
 /* Prints such a line about a part of the run at once: a target, a client, a queue pair. */
 void environment_print_result(const struct environment *environment, bool failed, const char *device,

@@ -51,6 +51,8 @@ static void doctor_finish(struct doctor *doctor)
 	enum outcome outcome = no_device ? OUTCOME_NO_DEVICE : failures ? OUTCOME_FAILED : OUTCOME_OK;
 	char count[64], more[64] = "";
 
+	if (environment->ended) /* by an interruption */
+		return;
 	environment_record_outcome(environment, outcome);
 	if (environment->outcome)
 		snprintf(count, sizeof(count), "%" PRIu64 " of", failures);
@@ -61,27 +63,6 @@ static void doctor_finish(struct doctor *doctor)
 	environment_print(environment, "%s", "");
 	environment_finish(environment, outcome, NULL, "%s %" PRIu64 " findings%s%s", count, findings_count(findings),
 			   more, no_device ? "; no usable RDMA device" : "");
-}
-
-enum outcome doctor_open(struct doctor *doctor, const char *name, struct transport **transport,
-			 struct channel **channel)
-{
-	struct error error;
-	enum outcome outcome;
-
-	finding_begin_probe(doctor);
-	outcome = transport_open(name, doctor->environment->loop, &doctor->probe.log, &error, transport);
-	if (outcome) {
-		log_report(&doctor->probe.log, &error);
-		return outcome;
-	}
-	outcome = channel_create(*transport, channel);
-	if (!outcome)
-		return OUTCOME_OK;
-	finding_probe_failed(doctor, *transport);
-	transport_close(*transport);
-	*transport = NULL;
-	return outcome;
 }
 
 /* Adds the error of verbs, with the remedy that this kernel has if there is no device. */
@@ -103,24 +84,35 @@ static void report_verbs(struct doctor *doctor)
 	finding_add_error(doctor, doctor->verbs_failure, "verbs", error);
 }
 
-static void doctor_end(struct doctor *doctor)
+/* Resolves the local addresses over verbs. */
+static void try_verbs(struct doctor *doctor)
 {
-	if (doctor->options->address)
-		target_check(doctor, doctor_finish);
-	else
-		doctor_finish(doctor);
-}
+	enum outcome outcome = probe_open(doctor, "verbs", &doctor->verbs, &doctor->verbs_channel);
 
-/* The devices and addresses were tried. */
-static void report_all(struct doctor *doctor)
-{
-	uint64_t *failures, before;
-
+	if (outcome && outcome != OUTCOME_USAGE)
+		doctor->verbs_error = doctor->probe.errors.first;
+	if (outcome)
+		return;
+	if (doctor->verbs_selected)
+		doctor->environment->transport = doctor->verbs;
+	route_check(doctor);
 	for (const struct device *device = doctor->devices; device; device = device->next)
-		doctor->usable =
-			doctor->usable || (doctor->verbs && leads_to(device) && !error_is_set(&device->memory));
+		doctor->usable = doctor->usable || (leads_to(device) && !error_is_set(&device->memory));
 	if (doctor->usable)
 		doctor->verbs_failure = FINDING_WARN;
+}
+
+static void doctor_run(void *state)
+{
+	struct doctor *doctor = state;
+	uint64_t *failures, before;
+
+	if (doctor->options->address)
+		target_lookup(doctor);
+	doctor->devices = devices_read(doctor->root);
+	kernel_read_facts(doctor);
+	devices_find_rxe(doctor);
+	try_verbs(doctor);
 	failures = &doctor->findings.counts[doctor->verbs_failure];
 	before = *failures;
 	kernel_check(doctor);
@@ -135,28 +127,10 @@ static void report_all(struct doctor *doctor)
 	if (doctor->verbs)
 		route_report(doctor);
 	doctor->findings.new_group = true;
-	soft_check(doctor, doctor_end);
-}
-
-static void doctor_begin(void *context)
-{
-	struct doctor *doctor = context;
-	enum outcome outcome;
-
+	soft_check(doctor);
 	if (doctor->options->address)
-		target_lookup(doctor);
-	doctor->devices = devices_read(doctor->root);
-	kernel_read_facts(doctor);
-	devices_find_rxe(doctor);
-	outcome = doctor_open(doctor, "verbs", &doctor->verbs, &doctor->verbs_channel);
-	if (!outcome && doctor->verbs_selected)
-		doctor->environment->transport = doctor->verbs;
-	if (outcome && outcome != OUTCOME_USAGE)
-		doctor->verbs_error = doctor->probe.errors.first;
-	if (outcome)
-		report_all(doctor);
-	else
-		route_check(doctor, report_all);
+		target_check(doctor);
+	doctor_finish(doctor);
 }
 
 static enum outcome doctor_check(struct environment *environment, const void *all_options)
@@ -180,53 +154,33 @@ static enum outcome doctor_check(struct environment *environment, const void *al
 static enum outcome set_failure_statuses(struct doctor *doctor)
 {
 	struct environment *environment = doctor->environment;
+	const char *name = common_transport(&doctor->options->common);
 	struct transport *transport;
 	struct error error;
-	enum outcome outcome = transport_open(common_transport(&doctor->options->common), environment->loop,
-					      &environment->log, &error, &transport);
-	bool soft;
+	enum outcome outcome = transport_open(name, environment->loop, &environment->log, &error, &transport);
 
 	if (outcome) {
 		log_report(&environment->log, &error);
 		return outcome;
 	}
-	soft = !transport_opens_devices(transport_name(transport));
 	transport_close(transport);
-	doctor->verbs_selected = !soft;
-	doctor->verbs_failure = soft ? FINDING_WARN : FINDING_FAIL;
-	doctor->soft_failure = soft ? FINDING_FAIL : FINDING_WARN;
+	doctor->verbs_selected = transport_opens_devices(name);
+	doctor->verbs_failure = doctor->verbs_selected ? FINDING_FAIL : FINDING_WARN;
+	doctor->soft_failure = doctor->verbs_selected ? FINDING_WARN : FINDING_FAIL;
 	return OUTCOME_OK;
 }
 
 static enum outcome doctor_start(struct environment *environment, const void *options, void **state)
 {
-	struct doctor *doctor = environment_allocate(environment, 1, sizeof(*doctor));
-	enum outcome outcome;
+	struct doctor *doctor = *state = environment_allocate(environment, 1, sizeof(*doctor));
 
-	*state = NULL;
 	if (!doctor)
 		return OUTCOME_INTERNAL;
 	doctor->environment = environment;
 	doctor->options = options;
 	doctor->name = doctor->options->address;
 	doctor->root = "";
-	outcome = set_failure_statuses(doctor);
-	if (outcome) {
-		free(doctor);
-		return outcome;
-	}
-	loop_timer_start(environment->loop, &doctor->step, 0, doctor_begin, doctor);
-	*state = doctor;
-	return OUTCOME_OK;
-}
-
-static void stop_all(struct doctor *doctor)
-{
-	loop_timer_stop(&doctor->step);
-	route_stop(doctor);
-	soft_stop(doctor);
-	target_stop(doctor);
-	child_run_stop(&doctor->ping);
+	return set_failure_statuses(doctor);
 }
 
 static void doctor_interrupt(void *state, enum interruption reason)
@@ -234,7 +188,6 @@ static void doctor_interrupt(void *state, enum interruption reason)
 	struct doctor *doctor = state;
 	struct environment *environment = doctor->environment;
 
-	stop_all(doctor);
 	if (reason != INTERRUPTION_DEADLINE)
 		log_error(&environment->log, NULL, "ended early, after %" PRIu64 " findings",
 			  findings_count(&doctor->findings));
@@ -261,8 +214,6 @@ static void doctor_stop(void *state)
 {
 	struct doctor *doctor = state;
 
-	stop_all(doctor);
-	child_run_free(&doctor->ping);
 	transport_close(doctor->verbs);
 	transport_close(doctor->soft);
 	doctor->environment->transport = NULL;
@@ -283,6 +234,7 @@ const struct command doctor_command = {
 	.chooses_transport = true,
 	.check = doctor_check,
 	.start = doctor_start,
+	.run = doctor_run,
 	.interrupt = doctor_interrupt,
 	.figures = WITH_REPORT ? doctor_figures_update : NULL,
 	.stop = doctor_stop,

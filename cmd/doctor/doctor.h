@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * doctor checks what RDMA needs on this machine.
+ * doctor checks what RDMA needs on this machine. Each file calls only those below it:
  *
- *   doctor.c     options, the sequence of checks, the verdict
- *   findings.c   findings as text and for the report
+ *   doctor.c     options, the checks one after the other, the verdict
+ *   target.c     the route to ADDRESS, and a ping
+ *   soft.c       the transport soft, which connects to itself
+ *   route.c      the local addresses that lead to a device, as the RDMA CM resolves them
  *   kernel.c     release, modules, namespaces, cards without an RDMA device, device files, locked memory
  *   devices.c    RDMA devices, ports and GIDs
- *   route.c      the local addresses that lead to a device, as the RDMA CM resolves them
- *   soft.c       the transport soft, which connects to itself
- *   target.c     the route to ADDRESS, and a ping
+ *   probe.c      what is tried: opens a transport, waits for an event
+ *   findings.c   findings as text and for the report
  *
  * Devices and addresses are tried before files are read, which explain what failed. A problem is a failure if the
  * selected transport cannot work with it. It is a warning if it concerns only the other transport, or if the selected
@@ -17,7 +18,6 @@
 #ifndef CMD_DOCTOR_DOCTOR_H
 #define CMD_DOCTOR_DOCTOR_H
 
-#include "cmd/child_run.h"
 #include "cmd/doctor/devices.h"
 #include "cmd/doctor/findings.h"
 #include "cmd/lookup.h"
@@ -30,15 +30,14 @@ struct doctor_options {
 	int64_t port;
 };
 
-enum soft_end {
-	SOFT_LISTENER,
-	SOFT_CLIENT,
-	SOFT_SERVER,
-	SOFT_ENDS
+/* The errors of an operation, of which the first one is of interest, and the last event of an endpoint. */
+struct probe {
+	struct log log; /* for the operation */
+	struct errors errors;
+	enum event_kind event; /* 0: none */
+	enum outcome outcome;  /* of it */
+	struct endpoint *request;
 };
-
-struct doctor;
-typedef void doctor_step(struct doctor *doctor);
 
 struct doctor {
 	struct environment *environment;
@@ -59,30 +58,27 @@ struct doctor {
 	struct error verbs_error; /* the first error of its opening and of the routes */
 	struct transport *soft;
 	struct channel *soft_channel;
-	struct endpoint *soft_ends[SOFT_ENDS];
-	struct address soft_address;
 
 	struct probe probe;
-	struct probe resolver_probe; /* the error of the target's look-up */
-	doctor_step *next;	     /* called when the running check of routes or of the target is complete */
-	unsigned route_count;
-	unsigned route_next; /* index of the next one to resolve */
-	struct endpoint *route;
-
-	struct endpoint *target;
-	size_t target_next;
-	enum fabric fabric; /* of the device on the route to the target */
-	uint32_t mtu;	    /* of its port */
+	struct resolver resolver;  /* of the target */
+	struct error lookup_error; /* if it has no address */
+	enum fabric fabric;	   /* of the device on the route to it */
+	uint32_t mtu;		   /* of that port */
 	struct findings findings;
-	struct loop_timer step;
-	struct address routes[INTERFACE_ADDRESSES_MAX]; /* local addresses */
-	struct resolver resolver;			/* of the target */
-	struct child_run ping;
 };
 
+/* Clears doctor->probe: its log keeps the errors of the next operation. */
+void probe_begin(struct doctor *doctor);
 /* Begins a probe, opens a transport and creates a channel. */
-enum outcome doctor_open(struct doctor *doctor, const char *name, struct transport **transport,
-			 struct channel **channel);
+enum outcome probe_open(struct doctor *doctor, const char *name, struct transport **transport,
+			struct channel **channel);
+/* The operation was a call of this transport: keeps its error. */
+void probe_failed(struct doctor *doctor, struct transport *transport);
+/* Creates an endpoint for probe_wait(). */
+enum outcome probe_create(struct doctor *doctor, enum endpoint_kind kind, struct channel *channel,
+			  enum port_space port_space, struct endpoint **endpoint);
+/* Runs the loop until an endpoint has this event. Returns the outcome if it has failed, and keeps the error. */
+enum outcome probe_wait(struct doctor *doctor, enum event_kind wanted);
 
 /* Sets doctor->facts. */
 void kernel_read_facts(struct doctor *doctor);
@@ -100,25 +96,19 @@ void devices_find_rxe(struct doctor *doctor);
 /* Each device, its ports and GIDs. */
 void devices_check(struct doctor *doctor);
 
-/*
- * Resolves every local address, one after the other, then calls next. Sets the addresses and the interface of each
- * device, and the MTU of its ports.
- */
-void route_check(struct doctor *doctor, doctor_step *next);
+/* Resolves every local address. Sets the addresses and the interface of each device, and the MTU of its ports. */
+void route_check(struct doctor *doctor);
 /* Adds a finding for each device: the addresses that lead to it. */
 void route_report(struct doctor *doctor);
 /* Gets the name of the interface that has the address; "" for none. */
 void route_interface(const struct address *address, char name[SYSFS_TEXT_SIZE]);
-void route_stop(struct doctor *doctor);
 
-/* Connects soft to itself, then calls next. */
-void soft_check(struct doctor *doctor, doctor_step *next);
-void soft_stop(struct doctor *doctor);
+/* Connects soft to itself. */
+void soft_check(struct doctor *doctor);
 
 /* Looks options->address up, before the first endpoint exists. */
 void target_lookup(struct doctor *doctor);
-/* Resolves the route to it and pings it, then calls next. */
-void target_check(struct doctor *doctor, doctor_step *next);
-void target_stop(struct doctor *doctor);
+/* Resolves the route to it and pings it. */
+void target_check(struct doctor *doctor);
 
 #endif

@@ -51,10 +51,13 @@ static void print_finding(struct doctor *doctor, const struct finding *finding)
 void finding_add(struct doctor *doctor, enum finding_status status, const char *check, const char *format, ...)
 {
 	struct findings *findings = &doctor->findings;
-	struct finding *finding = calloc(1, sizeof(*finding));
 	char text[sizeof(struct error)], *rest = text;
+	struct finding *finding;
 	va_list list;
 
+	if (doctor->environment->ended)
+		return;
+	finding = calloc(1, sizeof(*finding));
 	findings->counts[status]++;
 	if (!finding) {
 		environment_record_outcome(doctor->environment, OUTCOME_INTERNAL);
@@ -77,22 +80,6 @@ void finding_add(struct doctor *doctor, enum finding_status status, const char *
 		findings->first = finding;
 	findings->last = finding;
 	print_finding(doctor, finding);
-}
-
-void finding_begin_probe(struct doctor *doctor)
-{
-	struct probe *probe = &doctor->probe;
-
-	*probe = (struct probe){ .log = doctor->environment->log };
-	probe->log.silent = true;
-	probe->log.reported = NULL;
-	probe->log.errors = &probe->errors;
-}
-
-void finding_probe_failed(struct doctor *doctor, struct transport *transport)
-{
-	log_report(&doctor->probe.log, &transport->error);
-	error_clear(&transport->error);
 }
 
 void finding_add_error(struct doctor *doctor, enum finding_status status, const char *check, const struct error *error)

@@ -31,23 +31,13 @@ struct findings {
 	bool new_group; /* print an empty line before the next finding */
 };
 
-/* The errors of an operation. Only the first one is of interest. */
-struct probe {
-	struct log log; /* for the operation */
-	struct errors errors;
-};
-
 /*
  * The text, after a line feed the remedy if there is one, and after another the code of an error. Bytes that are not
- * printable ASCII are replaced.
+ * printable ASCII are replaced. Does nothing once the run has ended.
  */
 void finding_add(struct doctor *doctor, enum finding_status status, const char *check, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Clears doctor->probe: its log keeps the errors of the next operation. */
-void finding_begin_probe(struct doctor *doctor);
-/* The operation was a call of this transport, or its event: keeps its error. */
-void finding_probe_failed(struct doctor *doctor, struct transport *transport);
 /* Adds an error. Its hint is the remedy. */
 void finding_add_error(struct doctor *doctor, enum finding_status status, const char *check, const struct error *error);
 

@@ -22,19 +22,6 @@ void route_interface(const struct address *address, char name[SYSFS_TEXT_SIZE])
 			snprintf(name, SYSFS_TEXT_SIZE, "%s", list[i].name);
 }
 
-static void find_routes(struct doctor *doctor)
-{
-	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-	size_t count = interface_addresses(list);
-
-	if (count == INTERFACE_ADDRESSES_MAX)
-		finding_add(doctor, FINDING_WARN, "address", "only the first %d addresses of this host are checked",
-			    INTERFACE_ADDRESSES_MAX);
-	for (size_t i = 0; i < count; i++)
-		if (!list[i].loopback)
-			doctor->routes[doctor->route_count++] = list[i].address;
-}
-
 /* Every interface has a link-local address, the last in the list: it counts where it is the only one. */
 static void add_address(struct device *device, const struct address *address)
 {
@@ -86,51 +73,38 @@ static void route_found(struct doctor *doctor, const struct endpoint *route)
 	}
 }
 
-static void route_resolve_next(struct doctor *doctor);
-
-static void route_event(void *context, struct endpoint *route, const struct endpoint_event *event)
+/* In the UDP port space, because a group's endpoint reports the MTU. It sends nothing. */
+static void try_route(struct doctor *doctor, const struct address *address)
 {
-	struct doctor *doctor = context;
+	struct endpoint *route = NULL;
+	enum outcome outcome;
 
-	if (event->kind == EVENT_ADDRESS_RESOLVED)
+	probe_begin(doctor);
+	outcome = probe_create(doctor, ENDPOINT_GROUP, doctor->verbs_channel, PORT_SPACE_UDP, &route);
+	if (!outcome)
+		outcome = endpoint_resolve(route, NULL, address);
+	if (!outcome)
+		outcome = probe_wait(doctor, EVENT_ADDRESS_RESOLVED);
+	if (!outcome)
 		route_found(doctor, route);
-	else if (event->outcome != OUTCOME_NO_CONNECTION && !error_is_set(&doctor->verbs_error))
-		doctor->verbs_error = doctor->verbs->error;
 	/* It is a finding, and not also an error of the run. */
-	error_clear(&doctor->verbs->error);
-	doctor->route = NULL;
+	probe_failed(doctor, doctor->verbs);
+	if (outcome && outcome != OUTCOME_NO_CONNECTION && !error_is_set(&doctor->verbs_error))
+		doctor->verbs_error = doctor->probe.errors.first;
 	endpoint_destroy(route);
-	route_resolve_next(doctor);
 }
 
-static void route_resolve_next(struct doctor *doctor)
+void route_check(struct doctor *doctor)
 {
-	static const struct endpoint_handlers handlers = { .event = route_event };
-	/* UDP port space, because a group's endpoint reports the MTU. It sends nothing. */
-	const struct endpoint_options options = {
-		.port_space = PORT_SPACE_UDP,
-		.timeout = doctor->options->common.timeout,
-	};
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = interface_addresses(list);
 
-	while (doctor->route_next < doctor->route_count) {
-		const struct address *address = &doctor->routes[doctor->route_next++];
-
-		finding_begin_probe(doctor);
-		if (endpoint_create(ENDPOINT_GROUP, doctor->verbs_channel, &options, &handlers, doctor, &doctor->route))
-			continue;
-		if (!endpoint_resolve(doctor->route, NULL, address))
-			return;
-		endpoint_destroy(doctor->route);
-		doctor->route = NULL;
-	}
-	doctor->next(doctor);
-}
-
-void route_check(struct doctor *doctor, doctor_step *next)
-{
-	doctor->next = next;
-	find_routes(doctor);
-	route_resolve_next(doctor);
+	if (count == INTERFACE_ADDRESSES_MAX)
+		finding_add(doctor, FINDING_WARN, "address", "only the first %d addresses of this host are checked",
+			    INTERFACE_ADDRESSES_MAX);
+	for (size_t i = 0; i < count && !doctor->environment->ended; i++)
+		if (!list[i].loopback)
+			try_route(doctor, &list[i].address);
 }
 
 static void report_no_address(struct doctor *doctor, const struct device *device)
@@ -158,10 +132,4 @@ void route_report(struct doctor *doctor)
 		else if (!device->cannot_be_opened && !device->elsewhere)
 			report_no_address(doctor, device);
 	}
-}
-
-void route_stop(struct doctor *doctor)
-{
-	endpoint_destroy(doctor->route);
-	doctor->route = NULL;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/child_run.h"
 #include "cmd/doctor/doctor.h"
 
 enum {
@@ -15,13 +16,13 @@ enum {
 
 static void no_route(struct doctor *doctor)
 {
-	const char *command = doctor->resolver.count ? "ip route get" : "getent ahosts";
+	bool known = doctor->resolver.count;
+	struct error *error = known ? &doctor->probe.errors.first : &doctor->lookup_error;
 
 	/* Without look-ups the error asks for a numeric address. */
-	if (WITH_NAMES || doctor->resolver.count)
-		error_hint(&doctor->probe.errors.first, "see %s %s", command, doctor->options->address);
-	finding_add_error(doctor, FINDING_FAIL, "route", &doctor->probe.errors.first);
-	doctor->next(doctor);
+	if (WITH_NAMES || known)
+		error_hint(error, "see %s %s", known ? "ip route get" : "getent ahosts", doctor->options->address);
+	finding_add_error(doctor, FINDING_FAIL, "route", error);
 }
 
 /*
@@ -57,41 +58,35 @@ static void add_lost_size(struct doctor *doctor, unsigned answered)
 		    remedy_find(PROBLEM_LENGTH, doctor->facts, NULL, NULL).text, error->code);
 }
 
-static void ping_ended(struct child_run *ping)
-{
-	struct doctor *doctor = ping->context;
-	enum error_kind error = doctor->probe.errors.first.kind;
-	const char *verdict = ping->environment.verdict;
-	unsigned answered = (unsigned)strtoul(verdict, NULL, 10);
-
-	if (error == ERROR_NO_REPLY)
-		hint_at_firewall(doctor);
-	if (!ping->environment.outcome)
-		finding_add(doctor, FINDING_OK, "ping", "%s", verdict);
-	else if (answered)
-		add_lost_size(doctor, answered);
-	else /* a host without a listener can be reached */
-		finding_add_error(doctor, error == ERROR_NO_LISTENER ? FINDING_WARN : FINDING_FAIL, "ping",
-				  &doctor->probe.errors.first);
-	doctor->next(doctor);
-}
-
 static void ping_target(struct doctor *doctor, const struct address *address)
 {
+	struct child_run ping = { .running = false };
 	struct environment parent = *doctor->environment;
+	const struct error *error = &doctor->probe.errors.first;
 	char arguments[CHILD_RUN_ARGUMENTS_SIZE], host[ADDRESS_TEXT_SIZE];
+	unsigned answered;
 
-	finding_begin_probe(doctor);
+	probe_begin(doctor);
 	parent.log = doctor->probe.log;
 	/* The default size, then up to several packets; a stock server gets only that size. */
 	snprintf(arguments, sizeof(arguments),
 		 WITH_REPORT ? "-c -V -C 1 -a %s -p %" PRId64 " -S 0-%" PRIu32 : "-c -V -C 1 -a %s -p %" PRId64,
 		 address_host(address, host), doctor->options->port, PACKETS * doctor->mtu);
-	doctor->ping.ended = ping_ended;
-	doctor->ping.context = doctor;
-	child_run_start(&doctor->ping, &parent, &rping_command, "ping", doctor->options->common.timeout, arguments);
-	if (!doctor->ping.running)
-		ping_ended(&doctor->ping);
+	child_run_start(&ping, &parent, &rping_command, "ping", doctor->options->common.timeout, arguments);
+	while (child_run_goes_on(&ping) && environment_wait(doctor->environment))
+		;
+	child_run_stop(&ping);
+	answered = (unsigned)strtoul(ping.environment.verdict, NULL, 10);
+	if (error->kind == ERROR_NO_REPLY)
+		hint_at_firewall(doctor);
+	if (!ping.environment.outcome)
+		finding_add(doctor, FINDING_OK, "ping", "%s", ping.environment.verdict);
+	else if (answered)
+		add_lost_size(doctor, answered);
+	else /* a host without a listener can be reached */
+		finding_add_error(doctor, error->kind == ERROR_NO_LISTENER ? FINDING_WARN : FINDING_FAIL, "ping",
+				  error);
+	child_run_free(&ping);
 }
 
 /* The GID of the target's local address, from any port of its device. */
@@ -132,90 +127,55 @@ static void add_route(struct doctor *doctor, const struct endpoint *target)
 		    gid_text);
 }
 
-static void target_resolve_next(struct doctor *doctor);
-
-static void target_resolved(void *context, struct endpoint *target, const struct endpoint_event *event)
+static enum outcome resolve_target(struct doctor *doctor, struct address *address)
 {
-	struct doctor *doctor = context;
-	struct address address = target->peer;
-	bool resolved = event->kind == EVENT_ROUTE_RESOLVED;
+	struct channel *channel = doctor->verbs_selected ? doctor->verbs_channel : doctor->soft_channel;
+	struct endpoint *target = NULL;
+	enum outcome outcome;
 
-	if (event->kind == EVENT_ADDRESS_RESOLVED)
-		return;
-	if (resolved) {
+	probe_begin(doctor);
+	address->port = (uint16_t)doctor->options->port;
+	outcome = probe_create(doctor, ENDPOINT_CONNECTION, channel, PORT_SPACE_TCP, &target);
+	if (!outcome)
+		outcome = endpoint_resolve(target, NULL, address);
+	if (!outcome)
+		outcome = probe_wait(doctor, EVENT_ROUTE_RESOLVED);
+	if (outcome) {
+		probe_failed(doctor, doctor->environment->transport);
+	} else {
 		doctor->fabric = target->domain->fabric;
 		doctor->mtu = find_mtu(doctor, target);
 		add_route(doctor, target);
 	}
-	if (!resolved)
-		finding_probe_failed(doctor, target->transport);
-	doctor->target = NULL;
 	endpoint_destroy(target);
-	if (!resolved)
-		target_resolve_next(doctor);
-	else if (COMMAND_rping)
-		ping_target(doctor, &address);
-	else
-		doctor->next(doctor);
-}
-
-static enum outcome resolve_target(struct doctor *doctor, struct address *address)
-{
-	static const struct endpoint_handlers handlers = { .event = target_resolved };
-	struct channel *channel = doctor->verbs_selected ? doctor->verbs_channel : doctor->soft_channel;
-	const struct endpoint_options options = {
-		.port_space = PORT_SPACE_TCP,
-		.timeout = doctor->options->common.timeout,
-	};
-	enum outcome outcome =
-		endpoint_create(ENDPOINT_CONNECTION, channel, &options, &handlers, doctor, &doctor->target);
-
-	address->port = (uint16_t)doctor->options->port;
-	if (!outcome)
-		outcome = endpoint_resolve(doctor->target, NULL, address);
 	return outcome;
-}
-
-/* Tries the addresses of a name until one has a route. The finding has the error of the last one. */
-static void target_resolve_next(struct doctor *doctor)
-{
-	while (doctor->target_next < doctor->resolver.count) {
-		finding_begin_probe(doctor);
-		if (!resolve_target(doctor, &doctor->resolver.addresses[doctor->target_next++]))
-			return;
-		finding_probe_failed(doctor, doctor->environment->transport);
-		target_stop(doctor);
-	}
-	no_route(doctor);
 }
 
 void target_lookup(struct doctor *doctor)
 {
 	struct resolver *resolver = &doctor->resolver;
 
-	finding_begin_probe(doctor);
+	probe_begin(doctor);
 	resolver_start(resolver, &doctor->probe.log, doctor->options->address, ADDRESS_FORMAT_ANY, 0);
 	lookup_finish(resolver, doctor->environment, &doctor->options->common, ADDRESS_NONE);
-	doctor->resolver_probe = doctor->probe;
+	doctor->lookup_error = doctor->probe.errors.first;
 }
 
-void target_check(struct doctor *doctor, doctor_step *next)
+/* Tries the addresses of a name until one has a route. The finding has the error of the last one. */
+void target_check(struct doctor *doctor)
 {
-	const char *address = doctor->options->address;
+	enum outcome outcome = OUTCOME_NO_CONNECTION;
+	size_t tried = 0;
 
-	doctor->next = next;
 	doctor->findings.new_group = true;
 	if (!doctor->environment->transport) {
-		finding_add(doctor, FINDING_WARN, "route", "to %s: not checked, see above", address);
-		doctor->next(doctor);
+		finding_add(doctor, FINDING_WARN, "route", "to %s: not checked, see above", doctor->options->address);
 		return;
 	}
-	doctor->probe = doctor->resolver_probe;
-	target_resolve_next(doctor);
-}
-
-void target_stop(struct doctor *doctor)
-{
-	endpoint_destroy(doctor->target);
-	doctor->target = NULL;
+	while (outcome && tried < doctor->resolver.count && !doctor->environment->ended)
+		outcome = resolve_target(doctor, &doctor->resolver.addresses[tried++]);
+	if (outcome)
+		no_route(doctor);
+	else if (COMMAND_rping)
+		ping_target(doctor, &doctor->resolver.addresses[tried - 1]);
 }

@@ -11,7 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/child_run.h"
 #include "core/units.h"
+
+/* Added to --timeout, within which a command ends by itself; a receiver waits a little longer for late datagrams. */
+#define MARGIN CLOCK_NS_PER_S
 
 /* clang-format off */
 static const struct option options_table[] = {
@@ -25,7 +29,11 @@ static const struct option options_table[] = {
 };
 
 /* Datagrams fit the smallest IB MTU, 256 bytes. */
-static const struct part_row parts[] = {
+static const struct part {
+	const struct command *command;
+	const char *server, *client; /* arguments: '@' is the address, '#' the port, or the group of a multicast */
+	bool multicast;		     /* the verdict is the server's, else the client's */
+} parts[] = {
 #if COMMAND_rping
 	{
 		.command = &rping_command,
@@ -46,7 +54,6 @@ static const struct part_row parts[] = {
 		.server = "-S 200 -C 10 -m # -b @",
 		.client = "-s -S 200 -C 10 -m # -b @",
 		.multicast = true,
-		.server_verdict = true,
 	},
 #endif
 };
@@ -79,11 +86,12 @@ struct selftest {
 	const char *name; /* the log's name, without that of a part */
 	char part_name[CHILD_RUN_NAME_SIZE];
 	struct testbed testbed;
-	struct endpoint *probe; /* resolves the address to its device */
-	struct part part;
+	struct child_run server, client; /* of the part that runs */
+	struct loop_timer limit;	 /* of the one whose peer has ended, then of its shutdown */
 	struct result results[PARTS];
-	unsigned next;
 	uint64_t passed, failed, skipped;
+	bool probed; /* the address is resolved to its device, or has none */
+	bool limit_passed;
 	bool interrupted;
 };
 
@@ -121,9 +129,9 @@ static void print_output(const struct selftest *selftest, const struct child_run
 	}
 }
 
-static void record_verdict(struct selftest *selftest, const char *verdict, const char *reason)
+static void record_verdict(const struct selftest *selftest, struct result *result, const char *verdict,
+			   const char *reason)
 {
-	struct result *result = &selftest->results[selftest->next - 1];
 	struct report *record;
 
 	result->verdict = verdict;
@@ -137,43 +145,14 @@ static void record_verdict(struct selftest *selftest, const char *verdict, const
 	report_close(record);
 }
 
-static void next_part(struct selftest *selftest);
-
-static void part_ended(void *context)
-{
-	struct selftest *selftest = context;
-	struct part *part = &selftest->part;
-	const struct child_run *run = part->row->server_verdict ? &part->server : &part->client;
-	const struct environment *environment = selftest->environment;
-
-	print_output(selftest, &part->server, "server");
-	print_output(selftest, &part->client, "client");
-	environment_record_outcome(selftest->environment, part->outcome);
-	if (part->outcome && selftest->interrupted) {
-		environment_print(environment, "%s: ended early", selftest->part_name);
-	} else if (part->outcome) {
-		selftest->failed++;
-		record_verdict(selftest, "fail", NULL);
-		environment_print(environment, "%s: FAILED", selftest->part_name);
-	} else {
-		selftest->passed++;
-		record_verdict(selftest, "pass", NULL);
-		environment_print(environment, "%s: ok: %s", selftest->part_name, run->environment.verdict);
-	}
-	part_free(part);
-	selftest->environment->log.name = selftest->name;
-	selftest->environment->log.part = NULL;
-	next_part(selftest);
-}
-
 /* Why the device or the kernel cannot do a part; NULL if both can. */
-static const char *reason_to_skip(const struct selftest *selftest, const struct part_row *row)
+static const char *reason_to_skip(const struct selftest *selftest, const struct part *part)
 {
 	const struct domain *domain = &selftest->testbed.domain;
 	const struct address *address = &selftest->testbed.address;
 	struct address loopback = { .family = ADDRESS_IP6, .bytes[15] = 1 };
 
-	if (!row->multicast)
+	if (!part->multicast)
 		return NULL;
 	if (!domain->multicast)
 		return domain->fabric == FABRIC_IWARP ? "no multicast on iWARP"
@@ -185,97 +164,179 @@ static const char *reason_to_skip(const struct selftest *selftest, const struct 
 	return NULL;
 }
 
-/* The group's address contains the port: concurrent runs on one network rarely use the same group. */
-static enum outcome choose_values(const struct selftest *selftest, struct part *part)
+/* The port, or the group: its address contains the port, as concurrent runs on one network rarely use the same. */
+static enum outcome choose_number(const struct testbed *testbed, bool multicast, char number[ADDRESS_TEXT_SIZE])
 {
-	const struct testbed *testbed = &selftest->testbed;
 	uint16_t port;
 	enum outcome outcome = testbed_find_port(testbed, &port);
 
 	if (outcome)
 		return outcome;
-	address_host(&testbed->address, part->address);
-	if (!part->row->multicast)
-		snprintf(part->number, sizeof(part->number), "%u", port);
+	if (!multicast)
+		snprintf(number, ADDRESS_TEXT_SIZE, "%u", port);
 	else if (testbed->address.family == ADDRESS_IP4)
-		snprintf(part->number, sizeof(part->number), "239.255.%u.%u", port >> 8, port & 0xff);
+		snprintf(number, ADDRESS_TEXT_SIZE, "239.255.%u.%u", port >> 8, port & 0xff);
 	else
-		snprintf(part->number, sizeof(part->number), "ff15::%x", port);
+		snprintf(number, ADDRESS_TEXT_SIZE, "ff15::%x", port);
 	return OUTCOME_OK;
 }
 
-static void start_part(struct selftest *selftest, const struct part_row *row)
+static void start(struct selftest *selftest, struct child_run *run, const struct part *part, const char *role,
+		  const char *format, const char *number)
 {
-	struct part *part = &selftest->part;
-	enum outcome outcome;
+	char arguments[CHILD_RUN_ARGUMENTS_SIZE], host[ADDRESS_TEXT_SIZE];
 
-	selftest->environment->log.name = selftest->part_name;
-	selftest->environment->log.part = row->command->name;
-	selftest->results[row - parts].started = clock_now();
-	part->row = row;
-	part->environment = selftest->environment;
-	part->timeout = selftest->options->common.timeout;
-	part->ended = part_ended;
-	part->context = selftest;
-	outcome = choose_values(selftest, part);
-	if (!outcome) {
-		part_start(part);
-		return;
-	}
-	part->outcome = outcome;
-	part_ended(selftest);
+	log_fill(arguments, sizeof(arguments), format, address_host(&selftest->testbed.address, host), number);
+	child_run_start(run, selftest->environment, part->command, role, selftest->options->common.timeout, arguments);
 }
 
-static void next_part(struct selftest *selftest)
+static void interrupt_part(struct selftest *selftest, enum interruption reason)
 {
-	while (selftest->next < PARTS && !selftest->interrupted) {
-		const struct part_row *row = &parts[selftest->next++];
-		const char *reason = reason_to_skip(selftest, row);
-
-		snprintf(selftest->part_name, sizeof(selftest->part_name), "%s: %s", selftest->name,
-			 row->command->name);
-		if (!reason) {
-			start_part(selftest, row);
-			return;
-		}
-		selftest->skipped++;
-		record_verdict(selftest, "skip", reason);
-		environment_print(selftest->environment, "%s: skipped: %s (%s, %s)", selftest->part_name, reason,
-				  transport_name(selftest->environment->transport), selftest->testbed.domain.device);
-	}
-	selftest_finish(selftest);
+	child_run_interrupt(&selftest->server, reason);
+	child_run_interrupt(&selftest->client, reason);
 }
 
-static void probe_event(void *context, struct endpoint *probe, const struct endpoint_event *event)
+static enum outcome first_failure(const struct selftest *selftest)
+{
+	enum outcome outcome = selftest->client.environment.outcome;
+
+	return outcome ? outcome : selftest->server.environment.outcome;
+}
+
+static void limit_passed(void *context)
 {
 	struct selftest *selftest = context;
 
-	selftest->probe = NULL;
-	if (probe->domain)
-		selftest->testbed.domain = *probe->domain;
-	endpoint_destroy(probe);
-	if (event->kind == EVENT_ADDRESS_RESOLVED) {
-		next_part(selftest);
-	} else {
-		environment_record_outcome(selftest->environment, event->outcome);
-		selftest_finish(selftest);
-	}
+	selftest->limit_passed = true;
+	loop_stop(selftest->environment->loop);
 }
 
+/* Waits until the two have ended. Returns false after a time. */
+static bool wait_for_end(struct selftest *selftest)
+{
+	struct child_run *server = &selftest->server, *client = &selftest->client;
+
+	selftest->limit_passed = false;
+	loop_timer_start(selftest->environment->loop, &selftest->limit, selftest->options->common.timeout + MARGIN,
+			 limit_passed, selftest);
+	while ((child_run_goes_on(server) || child_run_goes_on(client)) && !selftest->limit_passed &&
+	       environment_wait(selftest->environment))
+		;
+	loop_timer_stop(&selftest->limit);
+	return !server->running && !client->running;
+}
+
+/*
+ * Starts the server, the client when the server is ready, and waits for both. If one fails, the other is interrupted
+ * and its errors are discarded, as they are consequences of the first failure, which is returned.
+ */
+static enum outcome run_part(struct selftest *selftest, const struct part *part)
+{
+	struct environment *environment = selftest->environment;
+	struct child_run *server = &selftest->server, *client = &selftest->client;
+	char number[ADDRESS_TEXT_SIZE];
+	enum outcome outcome = choose_number(&selftest->testbed, part->multicast, number);
+
+	if (outcome)
+		return outcome;
+	start(selftest, server, part, "server", part->server, number);
+	while (child_run_goes_on(server) && !server->environment.ready && environment_wait(environment))
+		;
+	if (server->running && !selftest->interrupted)
+		start(selftest, client, part, "client", part->client, number);
+	else if (!server->environment.outcome) /* before it has a client it has tested nothing */
+		server->environment.outcome = OUTCOME_FAILED;
+	while (child_run_goes_on(server) && child_run_goes_on(client) && environment_wait(environment))
+		;
+	outcome = first_failure(selftest);
+	if (outcome) {
+		server->environment.log.silent = client->environment.log.silent = true;
+		interrupt_part(selftest, INTERRUPTION_SIGNAL);
+	}
+	if (!wait_for_end(selftest)) {
+		if (!outcome)
+			log_error(server->running ? &server->environment.log : &client->environment.log, NULL,
+				  "not finished %g s after its peer",
+				  units_seconds(selftest->options->common.timeout + MARGIN));
+		outcome = outcome ? outcome : OUTCOME_FAILED;
+		interrupt_part(selftest, INTERRUPTION_SIGNAL);
+		wait_for_end(selftest);
+	}
+	child_run_stop(server);
+	child_run_stop(client);
+	return outcome ? outcome : first_failure(selftest);
+}
+
+static void test(struct selftest *selftest, const struct part *part, struct result *result)
+{
+	struct environment *environment = selftest->environment;
+	const struct child_run *run = part->multicast ? &selftest->server : &selftest->client;
+	const char *name = selftest->part_name, *reason = reason_to_skip(selftest, part);
+	enum outcome outcome;
+
+	snprintf(selftest->part_name, sizeof(selftest->part_name), "%s: %s", selftest->name, part->command->name);
+	if (reason) {
+		selftest->skipped++;
+		record_verdict(selftest, result, "skip", reason);
+		environment_print(environment, "%s: skipped: %s (%s, %s)", name, reason,
+				  transport_name(environment->transport), selftest->testbed.domain.device);
+		return;
+	}
+	environment->log.name = name;
+	environment->log.part = part->command->name;
+	result->started = clock_now();
+	outcome = run_part(selftest, part);
+	print_output(selftest, &selftest->server, "server");
+	print_output(selftest, &selftest->client, "client");
+	environment_record_outcome(environment, outcome);
+	if (outcome && selftest->interrupted) {
+		environment_print(environment, "%s: ended early", name);
+	} else if (outcome) {
+		selftest->failed++;
+		record_verdict(selftest, result, "fail", NULL);
+		environment_print(environment, "%s: FAILED", name);
+	} else {
+		selftest->passed++;
+		record_verdict(selftest, result, "pass", NULL);
+		environment_print(environment, "%s: ok: %s", name, run->environment.verdict);
+	}
+	child_run_free(&selftest->client);
+	child_run_free(&selftest->server);
+	environment->log.name = selftest->name;
+	environment->log.part = NULL;
+}
+
+static void device_resolved(void *context, struct endpoint *probe, const struct endpoint_event *event)
+{
+	struct selftest *selftest = context;
+
+	if (probe->domain)
+		selftest->testbed.domain = *probe->domain;
+	environment_record_outcome(selftest->environment, event->outcome);
+	selftest->probed = true;
+	loop_stop(selftest->environment->loop);
+}
+
+/* Resolves the address to its device. */
 static enum outcome find_device(struct selftest *selftest)
 {
-	static const struct endpoint_handlers handlers = { .event = probe_event };
+	static const struct endpoint_handlers handlers = { .event = device_resolved };
 	const struct testbed *testbed = &selftest->testbed;
 	const struct endpoint_options options = {
 		.port_space = PORT_SPACE_TCP,
 		.timeout = selftest->options->common.timeout,
 	};
+	struct endpoint *probe = NULL;
 	enum outcome outcome =
-		endpoint_create(ENDPOINT_CONNECTION, testbed->channel, &options, &handlers, selftest, &selftest->probe);
+		endpoint_create(ENDPOINT_CONNECTION, testbed->channel, &options, &handlers, selftest, &probe);
 
-	if (outcome)
-		return outcome;
-	return endpoint_resolve(selftest->probe, NULL, &testbed->address);
+	if (!outcome)
+		outcome = endpoint_resolve(probe, NULL, &testbed->address);
+	environment_record_outcome(selftest->environment, outcome);
+	while (!outcome && !selftest->probed && !selftest->interrupted && environment_wait(selftest->environment))
+		;
+	endpoint_destroy(probe);
+	return selftest->environment->outcome;
 }
 
 static enum outcome selftest_check(struct environment *environment, const void *all_options)
@@ -309,10 +370,8 @@ static void print_testbed(const struct environment *environment, const struct te
 
 static enum outcome selftest_start(struct environment *environment, const void *options, void **state)
 {
-	struct selftest *selftest = environment_allocate(environment, 1, sizeof(*selftest));
-	enum outcome outcome;
+	struct selftest *selftest = *state = environment_allocate(environment, 1, sizeof(*selftest));
 
-	*state = NULL;
 	if (!selftest)
 		return OUTCOME_INTERNAL;
 	selftest->environment = environment;
@@ -321,19 +380,20 @@ static enum outcome selftest_start(struct environment *environment, const void *
 	for (unsigned i = 0; i < PARTS; i++)
 		selftest->results[i].command = parts[i].command->name;
 	selftest->name = environment->log.name;
-	outcome = testbed_open(environment, options, &selftest->testbed);
-	if (!outcome) {
-		print_testbed(environment, &selftest->testbed);
-		outcome = find_device(selftest);
-		environment_record_outcome(environment, outcome);
-		if (outcome)
-			selftest_finish(selftest);
-	}
-	if (outcome)
-		free(selftest);
-	else
-		*state = selftest;
-	return outcome;
+	return testbed_open(environment, options, &selftest->testbed);
+}
+
+static void selftest_run(void *state)
+{
+	struct selftest *selftest = state;
+	struct environment *environment = selftest->environment;
+	enum outcome no_device;
+
+	print_testbed(environment, &selftest->testbed);
+	no_device = find_device(selftest);
+	for (unsigned i = 0; !no_device && i < PARTS && !selftest->interrupted; i++)
+		test(selftest, &parts[i], &selftest->results[i]);
+	selftest_finish(selftest);
 }
 
 static void selftest_interrupt(void *state, enum interruption reason)
@@ -341,13 +401,8 @@ static void selftest_interrupt(void *state, enum interruption reason)
 	struct selftest *selftest = state;
 
 	selftest->interrupted = true;
-	if (selftest->part.row) {
-		part_interrupt(&selftest->part, reason);
-		return;
-	}
-	endpoint_destroy(selftest->probe);
-	selftest->probe = NULL;
-	selftest_finish(selftest);
+	interrupt_part(selftest, reason);
+	loop_stop(selftest->environment->loop);
 }
 
 static void report_parts(struct report *report, const void *member)
@@ -373,17 +428,6 @@ static struct figures selftest_figures_update(void *state)
 	return (struct figures){ .rows = selftest_figures, .values = state };
 }
 
-static void selftest_stop(void *state)
-{
-	struct selftest *selftest = state;
-
-	selftest->environment->log.name = selftest->name;
-	selftest->environment->log.part = NULL;
-	part_free(&selftest->part);
-	endpoint_destroy(selftest->probe);
-	free(selftest);
-}
-
 const struct command selftest_command = {
 	.name = "selftest",
 	.summary = "run each test with server and client in one process",
@@ -396,7 +440,8 @@ const struct command selftest_command = {
 	.chooses_transport = true,
 	.check = selftest_check,
 	.start = selftest_start,
+	.run = selftest_run,
 	.interrupt = selftest_interrupt,
 	.figures = WITH_REPORT ? selftest_figures_update : NULL,
-	.stop = selftest_stop,
+	.stop = free,
 };

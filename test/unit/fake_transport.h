@@ -265,15 +265,6 @@ void __wrap_privileges_drop(const struct log *log, unsigned kept)
 		fake->sent_before_drop |= fake->endpoints[i]->send_count > 0;
 }
 
-/* In place of run.c, which prints the verdict when the loop has ended. */
-static inline void fake_finished(void *context)
-{
-	struct fake *fake = context;
-
-	environment_print_verdict(&fake->environment);
-	loop_stop(fake->environment.loop);
-}
-
 /* What goes to stderr is kept for assert_ended(). */
 static inline struct fake *fake_create(const struct command *command, enum hello_tool tool)
 {
@@ -286,8 +277,6 @@ static inline struct fake *fake_create(const struct command *command, enum hello
 		.loop = loop_create(),
 		.log = { .name = command->name, .errors = &fake->reported },
 		.output = stdout,
-		.finished = fake_finished,
-		.context = fake,
 	};
 	fake->transport = (struct transport){
 		.backend = &fake_backend,
@@ -323,6 +312,7 @@ static inline void assert_ended(struct fake *fake, enum outcome outcome, const c
 {
 	const char *text;
 
+	environment_print_verdict(&fake->environment);
 	fake->command->stop(fake->state);
 	text = capture_end(&fake->errors);
 	if (!*words && *text)

@@ -263,8 +263,8 @@ TEST(server_takes_the_clients_numbers, set_up, clean_up)
 	transfer(first, 1);
 	transfer(second, 0);
 	finish(fake);
-	assert_says(fake, "verified (fake, several devices)\n");
 	assert_over(fake, OUTCOME_OK, "");
+	assert_says(fake, "verified (fake, several devices)\n");
 }
 
 TEST(server_refuses_connections_beyond_its_number, set_up, clean_up)
@@ -388,9 +388,9 @@ TEST(another_size_ends_the_wait, set_up, clean_up)
 	ask_with_other_size(fake);
 	transfer(first, 0);
 	finish(fake);
+	assert_over(fake, OUTCOME_FAILED, OTHER_SIZE);
 	assert_says(fake,
 		    "test complete\nucmatose: FAILED: 1 of 2 connections completed (fake, fake0)\nreturn status 1\n");
-	assert_over(fake, OUTCOME_FAILED, OTHER_SIZE);
 }
 
 /* Its sender may be nobody: a forged request holds a place only as long as it is waited for. */
@@ -419,8 +419,8 @@ TEST(request_that_is_never_confirmed_is_no_connection, set_up, clean_up)
 	finish(fake);
 	assert_reports(fake, "\"asked\":2,\"made\":2,\"failed\":0,\"refused\":1,");
 	assert_reports(fake, "\"rate_per_second\":2.000");
-	assert_says(fake, "lengths checked");
 	assert_over(fake, OUTCOME_OK, "ucmatose: 10.0.0.2:4242: it cannot be accepted\n");
+	assert_says(fake, "lengths checked");
 }
 
 /* Of those that came and were gone again none is waited for longer than of others. */
@@ -475,8 +475,8 @@ TEST(server_takes_the_connections_of_one_client, set_up, clean_up)
 	transfer(second, 1);
 	finish(fake);
 	assert_reports(fake, "\"made\":2,\"failed\":0,\"refused\":1,");
-	assert_says(fake, "cmatose: refusing a connection: busy with another client\n");
 	assert_over(fake, OUTCOME_OK, "");
+	assert_says(fake, "cmatose: refusing a connection: busy with another client\n");
 }
 
 TEST(server_accepts_a_stock_client_for_longer, set_up, clean_up)
@@ -1076,11 +1076,11 @@ TEST(client_tries_the_next_address, set_up, clean_up)
 	assert_string_equal(endpoint_of(fake, 3)->name, "10.0.0.3:7471");
 	reply(connect_endpoint(fake, endpoint_of(fake, 3), NULL), 1);
 	finish(fake);
-	assert_says(fake, "lengths checked (fake, fake1)\n");
 	assert_over(fake, OUTCOME_OK,
 		    "ucmatose: hint: 10.0.0.1:7471: connecting: nobody listens there\n"
 		    "ucmatose: hint: trying the next address of 10.0.0.1: 10.0.0.2:7471\n"
 		    "ucmatose: hint: trying the next address of 10.0.0.1: 10.0.0.3:7471\n");
+	assert_says(fake, "lengths checked (fake, fake1)\n");
 }
 
 TEST(client_ends_after_its_last_address, set_up, clean_up)
@@ -1268,8 +1268,8 @@ TEST(move_that_fails_is_a_failure, set_up, clean_up)
 	fake->next.migrate = OUTCOME_INTERNAL;
 	serve(fake, 2, true);
 	assert_false(fake->channels_destroyed[0]);
-	assert_says(fake, "cmatose: disconnecting\n");
 	assert_over(fake, OUTCOME_INTERNAL, "");
+	assert_says(fake, "cmatose: disconnecting\n");
 
 	fake = another_run(state);
 	fake->options.migrate = true;

@@ -12,18 +12,11 @@ static void interrupt(void *context)
 	child_run_interrupt(&pair->client, INTERRUPTION_SIGNAL);
 }
 
-static void stop_if_ended(struct pair *pair)
+static void later(void *context)
 {
-	if (!pair->server.running && !pair->client.running)
-		loop_stop(pair->environment.loop);
-	else
-		loop_timer_start(pair->environment.loop, &pair->timer,
-				 (pair->grace_ms ? pair->grace_ms : 150) * CLOCK_NS_PER_MS, interrupt, pair);
-}
+	struct pair *pair = context;
 
-static void ended(struct child_run *run)
-{
-	stop_if_ended(run->context);
+	pair->later(pair);
 }
 
 /* "COMMAND ARGUMENTS" */
@@ -35,33 +28,39 @@ static void start(struct pair *pair, struct child_run *run, const char *role, co
 
 	while (strncmp((*row)->name, line, length) != 0 || (*row)->name[length])
 		row++;
-	run->ended = ended;
-	run->context = pair;
 	log_fill(arguments, sizeof(arguments) - 32, line + length + (line[length] == ' '), "10.0.0.1", "239.1.2.3");
 	strcat(strcat(arguments, " --timeout "), pair->timeout);
 	child_run_start(run, &pair->environment, *row, role, 5 * CLOCK_NS_PER_S, arguments);
 }
 
-static void later(void *context)
+/* A client may come. */
+static void server_is_ready(struct pair *pair)
 {
-	struct pair *pair = context;
-
-	pair->later(pair);
-}
-
-static void start_client(struct child_run *server)
-{
-	struct pair *pair = server->context;
-
 	if (pair->ready)
 		pair->ready(pair);
 	if (pair->later)
 		loop_timer_start(pair->environment.loop, &pair->moment, pair->later_ms * CLOCK_NS_PER_MS, later, pair);
-	if (!pair->client_line || pair->client.running)
-		return;
-	start(pair, &pair->client, "client", pair->client_line);
-	if (!pair->client.running)
-		stop_if_ended(pair);
+	if (pair->client_line)
+		start(pair, &pair->client, "client", pair->client_line);
+}
+
+static void run_both(struct pair *pair, const char *server_line)
+{
+	struct loop *loop = pair->environment.loop;
+
+	if (server_line)
+		start(pair, &pair->server, "server", server_line);
+	while (child_run_goes_on(&pair->server) && !pair->server.environment.ready)
+		loop_run(loop);
+	if (!server_line || pair->server.environment.ready)
+		server_is_ready(pair);
+	while (child_run_goes_on(&pair->server) && (!pair->client_line || child_run_goes_on(&pair->client)))
+		loop_run(loop);
+	if (server_line)
+		loop_timer_start(loop, &pair->timer, (pair->grace_ms ? pair->grace_ms : 150) * CLOCK_NS_PER_MS,
+				 interrupt, pair);
+	while (child_run_goes_on(&pair->server) || child_run_goes_on(&pair->client))
+		loop_run(loop);
 }
 
 static char *take_text(struct child_run *run)
@@ -92,14 +91,7 @@ void pair_run(struct pair *pair, const char *server_line, const char *client_lin
 	if (pair->begun)
 		pair->begun(pair);
 	pair->client_line = client_line;
-	pair->server.ready = start_client;
-	pair->server.context = pair;
-	if (server_line)
-		start(pair, &pair->server, "server", server_line);
-	else
-		start_client(&pair->server);
-	if (pair->server.running || pair->client.running)
-		loop_run(environment->loop);
+	run_both(pair, server_line);
 	loop_timer_stop(&pair->timer);
 	loop_timer_stop(&pair->moment);
 	pair->server_outcome = pair->server.environment.outcome;

@@ -20,7 +20,7 @@
 #define SHUTDOWN_MARGIN (250 * CLOCK_NS_PER_MS)
 
 struct run {
-	struct common_options *common;
+	struct common_options *options;
 	void *state;
 	enum interruption interruption; /* 0: none */
 	struct environment environment;
@@ -136,7 +136,7 @@ static void set_up_once(struct environment *environment)
 	if (!options)
 		return;
 	if (WITH_REPORT && environment->reporting)
-		reporting_set_up(environment->reporting);
+		reporting_ready(environment->reporting);
 	if (!transport_opens_devices(common_transport(options)))
 		privileges_drop(&environment->log, common_privileges(options));
 }
@@ -231,7 +231,7 @@ static void shutdown_timeout(void *context)
 		return;
 	if (run->interruption == INTERRUPTION_SIGNAL)
 		log_error(&run->environment.log, NULL, "shutdown exceeded --timeout (%.9g s)",
-			  units_seconds(run->common->timeout));
+			  units_seconds(run->options->timeout));
 	abort_run(run);
 }
 
@@ -245,7 +245,7 @@ static void interrupt(struct run *run, enum interruption interruption, int64_t l
 /* The watchdog expires later than the limits that the loop enforces: those of the shutdown and of the clean-up. */
 static int64_t watchdog_limit(const struct run *run)
 {
-	return 2 * run->common->timeout + CLOCK_NS_PER_S;
+	return 2 * run->options->timeout + CLOCK_NS_PER_S;
 }
 
 static void signal_received(void *context)
@@ -254,10 +254,9 @@ static void signal_received(void *context)
 
 	if (run->interruption || run->environment.ended)
 		return;
-	if (WITH_REPORT)
-		output_end_echo(run->environment.output);
+	output_end_echo(run->environment.output);
 	watchdog_start(watchdog_limit(run));
-	interrupt(run, INTERRUPTION_SIGNAL, run->common->timeout + SHUTDOWN_MARGIN);
+	interrupt(run, INTERRUPTION_SIGNAL, run->options->timeout + SHUTDOWN_MARGIN);
 }
 
 /* The phases have ended. This ends what was in none, such as a server that waits for a client. */
@@ -279,23 +278,23 @@ static void deadline_expired(void *context)
 }
 
 /* The transport is open and the loop exists. */
-static enum outcome run_loop(struct run *run, const void *options)
+static enum outcome run_loop(struct run *run)
 {
 	struct environment *environment = &run->environment;
+	const struct command *command = environment->command;
 	enum outcome outcome = OUTCOME_OK;
 
-	environment->begun = clock_now();
-	if (run->common->deadline) {
-		loop_deadline_start(environment->loop, run->common->deadline, deadline_expired, run);
-		watchdog_start(run->common->deadline + watchdog_limit(run));
+	if (run->options->deadline) {
+		loop_deadline_start(environment->loop, run->options->deadline, deadline_expired, run);
+		watchdog_start(run->options->deadline + watchdog_limit(run));
 	}
-	if (run->environment.command->is_open_ended && run->environment.command->is_open_ended(options))
+	if (command->is_open_ended && command->is_open_ended(run->options))
 		signal(SIGPIPE, SIG_DFL);
 	signals_catch(environment->loop, &run->signal, signal_received, run);
 	if (WITH_REPORT)
 		outcome = reporting_begin(&run->reporting);
 	if (outcome == OUTCOME_OK)
-		outcome = run->environment.command->start(environment, options, &run->state);
+		outcome = command->start(environment, run->options, &run->state);
 	if (outcome)
 		return outcome;
 	if (WITH_REPORT)
@@ -307,10 +306,65 @@ static enum outcome run_loop(struct run *run, const void *options)
 	return OUTCOME_OK;
 }
 
-/* Summary and verdict come before the clean-up, which may block. */
-static void end_run(struct run *run)
+static enum outcome open_transport(struct run *run)
 {
 	struct environment *environment = &run->environment;
+	const char *name = common_transport(run->options);
+	enum outcome outcome = OUTCOME_OK;
+	struct error error;
+
+	if (WITH_EXTRAS || WITH_SOFT)
+		outcome = path_check(name, &environment->log, environment->command->options, run->options,
+				     environment->given);
+	if (outcome)
+		return outcome;
+	/* The kernel's RDMA refuses a process whose credentials have changed since it opened the device. */
+	if (transport_opens_devices(name))
+		privileges_drop(&environment->log, PRIVILEGE_PORTS | common_privileges(run->options));
+	outcome = common_open(run->options, name, environment, &error);
+	if (outcome)
+		log_report(&environment->log, &error);
+	return outcome;
+}
+
+/* From the options to the end of the loop. */
+static enum outcome run_command(struct run *run)
+{
+	struct environment *environment = &run->environment;
+	const struct command *command = environment->command;
+	enum outcome outcome = environment->outcome;
+
+	if (WITH_REPORT)
+		outcome = reporting_choose(&run->reporting, environment, run->options);
+	else if (!outcome && run->options->reporting.quiet)
+		outcome = output_discard(&environment->output, &environment->log);
+	if (!outcome && command->check)
+		outcome = command->check(environment, run->options);
+	if (!outcome && EXTRA(run->options->daemon)) {
+		environment->daemon = &run->daemon;
+		outcome = daemon_begin(&run->daemon, &environment->log);
+	}
+	if (outcome)
+		return outcome;
+	environment->loop = loop_create();
+	if (!environment->loop) {
+		log_errno(&environment->log, NULL, errno, "creating the event loop");
+		return OUTCOME_INTERNAL;
+	}
+	if (!HAS_CHILD_RUNS || !command->chooses_transport)
+		outcome = open_transport(run);
+	return outcome ? outcome : run_loop(run);
+}
+
+/*
+ * Summary and verdict come before the clean-up, which may block. The object of JSON is printed last: a process that
+ * ends in the clean-up has none, as its exit code is another. Returns the outcome that verdict and object have.
+ */
+static enum outcome end_run(struct run *run)
+{
+	struct environment *environment = &run->environment;
+	enum outcome outcome;
+	char *object = NULL;
 
 	if (environment->ended && output_is_lost()) {
 		const struct error lost = { .object = "standard output", .cause = "write failed" };
@@ -320,90 +374,71 @@ static void end_run(struct run *run)
 		environment_record_outcome(environment, OUTCOME_INTERNAL);
 	}
 	if (WITH_REPORT)
-		reporting_end(&run->reporting);
+		object = reporting_end(&run->reporting);
+	outcome = environment->outcome;
 	environment_print_verdict(environment);
 	if (run->state)
-		run->environment.command->stop(run->state);
-	loop_deadline_stop(environment->loop);
-	loop_timer_stop(&run->shutdown);
-	signals_release(&run->signal);
-	transport_close(environment->transport);
-	environment->transport = NULL;
-	loop_destroy(environment->loop);
+		environment->command->stop(run->state);
+	if (environment->loop) {
+		loop_deadline_stop(environment->loop);
+		loop_timer_stop(&run->shutdown);
+		signals_release(&run->signal);
+		transport_close(environment->transport);
+		loop_destroy(environment->loop);
+	}
+	if (object)
+		fputs(object, stdout);
+	free(object);
+	if (environment->output != stdout)
+		fclose(environment->output);
+	return outcome;
 }
 
-static enum outcome run_command(struct run *run, const void *options)
+/* A program that passes --json parses the output even if another argument is invalid. */
+static bool is_given(const char *option, int argc, char *const *argv)
 {
-	struct environment *environment = &run->environment;
-	bool opens = !HAS_CHILD_RUNS || !run->environment.command->chooses_transport;
-	enum outcome outcome = OUTCOME_OK;
-	struct error error;
-
-	if (WITH_REPORT)
-		outcome = reporting_choose(&run->reporting, run->common);
-	else if (run->common->reporting.quiet)
-		outcome = output_discard(&environment->output, &environment->log);
-	if (!outcome && run->environment.command->check)
-		outcome = run->environment.command->check(environment, options);
-	if (!outcome && EXTRA(run->common->daemon)) {
-		environment->daemon = &run->daemon;
-		outcome = daemon_begin(&run->daemon, &environment->log);
-	}
-	if (outcome)
-		return outcome;
-	if (opens)
-		environment->to_set_up = run->common;
-	environment->loop = loop_create();
-	if (!environment->loop) {
-		log_errno(&environment->log, NULL, errno, "creating the event loop");
-		return OUTCOME_INTERNAL;
-	}
-	if ((WITH_EXTRAS || WITH_SOFT) && opens)
-		outcome = path_check(common_transport(run->common), &environment->log,
-				     run->environment.command->options, options, environment->given);
-	/* The kernel's RDMA refuses a process whose credentials have changed since it opened the device. */
-	if (opens && transport_opens_devices(common_transport(run->common)))
-		privileges_drop(&environment->log, PRIVILEGE_PORTS | common_privileges(run->common));
-	if (outcome == OUTCOME_OK && opens) {
-		outcome = common_open(run->common, common_transport(run->common), environment, &error);
-		if (outcome)
-			log_report(&environment->log, &error);
-	}
-	if (outcome == OUTCOME_OK)
-		outcome = run_loop(run, options);
-	environment_record_outcome(environment, outcome);
-	end_run(run);
-	return environment->outcome;
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (!strcmp(argv[i], option))
+			return true;
+	return false;
 }
 
 enum outcome command_run(const struct command *command, const char *name, int argc, char *const *argv)
 {
-	struct run run = { .environment = { .command = command, .log.name = name, .output = stdout } };
-	void *options = common_options_create(command->options_size);
+	struct common_options *options = common_options_create(command->options_size);
+	struct run run = {
+		.options = options,
+		.environment = {
+			.command = command,
+			.log = { .name = name, .errors = &run.errors },
+			.output = stdout,
+			.begun = clock_now(),
+			.to_set_up = options,
+		},
+	};
+	struct environment *environment = &run.environment;
 	enum outcome outcome;
 
-	run.environment.log.errors = &run.errors;
 	fatal_exit_name(name);
 	if (!options) {
-		log_errno(&run.environment.log, NULL, ENOMEM, "starting");
+		log_errno(&environment->log, NULL, ENOMEM, "starting");
 		return OUTCOME_INTERNAL;
 	}
-	run.common = options;
-	if (WITH_REPORT)
-		reporting_prepare(&run.reporting, &run.environment, argc, argv);
-	outcome = options_parse(command->options, &run.environment.log, argc, argv, options, &run.environment.given);
-	run.environment.log.debug = run.common->debug;
-	if (outcome == OUTCOME_OK && (run.common->help || run.common->usage))
-		command_help(command, name, run.common->usage);
-	else if (outcome == OUTCOME_OK && run.common->version)
+	outcome = options_parse(command->options, &environment->log, argc, argv, options, &environment->given);
+	environment->log.debug = options->debug;
+	if (WITH_REPORT && outcome) {
+		options->reporting.json |= is_given("--json", argc, argv);
+		options->reporting.json_stream |= is_given("--json-stream", argc, argv);
+	}
+	environment_record_outcome(environment, outcome);
+	if (!outcome && (options->help || options->usage)) {
+		command_help(command, name, options->usage);
+	} else if (!outcome && options->version) {
 		fprintf(stdout, "%s (rdmatest) %s\n", command->name, RDMATEST_VERSION RDMATEST_COMMIT);
-	else if (outcome == OUTCOME_OK)
-		outcome = run_command(&run, options);
-	environment_record_outcome(&run.environment, outcome);
-	if (WITH_REPORT)
-		reporting_close(&run.reporting);
-	if (run.environment.output != stdout)
-		fclose(run.environment.output);
+	} else {
+		environment_record_outcome(environment, run_command(&run));
+		outcome = end_run(&run);
+	}
 	free(options);
-	return run.environment.outcome;
+	return outcome;
 }

@@ -117,7 +117,6 @@ struct environment {
 
 	/* NULL in a child run of selftest or doctor. */
 	struct reporting *reporting;
-	enum live live;
 	struct daemon *daemon;			/* NULL also without --daemon */
 	const struct common_options *to_set_up; /* NULL also after the first environment_ready() */
 
@@ -200,7 +199,7 @@ static inline struct report *environment_begin_record(struct environment *enviro
 /* What the run shows while it lasts. */
 static inline enum live environment_live(const struct environment *environment)
 {
-	return WITH_REPORT ? environment->live : LIVE_NO;
+	return WITH_REPORT && environment->reporting ? environment->reporting->live : LIVE_NO;
 }
 
 /* ---- a run ---- */

@@ -98,25 +98,20 @@ static void open_record(struct reporting *reporting, FILE *stream, const char *t
 /* Opens the first record of a stream, or a summary. */
 static void open_first(struct reporting *reporting, FILE *stream, const char *type)
 {
+	const struct environment *environment = reporting->environment;
+	struct report *report = &reporting->report;
+
 	open_record(reporting, stream, type);
-	report_count(&reporting->report, "schema", REPORTING_SCHEMA);
-	reporting_add_head(reporting);
+	report_count(report, "schema", REPORTING_SCHEMA);
+	report_text(report, "command", environment->command->name);
+	report_text(report, "version", RDMATEST_VERSION);
+	report_text(report, "transport", environment->transport ? transport_name(environment->transport) : NULL);
+	report_time(report, "duration", clock_now() - environment->begun);
 }
 
-static void begin_summary(struct reporting *reporting)
+/* Adds the intervals that reporting_json_interval() has kept, a line each. */
+static void add_steps(struct reporting *reporting)
 {
-	FILE *stream = open_memstream(&reporting->text, &reporting->text_length);
-
-	open_first(reporting, stream ? stream : stdout, "summary");
-	reporting_add_figures(reporting, false);
-}
-
-/* Adds the intervals that keep_interval() has kept, a line each. */
-static void begin_summary_of_steps(struct reporting *reporting)
-{
-	begin_summary(reporting);
-	if (!reporting->report.of_steps)
-		return;
 	report_list(&reporting->report, "intervals");
 	if (reporting->steps)
 		fclose(reporting->steps);
@@ -156,14 +151,28 @@ static void add_errors(struct report *report, const struct errors *errors)
 	report_end(report);
 }
 
-static void end_summary(struct reporting *reporting)
+char *reporting_json_summary(struct reporting *reporting)
 {
-	reporting_add_verdict(reporting);
-	add_errors(&reporting->report, reporting->environment->log.errors);
-	report_close(&reporting->report);
+	const struct environment *environment = reporting->environment;
+	struct report *report = &reporting->report;
+	char *text = NULL;
+	size_t length;
+	FILE *stream = open_memstream(&text, &length);
+
+	open_first(reporting, stream ? stream : stdout, "summary");
+	reporting_add_figures(reporting, false);
+	if (reporting->form == REPORTING_JSON && report->of_steps)
+		add_steps(reporting);
+	report_text(report, "verdict", environment->outcome ? "fail" : "pass");
+	report_count(report, "exit_code", (uint64_t)environment->outcome);
+	add_errors(report, environment->log.errors);
+	report_close(report);
+	if (stream)
+		fclose(stream);
+	return text;
 }
 
-static void stream_start(struct reporting *reporting)
+void reporting_json_start(struct reporting *reporting)
 {
 	open_first(reporting, stdout, "start");
 	report_close(&reporting->report);
@@ -172,55 +181,44 @@ static void stream_start(struct reporting *reporting)
 static struct report *begin_record(struct reporting *reporting, FILE *stream, const char *type)
 {
 	open_record(reporting, stream, type);
-	report_time(&reporting->report, "at", clock_now() - reporting->started);
+	report_time(&reporting->report, "at", clock_now() - reporting->environment->begun);
 	return &reporting->report;
 }
 
 struct report *reporting_begin_record(struct reporting *reporting, const char *type)
 {
-	bool has_records = reporting && reporting->form == &reporting_json_stream;
+	bool has_records = reporting && reporting->form == REPORTING_STREAM;
 
 	return has_records ? begin_record(reporting, stdout, type) : NULL;
 }
 
-static void print_json_interval(struct reporting *reporting, FILE *stream)
+/* The one object of --json has the intervals of a run of steps. */
+static FILE *interval_stream(struct reporting *reporting)
 {
-	struct report *report = begin_record(reporting, stream, "interval");
-
-	report_time(report, "from", reporting->report.interval_began - reporting->started);
-	reporting_add_figures(reporting, true);
-	report_close(&reporting->report);
-}
-
-static void stream_interval(struct reporting *reporting)
-{
-	print_json_interval(reporting, stdout);
-}
-
-static void keep_interval(struct reporting *reporting)
-{
+	if (reporting->form == REPORTING_STREAM)
+		return stdout;
 	if (reporting->report.of_steps && !reporting->steps)
 		reporting->steps = open_memstream(&reporting->steps_text, &reporting->steps_length);
-	if (reporting->steps)
-		print_json_interval(reporting, reporting->steps);
+	return reporting->steps;
 }
 
-static void stream_error(struct reporting *reporting, const struct error *error)
+void reporting_json_interval(struct reporting *reporting)
 {
-	json_error(reporting_begin_record(reporting, "error"), error);
-	report_close(&reporting->report);
+	FILE *stream = interval_stream(reporting);
+	struct report *report;
+
+	if (!stream)
+		return;
+	report = begin_record(reporting, stream, "interval");
+	report_time(report, "from", report->interval_began - reporting->environment->begun);
+	reporting_add_figures(reporting, true);
+	report_close(report);
 }
 
-const struct reporting_form reporting_json = {
-	.interval = keep_interval,
-	.end = begin_summary_of_steps,
-	.close = end_summary,
-};
+void reporting_json_error(void *reporting, const struct error *error)
+{
+	struct report *report = begin_record(reporting, stdout, "error");
 
-const struct reporting_form reporting_json_stream = {
-	.start = stream_start,
-	.interval = stream_interval,
-	.error = stream_error,
-	.end = begin_summary,
-	.close = end_summary,
-};
+	json_error(report, error);
+	report_close(report);
+}

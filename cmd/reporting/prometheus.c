@@ -125,7 +125,7 @@ static void add_metrics(struct reporting *reporting, FILE *stream)
 	char prefix[64];
 
 	/* Samples without the labels of the command would be series of their own. */
-	if (!reporting->state && !reporting->ended) {
+	if (!reporting->state && !reporting->environment->outcome) {
 		fputs("# no figures yet\n", stream);
 		return;
 	}
@@ -134,7 +134,7 @@ static void add_metrics(struct reporting *reporting, FILE *stream)
 	report_open(&reporting->report, stream, &report_prometheus);
 	report_text(&reporting->report, "transport", transport ? transport_name(transport) : NULL);
 	reporting_add_figures(reporting, false);
-	report_time(&reporting->report, "duration", clock_now() - reporting->started);
+	report_time(&reporting->report, "duration", clock_now() - reporting->environment->begun);
 	report_flag(&reporting->report, "failed", reporting->environment->outcome != OUTCOME_OK);
 	report_count(&reporting->report, "errors", reporting->environment->log.errors->count);
 	report_close(&reporting->report);

@@ -13,17 +13,6 @@
 #define PROMETHEUS_INTERVAL (15 * CLOCK_NS_PER_S)
 #define ROW_DELAY_MAX	    (20 * CLOCK_NS_PER_MS)
 
-void reporting_add_head(struct reporting *reporting)
-{
-	const struct transport *transport = reporting->environment->transport;
-	struct report *report = &reporting->report;
-
-	report_text(report, "command", reporting->environment->command->name);
-	report_text(report, "version", RDMATEST_VERSION);
-	report_text(report, "transport", transport ? transport_name(transport) : NULL);
-	report_time(report, "duration", clock_now() - reporting->started);
-}
-
 void reporting_add_figures(struct reporting *reporting, bool of_interval)
 {
 	struct figures figures;
@@ -34,72 +23,50 @@ void reporting_add_figures(struct reporting *reporting, bool of_interval)
 	figures_report(&reporting->report, figures.rows, figures.values, of_interval ? figures.before : NULL);
 }
 
-void reporting_add_verdict(struct reporting *reporting)
+static enum reporting_form form_of(const struct reporting_options *options)
 {
-	enum outcome outcome = reporting->environment->outcome;
-
-	report_text(&reporting->report, "verdict", outcome ? "fail" : "pass");
-	report_count(&reporting->report, "exit_code", (uint64_t)outcome);
+	return options->json ? REPORTING_JSON : options->json_stream ? REPORTING_STREAM : REPORTING_TEXT;
 }
 
-static void error_reported(void *context, const struct error *error)
+enum outcome reporting_choose(struct reporting *reporting, struct environment *environment,
+			      const struct common_options *common)
 {
-	struct reporting *reporting = context;
-
-	if (reporting->form->error)
-		reporting->form->error(reporting, error);
-}
-
-/* A program that passes --json parses the output even if another argument is invalid. */
-static const struct reporting_form *form_of_arguments(int argc, char *const *argv)
-{
-	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-		if (!strcmp(argv[i], "--json"))
-			return &reporting_json;
-		if (!strcmp(argv[i], "--json-stream"))
-			return &reporting_json_stream;
-	}
-	return &reporting_text;
-}
-
-void reporting_prepare(struct reporting *reporting, struct environment *environment, int argc, char *const *argv)
-{
-	reporting->environment = environment;
-	reporting->started = clock_now();
-	environment->reporting = reporting;
-	environment->log.reported = error_reported;
-	environment->log.context = reporting;
-	reporting->form = form_of_arguments(argc, argv);
-}
-
-enum outcome reporting_choose(struct reporting *reporting, const struct common_options *common)
-{
-	struct environment *environment = reporting->environment;
-	const struct reporting_options *options = reporting->options = &common->reporting;
+	const struct reporting_options *options = &common->reporting;
 	const struct command *command = environment->command;
 	enum live live = command->live ? command->live(common) : LIVE_ROWS;
-	bool is_text = !options->json && !options->json_stream;
+	bool is_text = form_of(options) == REPORTING_TEXT && !options->quiet;
 
+	environment->reporting = reporting;
+	reporting->environment = environment;
+	reporting->options = options;
+	reporting->form = form_of(options);
 	reporting->prometheus = options->prometheus;
 	reporting->report.buckets = options->histogram;
-	reporting->form = options->json ? &reporting_json : is_text ? &reporting_text : &reporting_json_stream;
+	if (reporting->form == REPORTING_STREAM) {
+		environment->log.reported = reporting_json_error;
+		environment->log.context = reporting;
+		/* Of the arguments. */
+		if (environment->log.errors->count)
+			reporting_json_error(reporting, &environment->log.errors->first);
+	}
+	if (environment->outcome)
+		return environment->outcome;
 	if (options->interval && (options->json || options->quiet) && !options->prometheus) {
 		log_error(&environment->log, "--interval-report", "%s prints no intervals",
 			  options->quiet ? "--quiet" : "--json");
 		log_hint(&environment->log, "--json-stream and --prometheus report them");
 		return OUTCOME_USAGE;
 	}
-	is_text = is_text && !options->quiet;
 	if (live == LIVE_STEPS || (is_text && !options->interval && command->figures && isatty(STDOUT_FILENO)))
-		environment->live = live;
-	reporting->report.of_steps = environment->live == LIVE_STEPS;
+		reporting->live = live;
+	reporting->report.of_steps = reporting->live == LIVE_STEPS;
 	return is_text ? OUTCOME_OK : output_discard(&environment->output, &environment->log);
 }
 
 /* Returns 0 for none. */
 static int64_t reported_length(const struct reporting *reporting)
 {
-	return reporting->environment->live == LIVE_ROWS ? CLOCK_NS_PER_S : reporting->options->interval;
+	return reporting->live == LIVE_ROWS ? CLOCK_NS_PER_S : reporting->options->interval;
 }
 
 static int64_t interval_length(const struct reporting *reporting)
@@ -111,10 +78,12 @@ static int64_t interval_length(const struct reporting *reporting)
 
 static void report_interval(struct reporting *reporting)
 {
-	bool wanted = reported_length(reporting) || reporting->report.of_steps;
-
-	if (wanted && reporting->form->interval && !reporting->options->quiet)
-		reporting->form->interval(reporting);
+	if (reporting->options->quiet || !(reported_length(reporting) || reporting->report.of_steps))
+		return;
+	if (reporting->form == REPORTING_TEXT)
+		reporting_text_interval(reporting);
+	else
+		reporting_json_interval(reporting);
 }
 
 void reporting_begin_interval(struct reporting *reporting)
@@ -169,7 +138,7 @@ static void start_interval(struct reporting *reporting)
 
 	if (!length)
 		return;
-	if (reporting->form == &reporting_text)
+	if (reporting->form == REPORTING_TEXT)
 		length += length < 10 * ROW_DELAY_MAX ? length / 10 : ROW_DELAY_MAX;
 	reporting->interval_due = clock_now() + length;
 	loop_timer_start(reporting->environment->loop, &reporting->interval, length, interval_over, reporting);
@@ -183,8 +152,8 @@ static void quit_received(void *context)
 
 enum outcome reporting_begin(struct reporting *reporting)
 {
-	if (reporting->form->start)
-		reporting->form->start(reporting);
+	if (reporting->form == REPORTING_STREAM)
+		reporting_json_start(reporting);
 	reporting->interval_open = !reporting->report.of_steps;
 	reporting->report.interval_began = clock_now();
 	if (!signals_ignored(SIGQUIT))
@@ -200,9 +169,9 @@ void reporting_start(struct reporting *reporting, void *state)
 	reporting_write_prometheus(reporting);
 }
 
-void reporting_set_up(struct reporting *reporting)
+void reporting_ready(struct reporting *reporting)
 {
-	if (reporting->state && !reporting->rows && reporting->form == &reporting_text)
+	if (reporting->state && !reporting->rows && reporting->form == REPORTING_TEXT)
 		start_interval(reporting);
 }
 
@@ -217,24 +186,20 @@ static void report_rest(struct reporting *reporting)
 }
 
 /* In text, where the verdict is the last line, a run in which no data moved ends with it alone. */
-static bool has_end(const struct reporting *reporting)
+static bool has_summary(const struct reporting *reporting)
 {
-	return reporting->form != &reporting_text ||
+	return reporting->form != REPORTING_TEXT ||
 	       (reporting->state && reporting->environment->command->figures &&
 		reporting->environment->command->figures(reporting->state).summarised);
 }
 
-void reporting_end(struct reporting *reporting)
+char *reporting_end(struct reporting *reporting)
 {
-	bool writes;
+	bool summarises = has_summary(reporting);
 
-	if (reporting->ended)
-		return;
-	reporting->ended = true;
-	writes = has_end(reporting);
 	loop_signal_stop(&reporting->quit);
 	loop_timer_stop(&reporting->interval);
-	if (writes && reporting->state && reporting->interval_open)
+	if (summarises && reporting->state && reporting->interval_open)
 		report_rest(reporting);
 	/*
 	 * Before the verdict, which fails if the file cannot be written. A usage error must not replace the file of an
@@ -242,31 +207,11 @@ void reporting_end(struct reporting *reporting)
 	 */
 	if (reporting->state || reporting->environment->outcome != OUTCOME_USAGE)
 		reporting_write_prometheus(reporting);
-	if (writes)
-		reporting->form->end(reporting);
-	/* Saved, because errors until reporting_close() use reporting->report for their records. */
-	reporting->last = reporting->report;
-	reporting->state = NULL;
-}
-
-static void print_last(struct reporting *reporting)
-{
-	reporting->report = reporting->last;
-	reporting->form->close(reporting);
-	if (reporting->last.stream == stdout)
-		return;
-	fclose(reporting->last.stream);
-	fputs(reporting->text ? reporting->text : "", stdout);
-	fflush(stdout);
-	free(reporting->text);
-}
-
-void reporting_close(struct reporting *reporting)
-{
-	/* For an error before the run. */
-	if (reporting->environment->outcome)
-		reporting_end(reporting);
-	if (reporting->ended && reporting->form->close)
-		print_last(reporting);
+	/* What fails later changes no outcome. */
 	reporting->environment->log.reported = NULL;
+	if (reporting->form != REPORTING_TEXT)
+		return reporting_json_summary(reporting);
+	if (summarises)
+		reporting_text_summary(reporting);
+	return NULL;
 }

@@ -48,7 +48,7 @@ enum live {
 	LIVE_EVENTS, /* the command prints a line for each event */
 };
 
-/* ---- the formats of a report, each with its form ---- */
+/* ---- the formats of a report ---- */
 
 /* Text: one line per object and list entry, which omits values that are not known. */
 extern const struct report_format report_block;
@@ -61,44 +61,38 @@ extern const struct report_format report_json;
 /* The text format of Prometheus, one sample per line. A text is a label of the following samples of its level. */
 extern const struct report_format report_prometheus;
 
-/* A form of standard output. Any of the functions may be NULL. */
-struct reporting_form {
-	void (*start)(struct reporting *reporting);    /* before the command starts */
-	void (*interval)(struct reporting *reporting); /* at the end of each --interval-report */
-	void (*error)(struct reporting *reporting, const struct error *error); /* when it is reported */
-	void (*end)(struct reporting *reporting);   /* opens the last report and adds the figures */
-	void (*close)(struct reporting *reporting); /* adds verdict and errors to the last report and closes it */
-};
+/* ---- a run ---- */
 
-extern const struct reporting_form reporting_text, reporting_json, reporting_json_stream;
+enum reporting_form {
+	REPORTING_TEXT,
+	REPORTING_JSON,
+	REPORTING_STREAM,
+};
 
 struct reporting {
 	struct environment *environment;
-	const struct reporting_options *options; /* NULL until they are parsed */
-	const struct reporting_form *form;
-	void *state; /* the command's state while it runs, else NULL */
-	char *text;  /* what last.stream has written, printed by reporting_close(); of open_memstream(3) */
-	size_t text_length;
-	FILE *steps; /* --json: the intervals of a run of steps, until the summary has them; of open_memstream(3) */
-	char *steps_text;
-	size_t steps_length;
-	int64_t started;
-	int64_t interval_due;	/* the scheduled end of the interval */
+	const struct reporting_options *options;
+	enum reporting_form form;
+	enum live live;
+	void *state;		/* the command's, from its start to reporting_end(), else NULL */
 	const char *prometheus; /* the file; NULL also after a write error */
 	bool interval_open;	/* not reported yet */
-	bool ended;
-	unsigned rows; /* of intervals, in text */
+	int64_t interval_due;	/* the scheduled end of the interval */
+	unsigned rows;		/* of intervals, in text */
+	FILE *steps;		/* --json: the intervals of a run of steps, a line each; of open_memstream(3) */
+	char *steps_text;
+	size_t steps_length;
 	struct loop_timer interval;
 	struct loop_signal quit;
 	struct report report;
-	struct report last; /* the last report, open from end to close */
 };
 
-/* Call it before the options are parsed: it selects the form in which an error in the arguments is reported. */
-void reporting_prepare(struct reporting *reporting, struct environment *environment, int argc, char *const *argv);
-
-/* Call it when the options are parsed. Selects the form and sets the environment's output; reports an error. */
-enum outcome reporting_choose(struct reporting *reporting, const struct common_options *options);
+/*
+ * Call it when the options are parsed, or could not be: selects the form, in which errors are reported from now on, and
+ * the environment's output. Reports an error.
+ */
+enum outcome reporting_choose(struct reporting *reporting, struct environment *environment,
+			      const struct common_options *options);
 
 /* Call it before the command starts. Returns an error if the file of --prometheus cannot be written. */
 enum outcome reporting_begin(struct reporting *reporting);
@@ -107,22 +101,7 @@ enum outcome reporting_begin(struct reporting *reporting);
 void reporting_start(struct reporting *reporting, void *state);
 
 /* Call it before the data moves: in text the first interval ends that long after it. */
-void reporting_set_up(struct reporting *reporting);
-
-/*
- * Call it when the run has ended or failed to start, before the verdict is printed and the state freed. Reports the
- * last interval and the summary. Only the first call has an effect.
- */
-void reporting_end(struct reporting *reporting);
-
-/* Prints the last report, also of a run that has failed before it began. Call it when nothing can fail any more. */
-void reporting_close(struct reporting *reporting);
-
-/*
- * Begins an object of that type in the JSON stream. The caller adds fields and ends it with report_close().
- * Returns NULL in every other form. reporting may be NULL.
- */
-struct report *reporting_begin_record(struct reporting *reporting, const char *type);
+void reporting_ready(struct reporting *reporting);
 
 /*
  * Begin an interval, and report it, of a command with LIVE_STEPS. What is not within one is reported nowhere else.
@@ -131,15 +110,33 @@ struct report *reporting_begin_record(struct reporting *reporting, const char *t
 void reporting_begin_interval(struct reporting *reporting);
 void reporting_end_interval(struct reporting *reporting);
 
-/* ---- for the forms ---- */
+/*
+ * Call it when the run has ended or failed to start, and its outcome is final but for the file of --prometheus, which
+ * may fail it. Reports the last interval, and prints the summary in text. Returns the object of JSON, to be printed
+ * when no more can fail, and freed; NULL in text.
+ */
+char *reporting_end(struct reporting *reporting);
 
-/* Add the fields of the run, the command's figures, and the verdict to the report. */
-void reporting_add_head(struct reporting *reporting);
+/* ---- the forms ---- */
+
+/* Adds the command's figures to the report. */
 void reporting_add_figures(struct reporting *reporting, bool of_interval);
-void reporting_add_verdict(struct reporting *reporting);
 
+void reporting_text_interval(struct reporting *reporting);
+void reporting_text_summary(struct reporting *reporting);
 /* Prints the current figures as text, on stderr if the form of standard output is for programs. */
 void reporting_print_current(struct reporting *reporting);
+
+void reporting_json_start(struct reporting *reporting);
+void reporting_json_interval(struct reporting *reporting);
+/* For struct log. */
+void reporting_json_error(void *reporting, const struct error *error);
+char *reporting_json_summary(struct reporting *reporting);
+/*
+ * Begins an object of that type in the JSON stream. The caller adds fields and ends it with report_close().
+ * Returns NULL in every other form. reporting may be NULL.
+ */
+struct report *reporting_begin_record(struct reporting *reporting, const char *type);
 
 /* Replaces the file of --prometheus, if any. */
 void reporting_write_prometheus(struct reporting *reporting);

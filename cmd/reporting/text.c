@@ -200,7 +200,7 @@ static void print_block(struct reporting *reporting, FILE *stream, const char *t
 	FILE *unwrapped = isatty(fileno(stream)) ? open_memstream(&text, &size) : NULL;
 
 	fprintf(stream, "%s: %s %s:\n", reporting->environment->log.name, title,
-		units_time(clock_now() - reporting->started, time));
+		units_time(clock_now() - reporting->environment->begun, time));
 	print_figures(reporting, unwrapped ? unwrapped : stream, &report_block, false);
 	if (unwrapped) {
 		fclose(unwrapped);
@@ -213,13 +213,13 @@ static void print_block(struct reporting *reporting, FILE *stream, const char *t
 
 void reporting_print_current(struct reporting *reporting)
 {
-	bool for_program = reporting->form != &reporting_text;
+	bool for_program = reporting->form != REPORTING_TEXT;
 
 	output_end_echo(reporting->environment->output);
 	print_block(reporting, for_program ? stderr : reporting->environment->output, "so far, in");
 }
 
-static void text_end(struct reporting *reporting)
+void reporting_text_summary(struct reporting *reporting)
 {
 	print_block(reporting, reporting->environment->output, "summary of");
 }
@@ -227,7 +227,7 @@ static void text_end(struct reporting *reporting)
 /* A step has no time of its own: its figures say which it is. */
 static void print_interval(struct reporting *reporting, FILE *stream)
 {
-	int decimals = reporting->environment->live || reporting->options->interval >= CLOCK_NS_PER_S ? 1 : 2;
+	int decimals = reporting->live || reporting->options->interval >= CLOCK_NS_PER_S ? 1 : 2;
 	bool of_step = reporting->report.of_steps;
 	int width = 0;
 
@@ -235,8 +235,8 @@ static void print_interval(struct reporting *reporting, FILE *stream)
 		width = fprintf(stream, "%-*s", SECONDS_WIDTH, "    seconds");
 	else if (!of_step)
 		width = fprintf(stream, "%5.*f-%-6.*f", decimals,
-				units_seconds(reporting->report.interval_began - reporting->started), decimals,
-				units_seconds(clock_now() - reporting->started));
+				units_seconds(reporting->report.interval_began - reporting->environment->begun),
+				decimals, units_seconds(clock_now() - reporting->environment->begun));
 	reporting->report.excess = width > SECONDS_WIDTH ? width - SECONDS_WIDTH : 0;
 	print_figures(reporting, stream, of_step ? &report_steps : &report_table, true);
 }
@@ -258,12 +258,12 @@ static bool has_row(const struct reporting *reporting)
 	struct figures figures = reporting->environment->command->figures(reporting->state);
 	bool counted = figures.before && figures_increased(figures.rows, figures.values, figures.before);
 
-	if (reporting->environment->live)
-		return counted && (!rest || reporting->rows || reporting->environment->live == LIVE_STEPS);
+	if (reporting->live)
+		return counted && (!rest || reporting->rows || reporting->live == LIVE_STEPS);
 	return counted || !rest || !reporting->rows;
 }
 
-static void text_interval(struct reporting *reporting)
+void reporting_text_interval(struct reporting *reporting)
 {
 	FILE *stream = reporting->environment->output;
 
@@ -275,8 +275,3 @@ static void text_interval(struct reporting *reporting)
 	reporting->rows++;
 	print_interval(reporting, stream);
 }
-
-const struct reporting_form reporting_text = {
-	.interval = text_interval,
-	.end = text_end,
-};

@@ -360,9 +360,11 @@ void free_conns(void)
 	}
 }
 
+/* Whatever the test has left ends, and nothing stays of it. */
 int testbed_close(void **state)
 {
 	(void)state;
+	release_all();
 	while (cm_hosts.calls)
 		call_free(cm_hosts.calls);
 	for (unsigned i = 0; i < HOSTS; i++)

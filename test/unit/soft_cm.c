@@ -40,7 +40,6 @@ TEST(test_icmp_port_unreachable, testbed_open, testbed_close)
 	icmp_for_mad(host, active);
 	assert_int_equal(active->qp.suspects, 2);
 	assert_true(is_established(active));
-	release_all();
 }
 
 /* EHOSTUNREACH and ENETUNREACH can be temporary: nothing fails. The error is reported if a timeout follows. */
@@ -65,7 +64,6 @@ TEST(test_icmp_host_unreachable, testbed_open, testbed_close)
 	assert_int_equal(active->qp.suspects, 0);
 	assert_true(is_established(active));
 	assert_int_equal(connecting->events[SOFT_EVENT_FAILED], 0);
-	release_all();
 }
 
 /* QPNs can be guessed: an ICMP error that quotes only a QPN does not fail a half-open connection. */
@@ -83,7 +81,6 @@ TEST(test_icmp_half_open, testbed_open, testbed_close)
 	icmp_port_unreachable(&cm_hosts.hosts[1], &cm_hosts.hosts[0], MAD_QPN, passive_conn()->endpoint.cm_id->local_id,
 			      64);
 	assert_int_equal(passive_conn()->code, ECONNREFUSED);
-	release_all();
 }
 
 /* More MADs than CM_OUTGOING buffers: none is overwritten before it is sent. */
@@ -99,7 +96,6 @@ TEST(test_many_connects, testbed_open, testbed_close)
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(count_established(), 2 * CONNECTIONS);
 	assert_int_equal(network->sent, 3 * CONNECTIONS);
-	release_all();
 }
 
 enum {

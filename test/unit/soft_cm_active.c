@@ -44,14 +44,12 @@ TEST(test_request, testbed_open, testbed_close)
 	assert_memory_equal(address.source, cm_hosts.hosts[0].address.bytes, 4);
 	assert_memory_equal(address.destination, cm_hosts.hosts[1].address.bytes, 4);
 	assert_memory_equal(mad.private_data + MAD_ADDRESS_SIZE, "connect", DATA_SIZE);
-	do_release(active);
 }
 
 TEST(test_connect_and_disconnect, testbed_open, testbed_close)
 {
-	struct conn *active, *passive;
+	struct conn *passive, *active = connect_pair(&passive);
 
-	active = connect_pair(&passive);
 	check_agreement(active, passive);
 	assert_int_equal(active->data_length, MAD_REP_PRIVATE);
 	assert_memory_equal(active->data, "accept!", DATA_SIZE);
@@ -68,7 +66,6 @@ TEST(test_connect_and_disconnect, testbed_open, testbed_close)
 	do_release(passive);
 	network_drain();
 	assert_int_equal(network->sent, 5);
-	check_cm_empty();
 }
 
 TEST(test_options, testbed_open, testbed_close)
@@ -99,8 +96,6 @@ TEST(test_options, testbed_open, testbed_close)
 	assert_int_equal(passive_conn()->qp.agreement.ack_timeout, 14);
 	assert_int_equal(passive_conn()->qp.agreement.retry_count, 2);
 	assert_int_equal(passive_conn()->qp.agreement.rnr_retry_count, 3);
-	do_release(active);
-	do_release(passive_conn());
 }
 
 /* Connects with a type of service, and the options of the listener. Returns the type of service of the passive side. */
@@ -185,10 +180,6 @@ TEST(test_smaller_mtu, testbed_open, testbed_close)
 	network_run(CLOCK_NS_PER_MS);
 	check_agreement(active, passive_conn());
 	assert_int_equal(active->endpoint.path.mtu, 256);
-	do_release(active);
-	do_release(passive_conn());
-	network_drain();
-	check_cm_empty();
 }
 
 static struct path_options server_options = PATH_OPEN;
@@ -231,7 +222,6 @@ TEST(test_ip6, testbed_open, testbed_close)
 						    .scope = 4 });
 	active = connect_pair(&passive);
 	check_agreement(active, passive);
-	release_all();
 }
 
 TEST(test_no_response, testbed_open, testbed_close)
@@ -248,16 +238,13 @@ TEST(test_no_response, testbed_open, testbed_close)
 	assert_true(network->now - NETWORK_BEGIN < 100 * CLOCK_NS_PER_S);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	assert_int_equal(active->code, ETIMEDOUT);
-	do_release(active);
-	check_cm_empty();
 }
 
 TEST(test_mra, testbed_open, testbed_close)
 {
-	struct conn *active;
+	struct conn *active = connect_one();
 	struct mad mad;
 
-	active = connect_one();
 	network_run(200 * CLOCK_NS_PER_MS);
 	assert_int_equal(state_of(passive_conn()), CM_REQ_RECEIVED);
 	assert_non_null(last_sent(MAD_MRA, &cm_hosts.hosts[1], &mad));
@@ -270,17 +257,14 @@ TEST(test_mra, testbed_open, testbed_close)
 	do_accept(passive_conn());
 	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_established(active) && is_established(passive_conn()));
-	do_release(active);
-	do_release(passive_conn());
 }
 
 /* The active side releases the connection; then the peer accepts. */
 TEST(test_late_rep, testbed_open, testbed_close)
 {
-	struct conn *active;
+	struct conn *active = connect_one();
 	struct mad mad;
 
-	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	cm_hosts.filter = drop_rej;
 	do_release(active);
@@ -292,17 +276,13 @@ TEST(test_late_rep, testbed_open, testbed_close)
 	assert_non_null(last_sent(MAD_REJ, &cm_hosts.hosts[0], &mad));
 	assert_int_equal(mad.rej.answered, MAD_ANSWERED_REP);
 	assert_int_equal(mad.remote_id, passive_conn()->endpoint.cm_id->local_id);
-	do_release(passive_conn());
-	network_drain();
-	check_cm_empty();
 }
 
 /* The peer accepts after the timewait of the active side. */
 TEST(test_rep_after_timewait, testbed_open, testbed_close)
 {
-	struct conn *active;
+	struct conn *active = connect_one();
 
-	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	cm_hosts.filter = drop_rej;
 	do_release(active);
@@ -311,7 +291,6 @@ TEST(test_rep_after_timewait, testbed_open, testbed_close)
 	do_accept(passive_conn());
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(passive_conn()->code, REJECTED_INVALID_ID);
-	do_release(passive_conn());
 }
 
 /* A REP that arrives after the connection failed gets a REJ, so that the peer does not wait for its timeout. */
@@ -329,7 +308,6 @@ TEST(test_rep_after_failure, testbed_open, testbed_close)
 	network_run(CLOCK_NS_PER_S);
 	assert_int_equal(passive_conn()->last, SOFT_EVENT_FAILED);
 	assert_int_equal(passive_conn()->code, REJECTED_INVALID_ID);
-	release_all();
 }
 
 TEST(test_invalid_rep, testbed_open, testbed_close)
@@ -346,7 +324,6 @@ TEST(test_invalid_rep, testbed_open, testbed_close)
 	assert_int_equal(active->qp.state, QP_RESET);
 	assert_non_null(last_sent(MAD_REJ, &cm_hosts.hosts[0], &response));
 	assert_int_equal(response.remote_id, mad.local_id);
-	release_all();
 }
 
 /* A restarted peer reuses a QPN: the older connection with that QPN fails. */
@@ -364,7 +341,6 @@ TEST(test_peer_restart, testbed_open, testbed_close)
 	assert_true(is_established(newer));
 	assert_int_equal(older->last, SOFT_EVENT_FAILED);
 	assert_int_equal(older->code, ECONNRESET);
-	release_all();
 }
 
 /* Each used field of a REP, with distinct values, and with values above our limits. */
@@ -398,5 +374,4 @@ TEST(test_rep_fields, testbed_open, testbed_close)
 		do_release(active);
 		testbed_flush();
 	}
-	release_all();
 }

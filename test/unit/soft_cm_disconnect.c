@@ -6,25 +6,21 @@
 /* A DREQ arrives without an RTU: the passive side reports established, then disconnected. */
 TEST(test_dreq_without_rtu, testbed_open, testbed_close)
 {
-	struct conn *active;
+	struct conn *active = connect_filtered(drop_rtu);
 
-	active = connect_filtered(drop_rtu);
 	do_disconnect(active);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(passive_conn()->events[SOFT_EVENT_ESTABLISHED], 1);
 	assert_int_equal(passive_conn()->last, SOFT_EVENT_DISCONNECTED);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
-	do_release(active);
-	do_release(passive_conn());
 }
 
 /* A DREQ with the QPN of an older connection is dropped without a DREP. */
 TEST(test_dreq_with_other_qpn, testbed_open, testbed_close)
 {
-	struct conn *active, *passive;
+	struct conn *passive, *active = connect_pair(&passive);
 	struct mad mad;
 
-	active = connect_pair(&passive);
 	mad = mad_forge(MAD_DREQ, passive, &cm_hosts.hosts[0]);
 	mad.dreq.remote_qpn++;
 	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &mad);
@@ -34,15 +30,13 @@ TEST(test_dreq_with_other_qpn, testbed_open, testbed_close)
 	do_disconnect(active);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(passive->last, SOFT_EVENT_DISCONNECTED);
-	release_all();
 }
 
 /* However many acknowledgements are lost: the DREQ has the last one, and is repeated until its DREP. */
 TEST(test_dreq_acknowledges, testbed_open, testbed_close)
 {
-	struct conn *active, *passive;
+	struct conn *passive, *active = connect_pair(&passive);
 
-	active = connect_pair(&passive);
 	passive->qp.unacked = true;
 	active->qp.last_ack = 0x123456;
 	cm_hosts.filter = drop_dreq_drep;
@@ -54,7 +48,6 @@ TEST(test_dreq_acknowledges, testbed_open, testbed_close)
 	assert_int_equal(passive->qp.acked, 0x123456);
 	assert_int_equal(passive->last, SOFT_EVENT_DISCONNECTED);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
-	release_all();
 }
 
 /* The peer's answer may be among thousands of packets that wait to be read: time-outs send a few, and count no more. */
@@ -78,14 +71,12 @@ TEST(test_unread_packets_limit_resends, testbed_open, testbed_close)
 	cm_hosts.filter = NULL;
 	network_run(CLOCK_NS_PER_S);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
-	release_all();
 }
 
 TEST(test_crossing_dreqs, testbed_open, testbed_close)
 {
-	struct conn *active, *passive;
+	struct conn *passive, *active = connect_pair(&passive);
 
-	active = connect_pair(&passive);
 	do_disconnect(active);
 	do_disconnect(passive);
 	network_run(CLOCK_NS_PER_MS);
@@ -93,15 +84,13 @@ TEST(test_crossing_dreqs, testbed_open, testbed_close)
 	assert_int_equal(count_sent(MAD_DREP), 2);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
 	assert_int_equal(passive->last, SOFT_EVENT_DISCONNECTED);
-	release_all();
 }
 
 /* The DREP was lost: a repeated DREQ in timewait gets a DREP. */
 TEST(test_repeated_dreq, testbed_open, testbed_close)
 {
-	struct conn *active, *passive;
+	struct conn *passive, *active = connect_pair(&passive);
 
-	active = connect_pair(&passive);
 	cm_hosts.filter = drop_dreq_drep;
 	do_disconnect(active);
 	network_run(50 * CLOCK_NS_PER_MS);
@@ -111,32 +100,25 @@ TEST(test_repeated_dreq, testbed_open, testbed_close)
 	cm_hosts.filter = NULL;
 	network_run(3 * CLOCK_NS_PER_S);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
-	do_release(active);
-	network_drain();
-	check_cm_empty();
 }
 
 /* A process that exits cannot answer a repeated DREQ: it sends its DREQ or DREP three times. */
 TEST(test_drep_repeats_at_exit, testbed_open, testbed_close)
 {
-	struct conn *active, *passive;
+	struct conn *passive, *active = connect_pair(&passive);
 
-	active = connect_pair(&passive);
 	do_disconnect(active);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(count_sent(MAD_DREP), 1);
 	do_release(passive);
 	host_exit(&cm_hosts.hosts[1]);
 	assert_int_equal(count_sent(MAD_DREP), 3);
-	do_release(active);
-	network_drain();
 }
 
 TEST(test_dreq_repeats_at_exit, testbed_open, testbed_close)
 {
-	struct conn *active, *passive;
+	struct conn *passive, *active = connect_pair(&passive);
 
-	active = connect_pair(&passive);
 	do_release(active);
 	testbed_flush();
 	assert_int_equal(count_sent(MAD_DREQ), 1);
@@ -144,8 +126,6 @@ TEST(test_dreq_repeats_at_exit, testbed_open, testbed_close)
 	assert_int_equal(count_sent(MAD_DREQ), 3);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(passive->events[SOFT_EVENT_DISCONNECTED], 1);
-	do_release(passive);
-	network_drain();
 }
 
 static bool drop_dreq(const struct sent_mad *sent_mad)
@@ -189,8 +169,6 @@ TEST(test_dreq_with_unacked_work, testbed_open, testbed_close)
 		do_release(active);
 		do_release(passive);
 	}
-	network_drain();
-	check_cm_empty();
 }
 
 /* Then both sides disconnect, or the waiting side releases the connection. */
@@ -214,15 +192,12 @@ TEST(test_disconnect_with_unacked_work, testbed_open, testbed_close)
 		if (!releases)
 			do_release(passive);
 	}
-	network_drain();
-	check_cm_empty();
 }
 
 TEST(test_release_while_established, testbed_open, testbed_close)
 {
-	struct conn *active, *passive;
+	struct conn *passive, *active = connect_pair(&passive);
 
-	active = connect_pair(&passive);
 	cm_hosts.filter = drop_dreq_drep;
 	do_release(passive);
 	network_run(CLOCK_NS_PER_S);
@@ -230,17 +205,13 @@ TEST(test_release_while_established, testbed_open, testbed_close)
 	cm_hosts.filter = NULL;
 	network_run(CLOCK_NS_PER_S);
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
-	do_release(active);
-	network_drain();
-	check_cm_empty();
 }
 
 /* No response to a DREQ: the connection counts as disconnected. No response to a REP: it fails. */
 TEST(test_no_drep_no_rtu, testbed_open, testbed_close)
 {
-	struct conn *active, *passive;
+	struct conn *passive, *active = connect_pair(&passive);
 
-	active = connect_pair(&passive);
 	cm_hosts.filter = drop_all;
 	do_disconnect(active);
 	network_drain();
@@ -255,9 +226,6 @@ TEST(test_no_drep_no_rtu, testbed_open, testbed_close)
 	do_release(active);
 	network_drain();
 	assert_int_equal(passive->last, SOFT_EVENT_FAILED);
-	do_release(passive);
-	network_drain();
-	check_cm_empty();
 }
 
 /* A connection stays in timewait for 20 s after the last MAD for it. */
@@ -293,23 +261,17 @@ TEST(test_mads_extend_timewait, testbed_open, testbed_close)
 		network_run(21 * CLOCK_NS_PER_S);
 		assert_int_equal(timewait->count, 0);
 	}
-	network_drain();
-	check_cm_empty();
 }
 
 /* A released endpoint repeats its DREQ for 3 s instead of 73 s. */
 TEST(test_orphan_dreq_repeats, testbed_open, testbed_close)
 {
-	struct conn *active, *passive;
+	struct conn *passive, *active = connect_pair(&passive);
 
-	active = connect_pair(&passive);
 	cm_hosts.filter = drop_all;
 	do_release(active);
 	network_drain();
 	assert_int_equal(count_sent(MAD_DREQ), 1 + CM_ORPHAN_RESENDS);
-	do_release(passive);
-	network_drain();
-	check_cm_empty();
 }
 
 /* More connections in timewait than the limit: the oldest are removed, also with an endpoint. */
@@ -331,7 +293,6 @@ TEST(test_timewait_limit, testbed_open, testbed_close)
 	assert_non_null(active->endpoint.cm_id);
 	assert_int_equal(soft_cm_accept(&first->endpoint.base, NULL, 0), OUTCOME_OK);
 	assert_int_equal(soft_cm_disconnect(&first->endpoint.base), OUTCOME_OK);
-	release_all();
 }
 
 /* Unanswered DREQs of released endpoints are limited. */
@@ -350,5 +311,4 @@ TEST(test_orphan_limit, testbed_open, testbed_close)
 		testbed_flush();
 		assert_true(cm->orphans <= CM_ORPHANS_MAX);
 	}
-	release_all();
 }

@@ -86,7 +86,6 @@ TEST(test_wrong_source, testbed_open, testbed_close)
 		testbed_flush();
 		assert_int_equal(state_hash(), before);
 	}
-	release_all();
 }
 
 static void send_to_other_address(struct conn *target, const struct host *peer, struct mad *mad)
@@ -102,7 +101,6 @@ static void send_to_other_address(struct conn *target, const struct host *peer, 
 TEST(test_wrong_destination, testbed_open, testbed_close)
 {
 	assert_all_ignored(send_to_other_address);
-	release_all();
 }
 
 static void send_with_wrong_ids(struct conn *target, const struct host *peer, struct mad *mad)
@@ -123,7 +121,6 @@ static void send_with_wrong_ids(struct conn *target, const struct host *peer, st
 TEST(test_wrong_ids, testbed_open, testbed_close)
 {
 	assert_all_ignored(send_with_wrong_ids);
-	release_all();
 }
 
 /* A REJ for a timeout may lack our identifier and names the GUID and identifier of its sender, which any user of that
@@ -153,7 +150,6 @@ TEST(test_timeout_rej_without_our_id, testbed_open, testbed_close)
 		closed += counts;
 	}
 	assert_int_equal(closed, 2);
-	release_all();
 }
 
 /* A response does not show whether an identifier exists: a MAD from another host gets the same response with a valid
@@ -182,7 +178,6 @@ TEST(test_no_oracle, testbed_open, testbed_close)
 		assert_int_equal(right.transaction, wrong.transaction);
 		assert_int_equal(right.local_id ^ 0x10101, wrong.local_id);
 	}
-	release_all();
 }
 
 /* SIDR_REQ and LAP are not supported: they get an error response, with valid and with invalid identifiers. */
@@ -221,5 +216,4 @@ TEST(test_unsupported, testbed_open, testbed_close)
 			assert_int_equal(network->sent - sent, 1);
 			assert_int_equal(state_hash(), before);
 		}
-	release_all();
 }

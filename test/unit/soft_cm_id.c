@@ -39,8 +39,6 @@ TEST(test_identifiers, testbed_open, testbed_close)
 	for (unsigned i = 1; i < MANY_CONNECTIONS; i++)
 		assert_int_not_equal(ids[i], ids[i - 1]);
 	free(ids);
-	network_drain();
-	check_cm_empty();
 }
 
 static void count_bits(unsigned *set, uint64_t value)
@@ -83,7 +81,6 @@ TEST(test_random_psns_and_transactions, testbed_open, testbed_close)
 	for (unsigned host = 0; host < LENGTH(cm_hosts.hosts); host++)
 		assert_true(cm_hosts.hosts[host].transport->guid !=
 			    cm_hosts.hosts[(host + 1) % LENGTH(cm_hosts.hosts)].transport->guid);
-	check_cm_empty();
 }
 
 TEST(test_size_of_cm_id, testbed_open, testbed_close)

@@ -8,9 +8,8 @@
 
 TEST(test_req_private_data, testbed_open, testbed_close)
 {
-	struct conn *active;
+	struct conn *active = connect_one();
 
-	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(passive_conn()->data_length, PRIVATE_DATA_MAX);
 	assert_memory_equal(passive_conn()->data, "connect", DATA_SIZE);
@@ -20,9 +19,6 @@ TEST(test_req_private_data, testbed_open, testbed_close)
 	assert_int_equal(passive_conn()->code, REJECTED_TIMEOUT);
 	/* The event is not delivered yet: accepting succeeds. */
 	assert_int_equal(soft_cm_accept(&passive_conn()->endpoint.base, NULL, 0), OUTCOME_OK);
-	do_release(passive_conn());
-	network_drain();
-	check_cm_empty();
 }
 
 TEST(test_reject, testbed_open, testbed_close)
@@ -43,7 +39,6 @@ TEST(test_reject, testbed_open, testbed_close)
 	do_release(active);
 	network_drain();
 	assert_int_equal(network->sent, 2);
-	check_cm_empty();
 }
 
 /* The REJ was lost: a repeated REQ gets it again, and causes no second request event. */
@@ -59,14 +54,12 @@ TEST(test_lost_rej, testbed_open, testbed_close)
 	network_run(CLOCK_NS_PER_S);
 	assert_int_equal(active->code, REJECTED_BY_CONSUMER);
 	assert_memory_equal(active->data, "not you", DATA_SIZE);
-	do_release(active);
 }
 
 TEST(test_lost_rtu, testbed_open, testbed_close)
 {
-	struct conn *active;
+	struct conn *active = connect_filtered(drop_rtu);
 
-	active = connect_filtered(drop_rtu);
 	assert_true(is_established(active));
 	assert_int_equal(state_of(passive_conn()), CM_REP_SENT);
 	do_receive_packet(passive_conn());
@@ -75,47 +68,35 @@ TEST(test_lost_rtu, testbed_open, testbed_close)
 	do_release(active);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(passive_conn()->last, SOFT_EVENT_DISCONNECTED);
-	do_release(passive_conn());
 }
 
 /* Without data packets the repeated REP causes another RTU. */
 TEST(test_repeated_rtu, testbed_open, testbed_close)
 {
-	struct conn *active;
-
-	active = connect_filtered(drop_rtu);
+	connect_filtered(drop_rtu);
 	cm_hosts.filter = NULL;
 	network_run(100 * CLOCK_NS_PER_MS);
 	assert_true(is_established(passive_conn()));
 	assert_int_equal(count_sent(MAD_RTU), 2);
-	do_release(active);
-	do_release(passive_conn());
-	network_drain();
-	check_cm_empty();
 }
 
 /* The passive side releases the connection before its REP arrived. */
 TEST(test_release_before_rep, testbed_open, testbed_close)
 {
-	struct conn *active;
+	struct conn *active = connect_filtered(drop_rep);
 
-	active = connect_filtered(drop_rep);
 	do_release(passive_conn());
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	assert_int_equal(active->code, REJECTED_BY_CONSUMER);
-	do_release(active);
-	network_drain();
-	check_cm_empty();
 }
 
 /* The REJ is lost, too. A stock peer accepts only a REJ that answers its REQ. */
 TEST(test_lost_rej_after_accept, testbed_open, testbed_close)
 {
-	struct conn *active;
+	struct conn *active = connect_filtered(drop_rep);
 	struct mad mad;
 
-	active = connect_filtered(drop_rep);
 	cm_hosts.filter = drop_all;
 	do_release(passive_conn());
 	network_run(CLOCK_NS_PER_MS);
@@ -127,18 +108,14 @@ TEST(test_lost_rej_after_accept, testbed_open, testbed_close)
 	assert_int_equal(mad.rej.answered, MAD_ANSWERED_REQ);
 	assert_int_equal(mad.local_id, 0);
 	assert_int_equal(active->code, REJECTED_BY_CONSUMER);
-	do_release(active);
-	network_drain();
-	check_cm_empty();
 }
 
 /* The REP arrived, the REJ was lost: the RTU gets the REJ again. */
 TEST(test_late_rtu, testbed_open, testbed_close)
 {
-	struct conn *active;
+	struct conn *active = connect_filtered(drop_rtu);
 	struct mad rtu;
 
-	active = connect_filtered(drop_rtu);
 	assert_true(is_established(active));
 	assert_non_null(last_sent(MAD_RTU, &cm_hosts.hosts[0], &rtu));
 	cm_hosts.filter = drop_rej;
@@ -148,9 +125,6 @@ TEST(test_late_rtu, testbed_open, testbed_close)
 	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &rtu);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
-	do_release(active);
-	network_drain();
-	check_cm_empty();
 }
 
 /* A repeated REQ gets the REP at once. */
@@ -174,7 +148,6 @@ TEST(test_repeated_req, testbed_open, testbed_close)
 	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_established(active) && is_established(passive_conn()));
 	assert_int_equal(network->sent, 4);
-	release_all();
 }
 
 static struct path_options few_retries = PATH_OPEN;
@@ -233,7 +206,6 @@ TEST(test_req_fields, testbed_open, testbed_close)
 		do_release(passive_conn());
 		testbed_flush();
 	}
-	release_all();
 }
 
 /* Each gets a REJ, and leaves no state. */
@@ -391,5 +363,4 @@ TEST(test_stale_qpn, testbed_open, testbed_close)
 	cm_hosts.filter = drop_all;
 	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &mad);
 	assert_ptr_not_equal(passive_conn(), passive);
-	release_all();
 }

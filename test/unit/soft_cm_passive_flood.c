@@ -61,7 +61,6 @@ TEST(test_flood_with_slow_command, testbed_open, testbed_close)
 	assert_int_equal(cm->half_open, 0);
 	flood_send(&flood);
 	assert_int_equal(server->listener.pending_requests, 1);
-	release_all();
 }
 
 static unsigned count_failures(void)
@@ -130,7 +129,6 @@ TEST(test_flood_of_half_open, testbed_open, testbed_close)
 	assert_int_equal(active->qp.state * 31 + passive->qp.state, before);
 	assert_true(is_established(active) && is_established(passive));
 	server->listener.base.options.path = &path_unset;
-	release_all();
 }
 
 /* An RTU for a connection that failed because of the limit gets a REJ. */
@@ -159,7 +157,6 @@ TEST(test_flood_drops_slow_client, testbed_open, testbed_close)
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(slow->last, SOFT_EVENT_FAILED);
 	assert_int_equal(slow->code, REJECTED_NO_RESOURCES);
-	release_all();
 }
 
 /* The victim gets one response per forged REQ, and resends only while few connections are half open. */
@@ -244,5 +241,4 @@ TEST(test_flood_with_one_qpn, testbed_open, testbed_close)
 	}
 	assert_int_equal(passive->qp.probes, 1);
 	assert_int_equal(server->transport->cm->half_open, CM_IDS);
-	release_all();
 }

@@ -104,6 +104,7 @@ static bool cm_packet_sent(void *context, const struct frame *frame)
 	struct sent_mad *sent_mad = &cm_hosts.sent[cm_hosts.sent_count++ % LENGTH(cm_hosts.sent)];
 	const struct host *to = host_at(&frame->to);
 	struct packet packet;
+	struct mad mad;
 
 	(void)context;
 	assert_true(packet_parse(frame->bytes, frame->length, &packet));
@@ -115,7 +116,8 @@ static bool cm_packet_sent(void *context, const struct frame *frame)
 	assert_int_equal(packet.length, MAD_SIZE);
 	*sent_mad = (struct sent_mad){ frame->from, frame->to, { 0 } };
 	memcpy(sent_mad->bytes, packet.payload, MAD_SIZE);
-	return !(to && to->transport->cm) || (cm_hosts.filter && !cm_hosts.filter(sent_mad));
+	assert_true(parse_sent(sent_mad, &mad));
+	return !to || !to->transport->cm || to == cm_hosts.silent || (cm_hosts.dropped >> mad.kind & 1);
 }
 
 void testbed_flush(void)

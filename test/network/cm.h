@@ -4,6 +4,8 @@
 #ifndef TEST_NETWORK_CM_H
 #define TEST_NETWORK_CM_H
 
+#include <limits.h>
+
 #include "test/unit/unit.h"
 
 #include "test/network/network.h"
@@ -17,6 +19,15 @@ enum {
 	PORT = 7174,
 	DATA_SIZE = 8,
 	MTU = 1024,
+};
+
+enum {
+	DROP_REJ = 1 << MAD_REJ,
+	DROP_REP = 1 << MAD_REP,
+	DROP_RTU = 1 << MAD_RTU,
+	DROP_DREQ = 1 << MAD_DREQ,
+	DROP_DREP = 1 << MAD_DREP,
+	DROP_ALL = INT_MAX
 };
 
 struct host;
@@ -69,8 +80,9 @@ struct conn {
 
 struct cm_hosts {
 	struct host hosts[HOSTS];
-	bool (*filter)(const struct sent_mad *sent_mad); /* false: the MAD is dropped; NULL: all are delivered */
-	struct sent_mad sent[64];			 /* the last MADs that hosts sent */
+	unsigned dropped;	   /* kinds of MADs, as bits: DROP_REP */
+	const struct host *silent; /* a host that gets none, or NULL */
+	struct sent_mad sent[64];  /* the last MADs that hosts sent */
 	size_t sent_count;
 	struct conn *conns;
 	struct call *calls;
@@ -117,19 +129,13 @@ bool parse_sent(const struct sent_mad *sent_mad, struct mad *mad);
 const struct sent_mad *last_sent(enum mad_kind kind, const struct host *host, struct mad *mad);
 unsigned count_sent(enum mad_kind kind);
 void testbed_inject(const struct host *from, const struct host *to, const struct mad *mad);
-/* Filters: they return false for the MADs that they drop. */
-bool drop_rtu(const struct sent_mad *sent_mad);
-bool drop_rep(const struct sent_mad *sent_mad);
-bool drop_dreq_drep(const struct sent_mad *sent_mad);
-bool drop_rej(const struct sent_mad *sent_mad);
-bool drop_all(const struct sent_mad *sent_mad);
 void check_cm_empty(void);
 void release_all(void);
 unsigned count_established(void);
 /* Returns a connected endpoint; other is its peer. */
 struct conn *connect_pair(struct conn **other);
-/* Connects for 50 ms with a filter. The peer accepts. */
-struct conn *connect_filtered(bool (*filter)(const struct sent_mad *sent_mad));
+/* Connects for 50 ms, while MADs of these kinds are dropped. The peer accepts. */
+struct conn *connect_dropping(unsigned dropped);
 void check_agreement(const struct conn *one, const struct conn *other);
 /* Delivers an ICMP error that quotes a packet to the QPN at the peer, or a MAD with the identifier if the QPN is 1. */
 void icmp_unreachable(struct host *host, const struct host *peer, int error, uint32_t qp, uint32_t id, size_t length);

@@ -120,40 +120,6 @@ void testbed_inject(const struct host *from, const struct host *to, const struct
 	testbed_flush();
 }
 
-bool drop_rtu(const struct sent_mad *sent_mad)
-{
-	struct mad mad;
-
-	return !parse_sent(sent_mad, &mad) || mad.kind != MAD_RTU;
-}
-
-bool drop_rep(const struct sent_mad *sent_mad)
-{
-	struct mad mad;
-
-	return !parse_sent(sent_mad, &mad) || mad.kind != MAD_REP;
-}
-
-bool drop_dreq_drep(const struct sent_mad *sent_mad)
-{
-	struct mad mad;
-
-	return !parse_sent(sent_mad, &mad) || (mad.kind != MAD_DREQ && mad.kind != MAD_DREP);
-}
-
-bool drop_rej(const struct sent_mad *sent_mad)
-{
-	struct mad mad;
-
-	return !parse_sent(sent_mad, &mad) || mad.kind != MAD_REJ;
-}
-
-bool drop_all(const struct sent_mad *sent_mad)
-{
-	(void)sent_mad;
-	return false;
-}
-
 void check_cm_empty(void)
 {
 	for (unsigned i = 0; i < HOSTS; i++) {
@@ -326,12 +292,12 @@ struct mad mad_forge(enum mad_kind kind, const struct conn *target, const struct
 	return mad;
 }
 
-struct conn *connect_filtered(bool (*filter)(const struct sent_mad *sent_mad))
+struct conn *connect_dropping(unsigned dropped)
 {
 	struct conn *active;
 
 	cm_hosts.requested = do_accept;
-	cm_hosts.filter = filter;
+	cm_hosts.dropped = dropped;
 	active = connect_one();
 	network_run(50 * CLOCK_NS_PER_MS);
 	return active;

@@ -162,7 +162,7 @@ TEST(test_smaller_mtu, testbed_open, testbed_close)
 	do_release(active);
 	do_release(passive_conn());
 	/* A REJ with an MTU that is not smaller fails the connection: otherwise REQs would repeat endlessly. */
-	cm_hosts.filter = drop_all;
+	cm_hosts.dropped = DROP_ALL;
 	active = connect_one();
 	testbed_flush();
 	active->endpoint.path.mtu = 1024;
@@ -173,7 +173,7 @@ TEST(test_smaller_mtu, testbed_open, testbed_close)
 	testbed_inject(&cm_hosts.hosts[1], &cm_hosts.hosts[0], &rej);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	do_release(active);
-	cm_hosts.filter = NULL;
+	cm_hosts.dropped = 0;
 	/* The active side has the smaller MTU. */
 	cm_hosts.hosts[0].mtu = 256;
 	active = connect_one();
@@ -228,7 +228,7 @@ TEST(test_no_response, testbed_open, testbed_close)
 {
 	struct conn *active;
 
-	cm_hosts.filter = drop_all;
+	cm_hosts.dropped = DROP_ALL;
 	active = connect_one();
 	network_run(3 * CLOCK_NS_PER_S);
 	assert_true(count_sent(MAD_REQ) >= 5 && count_sent(MAD_REQ) <= 7);
@@ -266,10 +266,10 @@ TEST(test_late_rep, testbed_open, testbed_close)
 	struct mad mad;
 
 	network_run(CLOCK_NS_PER_MS);
-	cm_hosts.filter = drop_rej;
+	cm_hosts.dropped = DROP_REJ;
 	do_release(active);
 	network_run(CLOCK_NS_PER_MS);
-	cm_hosts.filter = NULL;
+	cm_hosts.dropped = 0;
 	do_accept(passive_conn());
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(passive_conn()->last, SOFT_EVENT_FAILED);
@@ -284,10 +284,10 @@ TEST(test_rep_after_timewait, testbed_open, testbed_close)
 	struct conn *active = connect_one();
 
 	network_run(CLOCK_NS_PER_MS);
-	cm_hosts.filter = drop_rej;
+	cm_hosts.dropped = DROP_REJ;
 	do_release(active);
 	network_run(60 * CLOCK_NS_PER_S);
-	cm_hosts.filter = NULL;
+	cm_hosts.dropped = 0;
 	do_accept(passive_conn());
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(passive_conn()->code, REJECTED_INVALID_ID);
@@ -299,12 +299,12 @@ TEST(test_rep_after_failure, testbed_open, testbed_close)
 	struct conn *active;
 
 	cm_hosts.requested = do_accept;
-	cm_hosts.filter = drop_rep;
+	cm_hosts.dropped = DROP_REP;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	icmp_for_mad(&cm_hosts.hosts[0], active);
 	assert_int_equal(state_of(active), CM_TIMEWAIT);
-	cm_hosts.filter = NULL;
+	cm_hosts.dropped = 0;
 	network_run(CLOCK_NS_PER_S);
 	assert_int_equal(passive_conn()->last, SOFT_EVENT_FAILED);
 	assert_int_equal(passive_conn()->code, REJECTED_INVALID_ID);
@@ -315,7 +315,7 @@ TEST(test_invalid_rep, testbed_open, testbed_close)
 	struct conn *active;
 	struct mad mad, response;
 
-	cm_hosts.filter = drop_all;
+	cm_hosts.dropped = DROP_ALL;
 	active = connect_one();
 	mad = mad_forge(MAD_REP, active, &cm_hosts.hosts[1]);
 	mad.rep.qpn = 1;
@@ -333,7 +333,7 @@ TEST(test_peer_restart, testbed_open, testbed_close)
 	struct mad mad;
 
 	older = connect_pair(&passive);
-	cm_hosts.filter = drop_all;
+	cm_hosts.dropped = DROP_ALL;
 	newer = connect_one();
 	mad = mad_forge(MAD_REP, newer, &cm_hosts.hosts[1]);
 	mad.rep.qpn = passive->qp.qpn;
@@ -355,7 +355,7 @@ TEST(test_rep_fields, testbed_open, testbed_close)
 		struct conn *active;
 		struct mad mad;
 
-		cm_hosts.filter = drop_all;
+		cm_hosts.dropped = DROP_ALL;
 		active = connect_from(&cm_hosts.hosts[1], server, PORT);
 		mad = captured("rep4", active);
 		mad.local_id += (uint32_t)row;

@@ -23,7 +23,7 @@ static void create_all_states(struct conn *conns[10])
 	conns[6] = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	conns[7] = passive_conn(); /* CM_REQ_RECEIVED */
-	cm_hosts.filter = drop_rep;
+	cm_hosts.dropped = DROP_REP;
 	cm_hosts.requested = do_accept;
 	conns[8] = connect_one();
 	network_run(CLOCK_NS_PER_MS);
@@ -31,7 +31,7 @@ static void create_all_states(struct conn *conns[10])
 	cm_hosts.requested = do_reject;
 	do_release(connect_one());
 	network_run(CLOCK_NS_PER_MS);
-	cm_hosts.filter = drop_all;
+	cm_hosts.dropped = DROP_ALL;
 	do_disconnect(conns[2]);
 	testbed_flush();
 	assert_int_equal(state_of(conns[0]), CM_ESTABLISHED);

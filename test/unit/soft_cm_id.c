@@ -20,7 +20,7 @@ TEST(test_identifiers, testbed_open, testbed_close)
 	unsigned close = 0;
 
 	assert_non_null(ids);
-	cm_hosts.filter = drop_all;
+	cm_hosts.dropped = DROP_ALL;
 	for (unsigned i = 0; i < MANY_CONNECTIONS; i++) {
 		struct conn *active = connect_one();
 

@@ -41,68 +41,28 @@ TEST(test_reject, testbed_open, testbed_close)
 	assert_int_equal(network->sent, 2);
 }
 
-/* The REJ was lost: a repeated REQ gets it again, and causes no second request event. */
-TEST(test_lost_rej, testbed_open, testbed_close)
-{
-	struct conn *active;
-
-	cm_hosts.requested = do_reject;
-	cm_hosts.filter = drop_rej;
-	active = connect_one();
-	network_run(50 * CLOCK_NS_PER_MS);
-	cm_hosts.filter = NULL;
-	network_run(CLOCK_NS_PER_S);
-	assert_int_equal(active->code, REJECTED_BY_CONSUMER);
-	assert_memory_equal(active->data, "not you", DATA_SIZE);
-}
-
-TEST(test_lost_rtu, testbed_open, testbed_close)
-{
-	struct conn *active = connect_filtered(drop_rtu);
-
-	assert_true(is_established(active));
-	assert_int_equal(state_of(passive_conn()), CM_REP_SENT);
-	do_receive_packet(passive_conn());
-	assert_true(is_established(passive_conn()));
-	do_receive_packet(passive_conn());
-	do_release(active);
-	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(passive_conn()->last, SOFT_EVENT_DISCONNECTED);
-}
-
 /* Without data packets the repeated REP causes another RTU. */
 TEST(test_repeated_rtu, testbed_open, testbed_close)
 {
-	connect_filtered(drop_rtu);
-	cm_hosts.filter = NULL;
+	connect_dropping(DROP_RTU);
+	cm_hosts.dropped = 0;
 	network_run(100 * CLOCK_NS_PER_MS);
 	assert_true(is_established(passive_conn()));
 	assert_int_equal(count_sent(MAD_RTU), 2);
 }
 
-/* The passive side releases the connection before its REP arrived. */
-TEST(test_release_before_rep, testbed_open, testbed_close)
-{
-	struct conn *active = connect_filtered(drop_rep);
-
-	do_release(passive_conn());
-	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(active->last, SOFT_EVENT_FAILED);
-	assert_int_equal(active->code, REJECTED_BY_CONSUMER);
-}
-
 /* The REJ is lost, too. A stock peer accepts only a REJ that answers its REQ. */
 TEST(test_lost_rej_after_accept, testbed_open, testbed_close)
 {
-	struct conn *active = connect_filtered(drop_rep);
+	struct conn *active = connect_dropping(DROP_REP);
 	struct mad mad;
 
-	cm_hosts.filter = drop_all;
+	cm_hosts.dropped = DROP_ALL;
 	do_release(passive_conn());
 	network_run(CLOCK_NS_PER_MS);
 	assert_non_null(last_sent(MAD_REJ, &cm_hosts.hosts[1], &mad));
 	assert_int_equal(mad.rej.answered, MAD_ANSWERED_OTHER);
-	cm_hosts.filter = NULL;
+	cm_hosts.dropped = 0;
 	network_run(CLOCK_NS_PER_S);
 	assert_non_null(last_sent(MAD_REJ, &cm_hosts.hosts[1], &mad));
 	assert_int_equal(mad.rej.answered, MAD_ANSWERED_REQ);
@@ -113,15 +73,15 @@ TEST(test_lost_rej_after_accept, testbed_open, testbed_close)
 /* The REP arrived, the REJ was lost: the RTU gets the REJ again. */
 TEST(test_late_rtu, testbed_open, testbed_close)
 {
-	struct conn *active = connect_filtered(drop_rtu);
+	struct conn *active = connect_dropping(DROP_RTU);
 	struct mad rtu;
 
 	assert_true(is_established(active));
 	assert_non_null(last_sent(MAD_RTU, &cm_hosts.hosts[0], &rtu));
-	cm_hosts.filter = drop_rej;
+	cm_hosts.dropped = DROP_REJ;
 	do_release(passive_conn());
 	network_run(CLOCK_NS_PER_MS);
-	cm_hosts.filter = NULL;
+	cm_hosts.dropped = 0;
 	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &rtu);
 	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
@@ -133,12 +93,12 @@ TEST(test_repeated_req, testbed_open, testbed_close)
 	struct conn *active;
 	struct mad mad;
 
-	cm_hosts.filter = drop_rep;
+	cm_hosts.dropped = DROP_REP;
 	cm_hosts.requested = do_accept;
 	active = connect_one();
 	network_run(CLOCK_NS_PER_MS);
 	assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &mad));
-	cm_hosts.filter = NULL;
+	cm_hosts.dropped = 0;
 	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &mad);
 	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_established(active) && is_established(passive_conn()));
@@ -167,7 +127,7 @@ TEST(test_req_fields, testbed_open, testbed_close)
 	} rows[] = { { 2, 3, 2, 3 }, { 3, 2, 3, 2 }, { 0, 0, 0, 0 }, { 16, 16, 16, 16 }, { 17, 255, 16, 16 } };
 
 	cm_hosts.hosts[0].listens = true;
-	cm_hosts.filter = drop_all;
+	cm_hosts.dropped = DROP_ALL;
 	few_retries.rnr_retry = 4;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct mad mad = captured("req4", NULL), response;
@@ -233,7 +193,7 @@ TEST(test_invalid_reqs, testbed_open, testbed_close)
 		{ PRIVATE + 35, 1, 9, REJECTED_BY_CONSUMER },
 	};
 
-	cm_hosts.filter = drop_all;
+	cm_hosts.dropped = DROP_ALL;
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		struct conn *active = connect_one();
 		struct mad mad, response;
@@ -360,7 +320,7 @@ TEST(test_stale_qpn, testbed_open, testbed_close)
 	assert_int_equal(response.rej.reason, REJECTED_STALE);
 	mad.local_id ^= 1;
 	mad.transaction++;
-	cm_hosts.filter = drop_all;
+	cm_hosts.dropped = DROP_ALL;
 	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &mad);
 	assert_ptr_not_equal(passive_conn(), passive);
 }

@@ -3,6 +3,7 @@
 #include "transport/soft/net/packet_io.h"
 
 struct qp_hosts testbed;
+struct bench bench;
 
 static struct host *qp_host_of(const struct soft_transport *transport)
 {
@@ -307,32 +308,40 @@ enum outcome post_captured(struct soft_qp *qp, const struct work *work)
 
 static const uint8_t zeros[PACKET_PAYLOAD_MAX];
 
-void bench_open(struct bench *bench, unsigned reads)
+void bench_open(unsigned reads)
 {
-	*bench = (struct bench){ .attr = { .psn = { 100, 200 }, .reads = reads, .no_reads = !reads }, .psn = 100 };
+	bench_close(NULL);
+	bench = (struct bench){ .attr = { .psn = { 100, 200 }, .reads = reads, .no_reads = !reads }, .psn = 100 };
 	qp_open(1);
-	pair_open(&bench->pair, &bench->attr);
-	bench->region = region_of(1, 65536, REGION_REMOTE_READ | REGION_REMOTE_WRITE);
-	memset(bench->region->memory, 1, 65536);
+	pair_open(&bench.pair, &bench.attr);
+	bench.region = region_of(1, 65536, REGION_REMOTE_READ | REGION_REMOTE_WRITE);
+	bench.local = region_of(0, 65536, REGION_LOCAL);
+	memset(bench.region->memory, 1, 65536);
 }
 
-void bench_close(struct bench *bench)
+int bench_close(void **state)
 {
-	soft_region_destroy(bench->region);
-	pair_close(&bench->pair);
-	qp_close();
+	(void)state;
+	if (bench.region) {
+		soft_region_destroy(bench.region);
+		soft_region_destroy(bench.local);
+		bench.region = NULL;
+		pair_close(&bench.pair);
+		qp_close();
+	}
+	return 0;
 }
 
-struct packet bench_packet(const struct bench *bench, uint8_t opcode, uint32_t psn, size_t length)
+struct packet bench_packet(uint8_t opcode, uint32_t psn, size_t length)
 {
 	return (struct packet){
 		.opcode = opcode,
 		.ack_request = true,
 		.pkey = PACKET_PKEY,
-		.destination = soft_qp_qpn(bench->pair.ends[1].qp),
+		.destination = soft_qp_qpn(qp_of(&bench.pair, 1)),
 		.psn = psn,
-		.remote = { .address = (uintptr_t)bench->region->memory,
-			    .key = bench->region->remote_key,
+		.remote = { .address = (uintptr_t)bench.region->memory,
+			    .key = bench.region->remote_key,
 			    .length = (uint32_t)length },
 		.pad = packet_pad(length),
 		.payload = zeros,
@@ -340,34 +349,34 @@ struct packet bench_packet(const struct bench *bench, uint8_t opcode, uint32_t p
 	};
 }
 
-void bench_send(struct bench *bench, uint8_t opcode, uint32_t psn, size_t length)
+void bench_send(uint8_t opcode, uint32_t psn, size_t length)
 {
-	struct packet packet = bench_packet(bench, opcode, psn, length);
+	struct packet packet = bench_packet(opcode, psn, length);
 
 	packet.pad = packet_pad(packet.length);
 	host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 }
 
-void bench_post(struct bench *bench, enum work_kind kind, struct region *local, uint32_t length)
+void bench_post(enum work_kind kind, uint32_t length)
 {
 	struct work work = {
 		.kind = kind,
 		.tag = 77,
-		.region = local,
+		.region = bench.local,
 		.length = length,
-		.remote_address = (uintptr_t)bench->region->memory,
-		.remote_key = bench->region->remote_key,
+		.remote_address = (uintptr_t)bench.region->memory,
+		.remote_key = bench.region->remote_key,
 	};
 
-	assert_int_equal(soft_qp_post(qp_of(&bench->pair, 0), &work, 1), OUTCOME_OK);
+	assert_int_equal(soft_qp_post(qp_of(&bench.pair, 0), &work, 1), OUTCOME_OK);
 	network_run(10 * CLOCK_NS_PER_US);
 }
 
-void bench_respond(struct bench *bench, uint8_t opcode, uint32_t psn, uint8_t syndrome, size_t length)
+void bench_respond(uint8_t opcode, uint32_t psn, uint8_t syndrome, size_t length)
 {
-	struct packet packet = bench_packet(bench, opcode, psn, length);
+	struct packet packet = bench_packet(opcode, psn, length);
 
-	packet.destination = soft_qp_qpn(qp_of(&bench->pair, 0));
+	packet.destination = soft_qp_qpn(qp_of(&bench.pair, 0));
 	packet.acknowledgement.syndrome = syndrome;
 	host_send_packet(&testbed.hosts[1], &testbed.hosts[0], &packet);
 	network_run(100 * CLOCK_NS_PER_US);

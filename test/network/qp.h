@@ -79,9 +79,11 @@ struct counter {
 struct bench {
 	struct pair pair;
 	struct qp_attr attr;
-	struct region *region;
+	struct region *region, *local; /* of host 1, and of host 0 */
 	uint32_t psn;
 };
+
+extern struct bench bench;
 
 /* Sends the bytes with a valid ICRC. */
 void host_send(struct host *from, struct host *to, const uint8_t *bytes, size_t length);
@@ -102,14 +104,16 @@ bool is_valgrind(void);
 unsigned seeds(unsigned count);
 void count_completions(void *context, struct host *host, const struct reported *reported);
 enum outcome post_captured(struct soft_qp *qp, const struct work *work);
-void bench_open(struct bench *bench, unsigned reads);
-void bench_close(struct bench *bench);
-struct packet bench_packet(const struct bench *bench, uint8_t opcode, uint32_t psn, size_t length);
-void bench_send(struct bench *bench, uint8_t opcode, uint32_t psn, size_t length);
+/* Closes what is open before. */
+void bench_open(unsigned reads);
+/* The tear-down of a test. */
+int bench_close(void **state);
+struct packet bench_packet(uint8_t opcode, uint32_t psn, size_t length);
+void bench_send(uint8_t opcode, uint32_t psn, size_t length);
 void bench_run(void);
 /* Posts a work request at host 0 for the region of host 1. */
-void bench_post(struct bench *bench, enum work_kind kind, struct region *local, uint32_t length);
+void bench_post(enum work_kind kind, uint32_t length);
 /* Sends a response to the requester at host 0. */
-void bench_respond(struct bench *bench, uint8_t opcode, uint32_t psn, uint8_t syndrome, size_t length);
+void bench_respond(uint8_t opcode, uint32_t psn, uint8_t syndrome, size_t length);
 
 #endif

@@ -7,35 +7,6 @@
 #include "transport/soft/qp/qp.h"
 #include "transport/soft/wire/mad.h"
 
-/* ---- every kind and size ---- */
-
-TEST(all_kinds_and_sizes)
-{
-	for (uint32_t mtu = 256; mtu <= 4096; mtu *= 2) {
-		static const enum work_kind kinds[] = { WORK_SEND, WORK_WRITE, WORK_READ };
-
-		for (size_t kind = 0; kind < LENGTH(kinds); kind++) {
-			const uint32_t lengths[] = { 0,	      1,       2,	3,     4,     mtu - 1,	mtu,
-						     mtu + 1, 2 * mtu, 3 * mtu, 65535, 65536, 100 * mtu };
-			struct run *run = run_new();
-
-			qp_open(mtu);
-			run->attr.mtu = mtu;
-			for (size_t index = 0; index < LENGTH(lengths); index++)
-				for (size_t direction = 0; direction < 2; direction++)
-					run_add(run, direction,
-						(struct plan){ .kind = kinds[kind],
-							       .length = lengths[index],
-							       .has_immediate = kinds[kind] == WORK_SEND && index % 2,
-							       .immediate = 7 });
-			run_all(run);
-			assert_int_equal(network->lost, 0);
-			free(run);
-			qp_close();
-		}
-	}
-}
-
 /* ---- thousands of seeded runs ---- */
 
 static void run_seed(uint64_t seed, unsigned loss, unsigned other, size_t works)
@@ -62,40 +33,19 @@ static void run_seed(uint64_t seed, unsigned loss, unsigned other, size_t works)
 	qp_close();
 }
 
-static void run_seeds(const char *what, unsigned loss, unsigned other, unsigned count)
+/* Losses, and repeated, reordered and damaged packets of each, in a thousand. */
+TEST(seeded_runs)
 {
-	unsigned total = seeds(count);
+	static const struct {
+		unsigned loss, other, count;
+	} rows[] = { { 0, 0, 400 }, { 10, 10, 1000 }, { 50, 50, 1000 }, { 200, 50, 1000 }, { 0, 200, 600 } };
 
-	for (unsigned seed = 0; seed < total; seed++) {
-		if (getenv("SOFT_QUEUE_TRACE"))
-			fprintf(stderr, "%s: seed %u\n", what, seed);
-		run_seed(seed * 1000 + loss, loss, other, 30);
-	}
-}
-
-TEST(runs_without_loss)
-{
-	run_seeds("without loss", 0, 0, 400);
-}
-
-TEST(runs_with_1_percent_loss)
-{
-	run_seeds("1 %", 10, 10, 1000);
-}
-
-TEST(runs_with_5_percent_loss)
-{
-	run_seeds("5 %", 50, 50, 1000);
-}
-
-TEST(runs_with_20_percent_loss)
-{
-	run_seeds("20 %", 200, 50, 1000);
-}
-
-TEST(runs_with_reordering)
-{
-	run_seeds("reordering", 0, 200, 600);
+	for (size_t row = 0; row < LENGTH(rows); row++)
+		for (unsigned seed = 0; seed < seeds(rows[row].count); seed++) {
+			if (getenv("SOFT_QUEUE_TRACE"))
+				fprintf(stderr, "row %zu: seed %u\n", row, seed);
+			run_seed(seed * 1000 + rows[row].loss, rows[row].loss, rows[row].other, 30);
+		}
 }
 
 /* ---- speed in virtual time ---- */
@@ -112,10 +62,6 @@ static double throughput(enum work_kind kind, uint32_t length, size_t works, uns
 		run_add(run, 0, (struct plan){ .kind = kind, .length = length });
 	run_all(run);
 	megabytes = (double)length * (double)works / 1e6 / ((double)run->taken / 1e9);
-	if (getenv("SOFT_QUEUE_TRACE"))
-		fprintf(stderr, "%s of %u bytes, loss %u/1000: %.1f MB/s, %llu packets, %llu overflowed\n",
-			work_kind_text(kind), length, loss, megabytes, (unsigned long long)network->sent,
-			(unsigned long long)network->overflowed);
 	free(run);
 	qp_close();
 	return megabytes;
@@ -388,14 +334,13 @@ static bool drop_requests(struct network *where, const struct host *from, struct
 
 /* After the peer responds, work without a timeout waits again without limit, and the timeouts counted while it was
  * suspected are cleared. */
-TEST(suspected_peer_sends_packets)
+TEST(suspected_peer_sends_packets, NULL, bench_close)
 {
-	struct bench bench;
 	struct counter counter = { .wanted = 2 };
 	struct work work = { .length = 100 };
 	struct soft_qp *qp, *other;
 
-	bench_open(&bench, 4);
+	bench_open(4);
 	qp = qp_of(&bench.pair, 0);
 	other = qp_of(&bench.pair, 1);
 	testbed.completed = count_completions;
@@ -426,7 +371,6 @@ TEST(suspected_peer_sends_packets)
 	suspect(qp);
 	assert_true(network_run(CLOCK_NS_PER_S));
 	assert_int_equal(testbed.hosts[0].failures + testbed.hosts[1].failures, 0);
-	bench_close(&bench);
 }
 
 TEST(suspected_peer_is_dead)
@@ -694,101 +638,7 @@ TEST(invalid_responses_are_dropped)
 	run_end(run);
 }
 
-/* Random packets in all states cause no memory error that AddressSanitizer detects, and do not change another
- * connection. */
-TEST(random_packets_are_harmless)
-{
-	unsigned total = seeds(300);
-
-	for (unsigned seed = 0; seed < total; seed++) {
-		struct run *run = run_new();
-		struct bench bench = { .psn = 0 };
-		uint32_t number;
-
-		qp_open(seed);
-		run->attr = (struct qp_attr){ .mtu = 1024, .depth = 8, .reads = 4 };
-		run_plan_randomly(run, 20);
-		pair_open(&run->pair, &run->attr);
-		bench.attr.psn[0] = bench.attr.psn[1] = PSN_MASK - 20;
-		bench.attr.receive_depth = 200;
-		bench.attr.reads = network_below(16);
-		bench.attr.no_reads = !bench.attr.reads;
-		pair_open(&bench.pair, &bench.attr);
-		bench.region = region_of(1, 65536, REGION_REMOTE_READ | REGION_REMOTE_WRITE);
-		number = soft_qp_qpn(bench.pair.ends[1].qp);
-		testbed.completed = NULL;
-		for (unsigned count = 0; count < 200; count++) {
-			struct packet packet = bench_packet(&bench, (uint8_t)network_below(0x12),
-							    (PSN_MASK - 20 + network_below(40)) & PSN_MASK,
-							    network_below(8) ? network_below(1025) : 1024);
-			struct work receive = { .kind = WORK_RECEIVE, .region = bench.region, .length = 5000 };
-
-			packet.ack_request = network_below(2);
-			packet.destination = network_below(20) ? number : network_below(PSN_MASK + 1);
-			packet.remote.key ^= !network_below(20);
-			packet.remote.address += network_below(70000);
-			packet.remote.length = network_below(network_below(2) ? 70000 : 2000);
-			packet.acknowledgement.syndrome = (uint8_t)network_below(256);
-			packet.pad = packet_pad(packet.length);
-			if (!(opcode_form(packet.opcode) & FORM_PAYLOAD))
-				packet.length = packet.pad = 0;
-			host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
-			if (!network_below(4))
-				soft_qp_post(bench.pair.ends[1].qp, &receive, network_below(2));
-			if (!network_below(4))
-				network_run(network_below(100) * CLOCK_NS_PER_US);
-		}
-		run_begin(run);
-		run_wait(run);
-		pair_close(&bench.pair);
-		soft_region_destroy(bench.region);
-		run_check_end(run);
-		run_end(run);
-	}
-}
-
 /* ---- several queue pairs ---- */
-
-/* Some queue pairs fail, some are destroyed during transfers; the others are not affected. */
-TEST(queue_pairs_are_independent)
-{
-	unsigned total = seeds(100);
-
-	for (unsigned seed = 0; seed < total; seed++) {
-		struct run *run = run_new();
-		struct bench benches[3] = { { .psn = 0 } };
-		struct region *source;
-
-		qp_open(seed);
-		network->loss = network_below(60);
-		run->attr = (struct qp_attr){ .mtu = 1024, .depth = 8 };
-		run_plan_randomly(run, 30);
-		pair_open(&run->pair, &run->attr);
-		source = region_of(0, 65536, 0);
-		for (size_t index = 0; index < LENGTH(benches); index++) {
-			struct work work = { .kind = index ? WORK_WRITE : WORK_READ, .region = source };
-
-			pair_open(&benches[index].pair, &benches[index].attr);
-			benches[index].region = region_of(1, 65536, REGION_REMOTE_READ | REGION_REMOTE_WRITE);
-			work.length = 60000;
-			work.remote_address = (uintptr_t)benches[index].region->memory;
-			work.remote_key = benches[index].region->remote_key + (index == 1);
-			soft_qp_post(benches[index].pair.ends[0].qp, &work, 1);
-		}
-		run_begin(run);
-		network_run(network_below(300) * CLOCK_NS_PER_US);
-		for (size_t index = 0; index < LENGTH(benches); index++) {
-			if (network_below(2))
-				soft_qp_stop(benches[index].pair.ends[network_below(2)].qp);
-			pair_close(&benches[index].pair);
-			soft_region_destroy(benches[index].region);
-		}
-		run_wait(run);
-		run_check_end(run);
-		soft_region_destroy(source);
-		run_end(run);
-	}
-}
 
 /* Returns the number of packets dropped because the receiver's socket buffer was full. */
 static uint64_t overflow_of_senders(size_t count_of_pairs)
@@ -827,10 +677,6 @@ static uint64_t overflow_of_senders(size_t count_of_pairs)
 			assert_int_equal(soft_qp_post(qp_of(&pairs[index], 0), &work, 1), OUTCOME_OK);
 	}
 	assert_true(network_run(60 * CLOCK_NS_PER_S));
-	if (getenv("SOFT_QUEUE_TRACE"))
-		fprintf(stderr, "%zu senders: %.1f MB/s, %llu packets, %llu overflowed\n", count_of_pairs,
-			(double)(counter.wanted * SIZE) / 1e6 / ((double)(network->now - began) / 1e9),
-			(unsigned long long)network->sent, (unsigned long long)network->overflowed);
 	assert_true(network->now - began < CLOCK_NS_PER_S);
 	overflowed = network->overflowed;
 	for (size_t index = 0; index < count_of_pairs; index++)

@@ -32,17 +32,17 @@ static void requester_completed(void *context, struct host *host, const struct r
 	completions++;
 }
 
-static void requester_open(struct bench *bench)
+static void requester_open(void)
 {
-	bench_open(bench, 4);
+	bench_open(4);
 	testbed.tap = count_transmissions;
 	testbed.completed = requester_completed;
 	transmissions = completions = 0;
-	watched_psn = bench->psn;
+	watched_psn = bench.psn;
 }
 
 /* A READ response with a byte less or more than requested is dropped. */
-TEST(read_response_length_is_checked)
+TEST(read_response_length_is_checked, NULL, bench_close)
 {
 	static const uint32_t lengths[] = { 1, 100, 1023, 1024, 1025, 2048, 2500 };
 	const uint8_t good = syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED);
@@ -50,34 +50,29 @@ TEST(read_response_length_is_checked)
 	for (size_t row = 0; row < LENGTH(lengths); row++) {
 		uint32_t packets = (lengths[row] + 1023) / 1024, rest = lengths[row] - (packets - 1) * 1024;
 		uint8_t final = packets > 1 ? OPCODE_READ_RESPONSE_LAST : OPCODE_READ_RESPONSE_ONLY;
-		struct bench bench;
-		struct region *local;
 
-		requester_open(&bench);
-		local = region_of(0, 4096, 0);
-		memset(local->memory, 9, 4096);
-		bench_post(&bench, WORK_READ, local, lengths[row]);
+		requester_open();
+		memset(bench.local->memory, 9, 4096);
+		bench_post(WORK_READ, lengths[row]);
 		if (packets > 1) {
-			bench_respond(&bench, OPCODE_READ_RESPONSE_FIRST, 100, good, 1023);
-			bench_respond(&bench, OPCODE_READ_RESPONSE_FIRST, 100, good, 0);
-			assert_int_equal(local->memory[0], 9);
+			bench_respond(OPCODE_READ_RESPONSE_FIRST, 100, good, 1023);
+			bench_respond(OPCODE_READ_RESPONSE_FIRST, 100, good, 0);
+			assert_int_equal(bench.local->memory[0], 9);
 		}
 		for (uint32_t index = 0; index + 1 < packets; index++)
-			bench_respond(&bench, index ? OPCODE_READ_RESPONSE_MIDDLE : OPCODE_READ_RESPONSE_FIRST,
-				      100 + index, good, 1024);
-		bench_respond(&bench, final, 99 + packets, good, rest - 1);
+			bench_respond(index ? OPCODE_READ_RESPONSE_MIDDLE : OPCODE_READ_RESPONSE_FIRST, 100 + index,
+				      good, 1024);
+		bench_respond(final, 99 + packets, good, rest - 1);
 		if (rest < 1024)
-			bench_respond(&bench, final, 99 + packets, good, rest + 1);
-		assert_int_equal(local->memory[(packets - 1) * 1024], 9);
+			bench_respond(final, 99 + packets, good, rest + 1);
+		assert_int_equal(bench.local->memory[(packets - 1) * 1024], 9);
 		assert_int_equal(completions, 0);
-		bench_respond(&bench, final, 99 + packets, good, rest);
+		bench_respond(final, 99 + packets, good, rest);
 		assert_int_equal(completions, 1);
 		assert_int_equal(last.completion.status, COMPLETION_OK);
 		assert_int_equal(last.completion.tag, 77);
-		assert_int_equal(local->memory[lengths[row] - 1], 0);
-		assert_int_equal(local->memory[lengths[row]], 9);
-		soft_region_destroy(local);
-		bench_close(&bench);
+		assert_int_equal(bench.local->memory[lengths[row] - 1], 0);
+		assert_int_equal(bench.local->memory[lengths[row]], 9);
 	}
 }
 
@@ -94,7 +89,7 @@ static bool count_solicited(struct network *where, const struct host *from, stru
 }
 
 /* The last packet of a SEND has the solicited event bit. */
-TEST(sends_are_solicited)
+TEST(sends_are_solicited, NULL, bench_close)
 {
 	static const struct {
 		enum work_kind kind;
@@ -104,103 +99,80 @@ TEST(sends_are_solicited)
 	};
 
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		struct bench bench;
-		struct region *local;
-
-		requester_open(&bench);
+		requester_open();
 		testbed.tap = count_solicited;
 		solicited = packets = 0;
-		local = region_of(0, 4096, 0);
-		bench_post(&bench, rows[row].kind, local, rows[row].length);
+		bench_post(rows[row].kind, rows[row].length);
 		assert_int_equal(packets, rows[row].packets);
 		assert_int_equal(solicited, rows[row].solicited);
-		soft_region_destroy(local);
-		bench_close(&bench);
 	}
 }
 
 /* An ACK with the PSN of a READ completes nothing. */
-TEST(ack_does_not_complete_read)
+TEST(ack_does_not_complete_read, NULL, bench_close)
 {
-	struct bench bench;
-	struct region *local;
-
-	requester_open(&bench);
-	local = region_of(0, 4096, 0);
-	bench_post(&bench, WORK_READ, local, 100);
-	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0);
+	requester_open();
+	bench_post(WORK_READ, 100);
+	bench_respond(OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0);
 	assert_int_equal(completions, 0);
-	bench_respond(&bench, OPCODE_READ_RESPONSE_ONLY, 100, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 100);
+	bench_respond(OPCODE_READ_RESPONSE_ONLY, 100, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 100);
 	assert_int_equal(completions, 1);
-	soft_region_destroy(local);
-	bench_close(&bench);
 }
 
 /* An ACK acknowledges its PSN and all earlier ones. */
-TEST(ack_covers_its_psn_and_earlier)
+TEST(ack_covers_its_psn_and_earlier, NULL, bench_close)
 {
 	const uint8_t good = syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED);
-	struct bench bench;
-	struct region *local;
 
-	requester_open(&bench);
-	local = region_of(0, 4096, 0);
-	bench_post(&bench, WORK_SEND, local, 3000); /* 100 to 102 */
-	bench_post(&bench, WORK_SEND, local, 1);    /* 103 */
-	bench_post(&bench, WORK_WRITE, local, 1);   /* 104 */
-	bench_post(&bench, WORK_SEND, local, 1);    /* 105 */
-	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 99, good, 0);
-	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 101, good, 0);
+	requester_open();
+	bench_post(WORK_SEND, 3000); /* 100 to 102 */
+	bench_post(WORK_SEND, 1);    /* 103 */
+	bench_post(WORK_WRITE, 1);   /* 104 */
+	bench_post(WORK_SEND, 1);    /* 105 */
+	bench_respond(OPCODE_ACKNOWLEDGE, 99, good, 0);
+	bench_respond(OPCODE_ACKNOWLEDGE, 101, good, 0);
 	assert_int_equal(completions, 0);
-	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 102, good, 0);
+	bench_respond(OPCODE_ACKNOWLEDGE, 102, good, 0);
 	assert_int_equal(completions, 1);
-	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 104, good, 0);
+	bench_respond(OPCODE_ACKNOWLEDGE, 104, good, 0);
 	assert_int_equal(completions, 3);
 	assert_int_equal(last.completion.kind, WORK_WRITE);
 	/* PSN 106 was not sent. */
-	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 106, good, 0);
+	bench_respond(OPCODE_ACKNOWLEDGE, 106, good, 0);
 	assert_int_equal(completions, 3);
-	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 105, good, 0);
+	bench_respond(OPCODE_ACKNOWLEDGE, 105, good, 0);
 	assert_int_equal(completions, 4);
-	soft_region_destroy(local);
-	bench_close(&bench);
 }
 
 /* Unsignalled work completes without a report when a later ACK arrives. */
-TEST(unsignalled_work_is_not_reported)
+TEST(unsignalled_work_is_not_reported, NULL, bench_close)
 {
-	struct bench bench;
 	struct work works[] = { { .kind = WORK_SEND, .tag = 1, .unsignalled = true },
 				{ .kind = WORK_WRITE, .tag = 2 },
 				{ .kind = WORK_SEND, .tag = 3, .unsignalled = true } };
 
-	requester_open(&bench);
+	requester_open();
 	for (size_t index = 0; index < LENGTH(works); index++)
 		works[index].region = bench.region;
 	assert_int_equal(soft_qp_post(qp_of(&bench.pair, 0), works, LENGTH(works)), OUTCOME_OK);
 	network_run(10 * CLOCK_NS_PER_US);
-	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 102, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0);
+	bench_respond(OPCODE_ACKNOWLEDGE, 102, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0);
 	assert_int_equal(completions, 1);
 	assert_int_equal(last.completion.tag, 2);
 	assert_int_equal(qp_of(&bench.pair, 0)->requester.ring.count, 0);
-	bench_close(&bench);
 }
 
 /* rnr_retry_limit excludes the first transmission. 7 means infinite. */
-TEST(rnr_retries_are_counted)
+TEST(rnr_retries_are_counted, NULL, bench_close)
 {
 	for (unsigned count = 0; count <= 7; count++) {
-		struct bench bench;
-		struct region *local;
-
-		requester_open(&bench);
-		local = region_of(0, 4096, 0);
+		requester_open();
 		qp_of(&bench.pair, 0)->rnr_retry_limit = (uint8_t)count;
-		bench_post(&bench, WORK_SEND, local, 100);
+		bench_post(WORK_SEND, 100);
 		for (unsigned round = 0; round < 30 && !completions; round++) {
 			assert_int_equal(transmissions, round + 1);
 			/* timer code 1: 10 us */
-			bench_respond(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 1), 0);
+			bench_respond(OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 1), 0);
 			network_run(10 * CLOCK_NS_PER_MS);
 		}
 		assert_int_equal(completions, count < 7);
@@ -209,13 +181,11 @@ TEST(rnr_retries_are_counted)
 			assert_int_equal(last.completion.status, COMPLETION_RNR_EXCEEDED);
 			assert_int_equal(last.completion.kind, WORK_SEND);
 		}
-		soft_region_destroy(local);
-		bench_close(&bench);
 	}
 }
 
 /* The RNR NAK carries the delay as a timer code of IBTA's table. */
-TEST(rnr_delay_is_taken_from_nak)
+TEST(rnr_delay_is_taken_from_nak, NULL, bench_close)
 {
 	static const struct {
 		uint8_t code;
@@ -223,40 +193,32 @@ TEST(rnr_delay_is_taken_from_nak)
 	} rows[] = { { 1, 10 }, { 6, 80 }, { 14, 1280 }, { 20, 10240 }, { 31, 491520 }, { 0, 655360 } };
 
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		struct bench bench;
-		struct region *local;
 		int64_t nak_at, wait = rows[row].microseconds * CLOCK_NS_PER_US;
 
-		requester_open(&bench);
-		local = region_of(0, 4096, 0);
-		bench_post(&bench, WORK_SEND, local, 100);
+		requester_open();
+		bench_post(WORK_SEND, 100);
 		nak_at = network->now;
-		bench_respond(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, rows[row].code), 0);
+		bench_respond(OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, rows[row].code), 0);
 		network_run(CLOCK_NS_PER_S);
 		assert_true(transmissions >= 2);
 		assert_true(sent_at[1] - nak_at > wait - 20 * CLOCK_NS_PER_US);
 		assert_true(sent_at[1] - nak_at < wait + 50 * CLOCK_NS_PER_US);
-		soft_region_destroy(local);
-		bench_close(&bench);
 	}
 }
 
 /* A duplicate RNR NAK during the delay does not count as a retry. */
-TEST(duplicate_rnr_nak_is_ignored)
+TEST(duplicate_rnr_nak_is_ignored, NULL, bench_close)
 {
-	struct bench bench;
-
-	requester_open(&bench);
+	requester_open();
 	qp_of(&bench.pair, 0)->rnr_retry_limit = 1;
-	bench_post(&bench, WORK_SEND, bench.region, 100);
+	bench_post(WORK_SEND, 100);
 	for (unsigned copies = 0; copies < 3; copies++)
-		bench_respond(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 20), 0);
+		bench_respond(OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 20), 0);
 	assert_int_equal(completions, 0);
 	network_run(20 * CLOCK_NS_PER_MS);
 	assert_int_equal(transmissions, 2);
-	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 20), 0);
+	bench_respond(OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 20), 0);
 	assert_int_equal(last.completion.status, COMPLETION_RNR_EXCEEDED);
-	bench_close(&bench);
 }
 
 static struct packet saved[64];
@@ -323,33 +285,29 @@ TEST(read_request_sizes)
 }
 
 /* Four packets of a window have AckReq, and the last one that fits. */
-TEST(ack_requests_per_window)
+TEST(ack_requests_per_window, NULL, bench_close)
 {
-	struct bench bench;
-
-	bench_open(&bench, 4);
+	bench_open(4);
 	testbed.tap = save_packets;
 	saved_count = 0;
-	bench_post(&bench, WORK_SEND, bench.region, 65536);
+	bench_post(WORK_SEND, 65536);
 	assert_int_equal(saved_count, 32);
 	for (size_t index = 0; index < saved_count; index++)
 		assert_int_equal(saved[index].ack_request, index % 8 == 7);
 	/* The window is reduced after a loss. */
 	saved_count = 0;
-	bench_respond(&bench, OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_NAK, NAK_SEQUENCE), 0);
+	bench_respond(OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_NAK, NAK_SEQUENCE), 0);
 	assert_int_equal(saved_count, 23);
 	for (size_t index = 0; index < saved_count; index++)
 		assert_int_equal(saved[index].ack_request, index % 5 == 4 || index == 22);
-	bench_close(&bench);
 }
 
 /* No later packet requests an ACK: the retransmission has AckReq. */
-TEST(retransmission_requests_ack)
+TEST(retransmission_requests_ack, NULL, bench_close)
 {
-	struct bench bench;
 	struct work work = { .kind = WORK_SEND, .unsignalled = true };
 
-	bench_open(&bench, 4);
+	bench_open(4);
 	testbed.tap = save_packets;
 	saved_count = 0;
 	work.region = bench.region;
@@ -360,11 +318,10 @@ TEST(retransmission_requests_ack)
 	assert_int_equal(saved_count, 2);
 	assert_false(saved[0].ack_request);
 	assert_true(saved[1].ack_request);
-	bench_close(&bench);
 }
 
 /* Each NAK code maps to a completion status. */
-TEST(nak_codes_have_status)
+TEST(nak_codes_have_status, NULL, bench_close)
 {
 	static const struct {
 		enum nak_code code;
@@ -374,19 +331,13 @@ TEST(nak_codes_have_status)
 		     { NAK_REMOTE_OPERATION, COMPLETION_REMOTE_OPERATION } };
 
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		struct bench bench;
-		struct region *local;
-
-		requester_open(&bench);
-		local = region_of(0, 4096, 0);
-		bench_post(&bench, WORK_WRITE, local, 100);
-		bench_post(&bench, WORK_SEND, local, 100);
-		bench_respond(&bench, OPCODE_ACKNOWLEDGE, 101, syndrome_make(SYNDROME_NAK, (uint8_t)rows[row].code), 0);
+		requester_open();
+		bench_post(WORK_WRITE, 100);
+		bench_post(WORK_SEND, 100);
+		bench_respond(OPCODE_ACKNOWLEDGE, 101, syndrome_make(SYNDROME_NAK, (uint8_t)rows[row].code), 0);
 		/* The first work request succeeded. */
 		assert_int_equal(completions, 2);
 		assert_int_equal(last.completion.kind, WORK_SEND);
 		assert_int_equal(last.completion.status, rows[row].status);
-		soft_region_destroy(local);
-		bench_close(&bench);
 	}
 }

@@ -47,24 +47,23 @@ static void count_errors(void *context, struct host *host, const struct reported
 		other_errors += reported->completion.status == COMPLETION_REMOTE_REQUEST;
 }
 
-static void responder_open(struct bench *bench, unsigned reads)
+static void responder_open(unsigned reads)
 {
-	bench_open(bench, reads);
+	bench_open(reads);
 	testbed.tap = count_responses;
 	sent_nak_sequence = sent_nak_invalid = sent_nak_access = sent_rnr_nak = sent_acks = sent_read_responses = 0;
 	length_errors = other_errors = 0;
 	testbed.completed = count_errors;
 }
 
-TEST(send_longer_than_receive_fails)
+TEST(send_longer_than_receive_fails, NULL, bench_close)
 {
 	for (uint32_t length = 1; length < 5000; length += 700) {
-		struct bench bench;
 		struct work receive = { .kind = WORK_RECEIVE, .length = length - 1 };
 		struct work send = { .kind = WORK_SEND, .length = length };
 		struct region *source;
 
-		responder_open(&bench, 4);
+		responder_open(4);
 		source = region_of(0, 5000, 0);
 		receive.region = bench.region;
 		send.region = source;
@@ -76,11 +75,10 @@ TEST(send_longer_than_receive_fails)
 		assert_int_equal(testbed.hosts[0].failures + testbed.hosts[1].failures, 0);
 		assert_int_equal(bench.region->memory[length - 1], 1);
 		soft_region_destroy(source);
-		bench_close(&bench);
 	}
 }
 
-TEST(opcode_sequence_errors_are_rejected)
+TEST(opcode_sequence_errors_are_rejected, NULL, bench_close)
 {
 	static const struct {
 		uint8_t opcodes[3];
@@ -104,48 +102,44 @@ TEST(opcode_sequence_errors_are_rejected)
 	};
 
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		struct bench bench;
 		struct work receive = { .kind = WORK_RECEIVE, .length = 60000 };
 		size_t count = 0;
 
-		responder_open(&bench, 4);
+		responder_open(4);
 		receive.region = bench.region;
 		assert_int_equal(soft_qp_post(bench.pair.ends[1].qp, &receive, 1), OUTCOME_OK);
 		while (count < 3 && rows[row].lengths[count]) {
-			bench_send(&bench, rows[row].opcodes[count], bench.psn + (uint32_t)count,
-				   rows[row].lengths[count]);
+			bench_send(rows[row].opcodes[count], bench.psn + (uint32_t)count, rows[row].lengths[count]);
 			count++;
 		}
 		if (count < 3 && rows[row].opcodes[count])
-			bench_send(&bench, rows[row].opcodes[count], bench.psn + (uint32_t)count, 0);
+			bench_send(rows[row].opcodes[count], bench.psn + (uint32_t)count, 0);
 		bench_run();
 		if (sent_nak_invalid != 1)
 			fail_msg("row %zu: %u refusals", row, sent_nak_invalid);
 		assert_int_equal(sent_nak_sequence + sent_nak_access + sent_rnr_nak, 0);
 		assert_int_equal(testbed.hosts[1].failures, 1);
 		/* A repeated request gets the same NAK; later ones get no response. */
-		bench_send(&bench, OPCODE_SEND_ONLY, bench.psn + (uint32_t)count, 4);
-		bench_send(&bench, OPCODE_SEND_ONLY, bench.psn + (uint32_t)count + 1, 4);
+		bench_send(OPCODE_SEND_ONLY, bench.psn + (uint32_t)count, 4);
+		bench_send(OPCODE_SEND_ONLY, bench.psn + (uint32_t)count + 1, 4);
 		bench_run();
 		assert_int_equal(sent_nak_invalid, 2);
 		assert_int_equal(testbed.hosts[1].failures, 1);
-		bench_close(&bench);
 	}
 }
 
 /* A reserved opcode at the expected PSN gets a NAK; at other PSNs it is dropped without a response. */
-TEST(reserved_opcodes_are_rejected)
+TEST(reserved_opcodes_are_rejected, NULL, bench_close)
 {
 	for (unsigned opcode = 0x12; opcode < 0x20; opcode++) {
 		for (size_t length = 0; length <= 28; length += 28) {
 			bool request = opcode != 0x12; /* 0x12 is ATOMIC Acknowledge, a response */
-			struct bench bench;
 			struct packet packet;
 			uint8_t bytes[NETWORK_FRAME_MAX] = { 0 };
 			size_t header;
 
-			responder_open(&bench, 4);
-			packet = bench_packet(&bench, OPCODE_SEND_ONLY, bench.psn + 1, length);
+			responder_open(4);
+			packet = bench_packet(OPCODE_SEND_ONLY, bench.psn + 1, length);
 			header = packet_write(&packet, bytes);
 			bytes[0] = (uint8_t)opcode;
 			host_send(&testbed.hosts[0], &testbed.hosts[1], bytes, header + length);
@@ -170,101 +164,90 @@ TEST(reserved_opcodes_are_rejected)
 			assert_int_equal(sent_nak_sequence + sent_nak_access + sent_rnr_nak + sent_acks, 0);
 			if (request)
 				assert_int_equal(sent_psn, bench.psn);
-			bench_close(&bench);
 		}
 	}
 }
 
-TEST(write_length_is_checked)
+TEST(write_length_is_checked, NULL, bench_close)
 {
-	struct bench bench;
 	struct packet packet;
 
 	for (unsigned turn = 0; turn < 3; turn++) {
-		responder_open(&bench, 4);
-		packet = bench_packet(&bench, OPCODE_WRITE_FIRST, 100, 1024);
+		responder_open(4);
+		packet = bench_packet(OPCODE_WRITE_FIRST, 100, 1024);
 		packet.remote.length = turn == 0 ? 1000 : turn == 1 ? 1500 : 2000;
 		host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 		if (turn)
-			bench_send(&bench, turn == 1 ? OPCODE_WRITE_MIDDLE : OPCODE_WRITE_LAST, 101,
-				   turn == 1 ? 1024 : 900);
+			bench_send(turn == 1 ? OPCODE_WRITE_MIDDLE : OPCODE_WRITE_LAST, 101, turn == 1 ? 1024 : 900);
 		bench_run();
 		assert_int_equal(sent_nak_invalid, 1);
 		assert_int_equal(bench.region->memory[turn ? 1024 : 0], 1);
-		bench_close(&bench);
 	}
 }
 
-TEST(reads_beyond_limit_are_rejected)
+TEST(reads_beyond_limit_are_rejected, NULL, bench_close)
 {
-	struct bench bench;
-
-	responder_open(&bench, 0);
-	bench_send(&bench, OPCODE_READ_REQUEST, 100, 16);
+	responder_open(0);
+	bench_send(OPCODE_READ_REQUEST, 100, 16);
 	bench_run();
 	assert_int_equal(sent_nak_invalid, 1);
 	assert_int_equal(sent_read_responses, 0);
-	bench_close(&bench);
 
-	responder_open(&bench, 2);
+	responder_open(2);
 	for (uint32_t read = 0; read < 3; read++)
-		bench_send(&bench, OPCODE_READ_REQUEST, 100 + read * 64, 65536);
+		bench_send(OPCODE_READ_REQUEST, 100 + read * 64, 65536);
 	bench_run();
 	assert_int_equal(sent_nak_invalid, 1);
 	/* The first two READs are executed. */
 	assert_int_equal(sent_read_responses, 128);
-	bench_close(&bench);
 
 	/* Sequential READs do not exceed the limit of one. */
-	responder_open(&bench, 1);
+	responder_open(1);
 	for (uint32_t read = 0; read < 3; read++) {
-		bench_send(&bench, OPCODE_READ_REQUEST, 100 + read * 64, 65536);
+		bench_send(OPCODE_READ_REQUEST, 100 + read * 64, 65536);
 		bench_run();
 	}
 	assert_int_equal(sent_read_responses, 192);
 	assert_int_equal(sent_nak_invalid, 0);
-	bench_close(&bench);
 }
 
-static void deliver_read(const struct bench *bench, uint32_t psn, size_t length)
+static void deliver_read(struct pair *pair, uint32_t psn, size_t length)
 {
-	struct packet packet = bench_packet(bench, OPCODE_READ_REQUEST, psn, length);
+	struct packet packet = bench_packet(OPCODE_READ_REQUEST, psn, length);
 
+	packet.destination = soft_qp_qpn(qp_of(pair, 1));
 	soft_qp_receive(testbed.hosts[1].transport, testbed.hosts[1].socket, &testbed.hosts[0].address, &packet);
 }
 
 /* A turn of the loop sends 64 responses of a connection, and all of another that has fewer. */
-TEST(reads_leave_turns_to_other_connections)
+TEST(reads_leave_turns_to_other_connections, NULL, bench_close)
 {
-	struct bench bench, other;
+	struct pair other;
 
-	responder_open(&bench, 4);
-	other = bench;
-	pair_open(&other.pair, &other.attr);
+	responder_open(4);
+	pair_open(&other, &bench.attr);
 	for (uint32_t read = 0; read < 3; read++)
-		deliver_read(&bench, 100 + read * 64, 65536);
+		deliver_read(&bench.pair, 100 + read * 64, 65536);
 	deliver_read(&other, 100, 16);
 	for (unsigned turn = 1; turn <= 3; turn++) {
 		soft_qp_batch_end(testbed.hosts[1].transport);
 		hosts_flush();
 		assert_int_equal(sent_read_responses, turn * 64 + 1);
 	}
-	pair_close(&other.pair);
-	bench_close(&bench);
+	pair_close(&other);
 }
 
 /* Messages are limited to 1 GiB: with more packets, PSNs do not distinguish new from repeated packets. */
-TEST(messages_above_1_gib_are_rejected)
+TEST(messages_above_1_gib_are_rejected, NULL, bench_close)
 {
 	static const uint8_t opcodes[] = { OPCODE_WRITE_FIRST, OPCODE_READ_REQUEST };
 
 	for (unsigned turn = 0; turn < 3; turn++) {
-		struct bench bench;
 		struct packet packet;
 
-		responder_open(&bench, 4);
+		responder_open(4);
 		bench.region->length = (size_t)3 << 30; /* not allocated: the test fails if it is accessed */
-		packet = bench_packet(&bench, opcodes[turn % 2], 100, turn % 2 ? 0 : 1024);
+		packet = bench_packet(opcodes[turn % 2], 100, turn % 2 ? 0 : 1024);
 		packet.remote.length = (1u << 30) + (turn < 2);
 		host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 		bench_run();
@@ -272,14 +255,13 @@ TEST(messages_above_1_gib_are_rejected)
 		assert_int_equal(sent_read_responses, 0);
 		assert_int_equal(bench.region->memory[0], turn < 2);
 		assert_int_equal(testbed.hosts[1].failures, turn < 2);
-		bench_close(&bench);
 	}
 }
 
 /* Delivers the packet. Fails if it changes the queue pair or causes a response. */
-static void assert_ignored(struct bench *bench, const struct packet *packet)
+static void assert_ignored(const struct packet *packet)
 {
-	struct soft_qp *qp = qp_of(&bench->pair, 1);
+	struct soft_qp *qp = qp_of(&bench.pair, 1);
 	struct soft_qp before = *qp;
 	unsigned before_count =
 		sent_acks + sent_nak_sequence + sent_read_responses + sent_nak_invalid + sent_nak_access + sent_rnr_nak;
@@ -297,9 +279,9 @@ static void assert_ignored(struct bench *bench, const struct packet *packet)
 	assert_int_equal(testbed.hosts[1].failures, 0);
 }
 
-static void send_read(struct bench *bench, uint32_t psn, uint32_t offset, uint32_t length)
+static void send_read(uint32_t psn, uint32_t offset, uint32_t length)
 {
-	struct packet packet = bench_packet(bench, OPCODE_READ_REQUEST, psn, length);
+	struct packet packet = bench_packet(OPCODE_READ_REQUEST, psn, length);
 
 	packet.remote.address += offset;
 	packet.pad = 0;
@@ -309,7 +291,7 @@ static void send_read(struct bench *bench, uint32_t psn, uint32_t offset, uint32
 
 /* A repeated READ must lie within a responder resource: otherwise a sender could probe keys, or end the connection with
  * one forged packet. */
-TEST(repeated_read_must_match_resource)
+TEST(repeated_read_must_match_resource, NULL, bench_close)
 {
 	static const struct {
 		uint32_t psn, key, offset, length;
@@ -320,70 +302,65 @@ TEST(repeated_read_must_match_resource)
 		{ 100, 0, 0, 16 },	{ 106, 1, 0, 16 },	{ 107, 1, 0, 0 },
 		{ 107, 0, 0, 1 },	{ 107, 0, 0, 1 << 30 }, { 105, 0, 3072, 16 },
 	};
-	struct bench bench;
 
-	responder_open(&bench, 4);
-	bench_send(&bench, OPCODE_WRITE_ONLY, 100, 16);
-	bench_send(&bench, OPCODE_WRITE_ONLY, 101, 16);
-	send_read(&bench, 102, 0, 3000);
-	bench_send(&bench, OPCODE_WRITE_ONLY, 105, 16);
-	send_read(&bench, 106, 0, 16);
-	send_read(&bench, 107, 0, 0);
-	bench_send(&bench, OPCODE_WRITE_ONLY, 108, 16);
+	responder_open(4);
+	bench_send(OPCODE_WRITE_ONLY, 100, 16);
+	bench_send(OPCODE_WRITE_ONLY, 101, 16);
+	send_read(102, 0, 3000);
+	bench_send(OPCODE_WRITE_ONLY, 105, 16);
+	send_read(106, 0, 16);
+	send_read(107, 0, 0);
+	bench_send(OPCODE_WRITE_ONLY, 108, 16);
 	bench_run();
 	assert_int_equal(sent_read_responses, 5);
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		struct packet packet = bench_packet(&bench, OPCODE_READ_REQUEST, rows[row].psn, rows[row].length);
+		struct packet packet = bench_packet(OPCODE_READ_REQUEST, rows[row].psn, rows[row].length);
 
 		packet.remote.key += rows[row].key;
 		packet.remote.address += rows[row].offset;
-		assert_ignored(&bench, &packet);
+		assert_ignored(&packet);
 	}
-	send_read(&bench, 102, 0, 3000);
+	send_read(102, 0, 3000);
 	assert_int_equal(sent_read_responses, 8);
-	send_read(&bench, 103, 1024, 1976);
+	send_read(103, 1024, 1976);
 	assert_int_equal(sent_read_responses, 10);
 	assert_int_equal(sent_psn, 104);
-	send_read(&bench, 103, 1024, 1024);
+	send_read(103, 1024, 1024);
 	assert_int_equal(sent_read_responses, 11);
 	assert_int_equal(sent_psn, 103);
-	send_read(&bench, 107, 0, 0);
+	send_read(107, 0, 0);
 	assert_int_equal(sent_read_responses, 12);
-	bench_close(&bench);
 }
 
 /* The responder keeps a resource for each READ that the peer may have outstanding. The peer has the responses of all
  * earlier READs. */
-TEST(old_read_resources_are_dropped)
+TEST(old_read_resources_are_dropped, NULL, bench_close)
 {
-	struct bench bench;
 	struct packet packet;
 
-	responder_open(&bench, 3);
+	responder_open(3);
 	for (uint32_t psn = 100; psn < 109; psn++)
-		send_read(&bench, psn, 0, 16);
+		send_read(psn, 0, 16);
 	for (uint32_t psn = 100; psn < 106; psn++) {
-		packet = bench_packet(&bench, OPCODE_READ_REQUEST, psn, 16);
-		assert_ignored(&bench, &packet);
+		packet = bench_packet(OPCODE_READ_REQUEST, psn, 16);
+		assert_ignored(&packet);
 	}
 	for (uint32_t psn = 106; psn < 109; psn++) {
 		sent_read_responses = 0;
-		send_read(&bench, psn, 0, 16);
+		send_read(psn, 0, 16);
 		assert_int_equal(sent_read_responses, 1);
 	}
-	bench_close(&bench);
 }
 
 /* A repeated READ of a destroyed region gets a NAK, as a new READ does. */
-TEST(repeated_read_of_destroyed_region_fails)
+TEST(repeated_read_of_destroyed_region_fails, NULL, bench_close)
 {
-	struct bench bench;
 	struct region *destroyed;
 	struct packet packet;
 
-	responder_open(&bench, 4);
+	responder_open(4);
 	destroyed = region_of(1, 100, REGION_REMOTE_READ);
-	packet = bench_packet(&bench, OPCODE_READ_REQUEST, 100, 16);
+	packet = bench_packet(OPCODE_READ_REQUEST, 100, 16);
 	packet.remote.key = destroyed->remote_key;
 	packet.remote.address = (uintptr_t)destroyed->memory;
 	packet.pad = 0;
@@ -397,54 +374,49 @@ TEST(repeated_read_of_destroyed_region_fails)
 	assert_int_equal(sent_nak_access, 1);
 	assert_int_equal(sent_psn, 100);
 	assert_int_equal(testbed.hosts[1].failures, 1);
-	bench_close(&bench);
 }
 
 /* A new process can have the address of an exited one and, by chance, the same QPN. The old peer's packets do not count
  * as duplicates if their PSNs precede the connection's first PSN. */
-TEST(psns_before_connection_are_dropped)
+TEST(psns_before_connection_are_dropped, NULL, bench_close)
 {
 	static const uint32_t behind[] = { 2, 1000, 0x700000 };
-	struct bench bench;
 
-	responder_open(&bench, 4);
-	bench_send(&bench, OPCODE_READ_REQUEST, 100, 16);
+	responder_open(4);
+	bench_send(OPCODE_READ_REQUEST, 100, 16);
 	bench_run();
 	assert_int_equal(sent_read_responses, 1);
 	for (size_t i = 0; i < LENGTH(behind); i++) {
-		struct packet packet =
-			bench_packet(&bench, OPCODE_READ_REQUEST, psn_add(101, PSN_MASK + 1 - behind[i]), 16);
+		struct packet packet = bench_packet(OPCODE_READ_REQUEST, psn_add(101, PSN_MASK + 1 - behind[i]), 16);
 
 		packet.pad = 0;
 		packet.remote.key++;
 		host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
-		bench_send(&bench, OPCODE_WRITE_ONLY, packet.psn, 16);
+		bench_send(OPCODE_WRITE_ONLY, packet.psn, 16);
 		bench_run();
 	}
 	assert_int_equal(sent_read_responses, 1);
 	assert_int_equal(sent_acks + sent_nak_access + sent_nak_sequence, 0);
 	assert_int_equal(testbed.hosts[1].failures, 0);
-	bench_send(&bench, OPCODE_READ_REQUEST, 100, 16);
+	bench_send(OPCODE_READ_REQUEST, 100, 16);
 	bench_run();
 	assert_int_equal(sent_read_responses, 2);
-	bench_close(&bench);
 }
 
 /* A packet from the peer with a PSN outside the receive window is dropped without a response. */
-TEST(psns_outside_window_are_dropped)
+TEST(psns_outside_window_are_dropped, NULL, bench_close)
 {
 	static const uint8_t opcodes[] = { OPCODE_WRITE_ONLY, OPCODE_READ_REQUEST, OPCODE_SEND_ONLY, OPCODE_ACKNOWLEDGE,
 					   OPCODE_READ_RESPONSE_ONLY };
-	struct bench bench;
 	struct soft_qp *qp, before;
 
-	responder_open(&bench, 4);
+	responder_open(4);
 	qp = bench.pair.ends[1].qp;
 	before = *qp;
 	for (size_t opcode = 0; opcode < LENGTH(opcodes); opcode++)
 		for (uint32_t ahead = PSN_AHEAD_MAX + 1; ahead <= PSN_MASK; ahead += 99991) {
 			struct packet packet =
-				bench_packet(&bench, opcodes[opcode], psn_add(bench.psn, ahead), opcode < 3 ? 16 : 0);
+				bench_packet(opcodes[opcode], psn_add(bench.psn, ahead), opcode < 3 ? 16 : 0);
 			struct host *host = &testbed.hosts[1];
 
 			soft_qp_receive(host->transport, host->socket, &testbed.hosts[0].address, &packet);
@@ -454,16 +426,13 @@ TEST(psns_outside_window_are_dropped)
 	assert_int_equal(bench.region->memory[0], 1);
 	bench_run();
 	assert_int_equal(sent_acks + sent_nak_sequence + sent_read_responses + sent_nak_invalid + sent_nak_access, 0);
-	bench_close(&bench);
 }
 
-TEST(gap_gets_one_nak)
+TEST(gap_gets_one_nak, NULL, bench_close)
 {
-	struct bench bench;
-
-	responder_open(&bench, 4);
+	responder_open(4);
 	for (uint32_t psn = 101; psn < 110; psn++) {
-		struct packet packet = bench_packet(&bench, OPCODE_WRITE_ONLY, psn, 16);
+		struct packet packet = bench_packet(OPCODE_WRITE_ONLY, psn, 16);
 
 		packet.ack_request = false;
 		host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
@@ -472,32 +441,29 @@ TEST(gap_gets_one_nak)
 	assert_int_equal(sent_nak_sequence, 1);
 	assert_int_equal(sent_psn, 100);
 	/* A resent packet behind the same gap. */
-	bench_send(&bench, OPCODE_WRITE_ONLY, 101, 16);
+	bench_send(OPCODE_WRITE_ONLY, 101, 16);
 	bench_run();
 	assert_int_equal(sent_nak_sequence, 2);
 	assert_int_equal(sent_acks, 0);
 	/* PSNs too far ahead, or before the first PSN of the connection. */
-	bench_send(&bench, OPCODE_WRITE_ONLY, 0x700000, 16);
-	bench_send(&bench, OPCODE_WRITE_ONLY, 90, 16);
+	bench_send(OPCODE_WRITE_ONLY, 0x700000, 16);
+	bench_send(OPCODE_WRITE_ONLY, 90, 16);
 	bench_run();
 	assert_int_equal(sent_nak_sequence + sent_acks, 2);
 	assert_int_equal(bench.region->memory[0], 1);
-	bench_send(&bench, OPCODE_WRITE_ONLY, 100, 16);
+	bench_send(OPCODE_WRITE_ONLY, 100, 16);
 	bench_run();
 	assert_int_equal(sent_acks, 1);
 	assert_int_equal(sent_psn, 100);
 	assert_int_equal(bench.region->memory[0], 0);
-	bench_close(&bench);
 }
 
 /* A packet with AckReq behind a gap gets the NAK again, at most twice. */
-TEST(ack_request_repeats_nak)
+TEST(ack_request_repeats_nak, NULL, bench_close)
 {
-	struct bench bench;
-
-	responder_open(&bench, 4);
+	responder_open(4);
 	for (uint32_t psn = 101; psn < 120; psn++) {
-		struct packet packet = bench_packet(&bench, OPCODE_WRITE_ONLY, psn, 16);
+		struct packet packet = bench_packet(OPCODE_WRITE_ONLY, psn, 16);
 
 		packet.ack_request = psn % 4 == 0;
 		host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
@@ -506,19 +472,17 @@ TEST(ack_request_repeats_nak)
 		assert_int_equal(sent_nak_sequence, psn < 104 ? 1 : psn < 108 ? 2 : 3);
 		assert_int_equal(sent_acks, 0);
 	}
-	bench_close(&bench);
 }
 
 /* Linux rxe retransmits once per NAK, and again only after an ACK: each NAK follows an ACK. */
-TEST(nak_follows_ack)
+TEST(nak_follows_ack, NULL, bench_close)
 {
 	static const uint32_t missing[] = { 102, 105, 106 };
-	struct bench bench;
 	unsigned index = 0;
 
-	responder_open(&bench, 4);
+	responder_open(4);
 	for (uint32_t psn = 100; psn < 110; psn++) {
-		struct packet packet = bench_packet(&bench, OPCODE_WRITE_ONLY, psn, 16);
+		struct packet packet = bench_packet(OPCODE_WRITE_ONLY, psn, 16);
 		bool is_missing = index < LENGTH(missing) && psn == missing[index];
 
 		packet.psn += is_missing;
@@ -536,78 +500,71 @@ TEST(nak_follows_ack)
 		host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 	}
 	assert_int_equal(index, LENGTH(missing));
-	bench_close(&bench);
 }
 
-TEST(acks_are_coalesced)
+TEST(acks_are_coalesced, NULL, bench_close)
 {
-	struct bench bench;
-
-	responder_open(&bench, 4);
+	responder_open(4);
 	network->read_delay = CLOCK_NS_PER_MS;
 	for (uint32_t psn = 100; psn < 150; psn++)
-		bench_send(&bench, OPCODE_WRITE_ONLY, psn, 16);
+		bench_send(OPCODE_WRITE_ONLY, psn, 16);
 	bench_run();
 	assert_int_equal(sent_acks, 1);
 	assert_int_equal(sent_psn, 149);
 	/* A WRITE behind a READ: the ACK follows the READ response. */
-	bench_send(&bench, OPCODE_READ_REQUEST, 150, 65536);
-	bench_send(&bench, OPCODE_WRITE_ONLY, 214, 16);
+	bench_send(OPCODE_READ_REQUEST, 150, 65536);
+	bench_send(OPCODE_WRITE_ONLY, 214, 16);
 	bench_run();
 	assert_int_equal(sent_read_responses, 64);
 	assert_int_equal(sent_acks, 2);
 	assert_int_equal(sent_psn, 214);
 	/* Duplicates: the READ is executed again from its PSN, the WRITE is not. */
 	memset(bench.region->memory, 5, 16);
-	bench_send(&bench, OPCODE_WRITE_ONLY, 120, 16);
+	bench_send(OPCODE_WRITE_ONLY, 120, 16);
 	bench_run();
 	assert_int_equal(sent_acks, 3);
 	assert_int_equal(sent_psn, 214);
 	assert_int_equal(bench.region->memory[0], 5);
-	send_read(&bench, 210, 60 * 1024, 4096);
+	send_read(210, 60 * 1024, 4096);
 	assert_int_equal(sent_read_responses, 68);
-	bench_close(&bench);
 }
 
 /* A requester takes an ACK with the PSN of a READ for the READ response. An ACK carries the PSN of the last SEND or
  * WRITE. If there were only READs, no ACK is sent. */
-TEST(ack_never_carries_psn_of_read)
+TEST(ack_never_carries_psn_of_read, NULL, bench_close)
 {
-	struct bench bench;
-
-	responder_open(&bench, 4);
-	bench_send(&bench, OPCODE_READ_REQUEST, 100, 3000);
-	bench_send(&bench, OPCODE_READ_REQUEST, 104, 16);
+	responder_open(4);
+	bench_send(OPCODE_READ_REQUEST, 100, 3000);
+	bench_send(OPCODE_READ_REQUEST, 104, 16);
 	bench_run();
 	assert_int_equal(sent_read_responses, 3);
 	assert_int_equal(sent_nak_sequence, 1);
-	bench_send(&bench, OPCODE_READ_REQUEST, 103, 16);
-	bench_send(&bench, OPCODE_WRITE_ONLY, 102, 16);
+	bench_send(OPCODE_READ_REQUEST, 103, 16);
+	bench_send(OPCODE_WRITE_ONLY, 102, 16);
 	bench_run();
 	soft_qp_stop(bench.pair.ends[1].qp);
 	hosts_flush();
 	bench_run();
 	assert_int_equal(sent_acks, 0);
-	bench_close(&bench);
 
-	responder_open(&bench, 4);
-	bench_send(&bench, OPCODE_WRITE_ONLY, 100, 16);
-	bench_send(&bench, OPCODE_READ_REQUEST, 101, 3000);
+	responder_open(4);
+	bench_send(OPCODE_WRITE_ONLY, 100, 16);
+	bench_send(OPCODE_READ_REQUEST, 101, 3000);
 	bench_run();
 	/* The READ response implicitly acknowledges the WRITE. */
 	assert_int_equal(sent_read_responses, 3);
-	bench_send(&bench, OPCODE_WRITE_ONLY, 100, 16);
+	bench_send(OPCODE_WRITE_ONLY, 100, 16);
 	bench_run();
 	assert_int_equal(acked_psn, 100);
 	assert_int_equal(sent_psn, 100);
 	sent_acks = 0;
-	bench_send(&bench, OPCODE_WRITE_ONLY, 105, 16);
+	bench_send(OPCODE_WRITE_ONLY, 105, 16);
 	bench_run();
 	assert_int_equal(sent_nak_sequence, 1);
 	assert_int_equal(sent_psn, 104);
 	assert_int_equal(sent_acks, 0);
 	/* PSN 102 belongs to the READ. */
-	bench_send(&bench, OPCODE_WRITE_ONLY, 102, 16);
+	bench_send(OPCODE_WRITE_ONLY, 102, 16);
 	bench_run();
 	assert_int_equal(sent_acks, 0);
 	soft_qp_stop(bench.pair.ends[1].qp);
@@ -616,14 +573,13 @@ TEST(ack_never_carries_psn_of_read)
 	assert_int_equal(acked_psn, 100);
 	/* The same after the queue pair has stopped. */
 	sent_acks = 0;
-	bench_send(&bench, OPCODE_WRITE_ONLY, 102, 16);
+	bench_send(OPCODE_WRITE_ONLY, 102, 16);
 	bench_run();
 	assert_int_equal(sent_acks, 0);
-	bench_close(&bench);
 }
 
 /* The MSN of a response counts completed messages, not packets. */
-TEST(msn_counts_messages)
+TEST(msn_counts_messages, NULL, bench_close)
 {
 	static const struct {
 		uint8_t opcode;
@@ -632,12 +588,11 @@ TEST(msn_counts_messages)
 		{ OPCODE_WRITE_ONLY, 16, 1 },	{ OPCODE_WRITE_FIRST, 1024, 1 },  { OPCODE_WRITE_MIDDLE, 1024, 1 },
 		{ OPCODE_WRITE_LAST, 1024, 2 }, { OPCODE_READ_REQUEST, 3000, 3 }, { OPCODE_WRITE_ONLY, 0, 4 },
 	};
-	struct bench bench;
 	uint32_t psn = 100;
 
-	responder_open(&bench, 4);
+	responder_open(4);
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		struct packet packet = bench_packet(&bench, rows[row].opcode, psn, rows[row].length);
+		struct packet packet = bench_packet(rows[row].opcode, psn, rows[row].length);
 
 		if (rows[row].opcode == OPCODE_WRITE_FIRST)
 			packet.remote.length = 3072;
@@ -648,7 +603,6 @@ TEST(msn_counts_messages)
 		psn += rows[row].opcode == OPCODE_READ_REQUEST ? 3 : 1;
 		assert_int_equal(sent_psn, psn - 1);
 	}
-	bench_close(&bench);
 }
 
 static void save_completion(void *context, struct host *host, const struct reported *reported)
@@ -671,39 +625,38 @@ static bool count_requests_and_responses(struct network *where, const struct hos
 	return count_responses(where, from, packet);
 }
 
-static void send_one(struct bench *bench, const struct work *work)
+static void send_one(const struct work *work)
 {
-	struct work receive = { .kind = WORK_RECEIVE, .region = bench->region, .offset = 100, .length = 100 };
+	struct work receive = { .kind = WORK_RECEIVE, .region = bench.region, .offset = 100, .length = 100 };
 
-	assert_int_equal(soft_qp_post(qp_of(&bench->pair, 1), &receive, 1), OUTCOME_OK);
-	assert_int_equal(soft_qp_post(qp_of(&bench->pair, 0), work, 1), OUTCOME_OK);
+	assert_int_equal(soft_qp_post(qp_of(&bench.pair, 1), &receive, 1), OUTCOME_OK);
+	assert_int_equal(soft_qp_post(qp_of(&bench.pair, 0), work, 1), OUTCOME_OK);
 	hosts_flush();
 }
 
 /* Unsignalled work requests do not set AckReq: the ACK of a later work request covers them. If none follows,
  * the time-out sends the last one again with AckReq. After a pause the next ones set AckReq at once. */
-TEST(unsignalled_work_requests_no_ack)
+TEST(unsignalled_work_requests_no_ack, NULL, bench_close)
 {
-	struct bench bench;
 	struct work silent = { .kind = WORK_SEND, .length = 20, .unsignalled = true };
 	struct work reported = { .kind = WORK_SEND, .length = 20 };
 	const struct requester *requester;
 	uint32_t window;
 
-	responder_open(&bench, 4);
+	responder_open(4);
 	testbed.tap = count_requests_and_responses;
 	send_packets = ack_requests = 0;
 	requester = &qp_of(&bench.pair, 0)->requester;
 	silent.region = reported.region = bench.region;
 	for (send_packets = 0; send_packets < 64;) {
-		send_one(&bench, &silent);
+		send_one(&silent);
 		network_run(CLOCK_NS_PER_MS / 2);
 	}
 	assert_int_equal(ack_requests, 64);
 
 	send_packets = ack_requests = 0;
-	send_one(&bench, &silent);
-	send_one(&bench, &reported);
+	send_one(&silent);
+	send_one(&reported);
 	assert_true(soft_qp_has_signalled_work(qp_of(&bench.pair, 0)));
 	network_run(CLOCK_NS_PER_MS / 2);
 	assert_int_equal(send_packets, 2);
@@ -712,7 +665,7 @@ TEST(unsignalled_work_requests_no_ack)
 	assert_int_equal(requester->ring.count, 0);
 
 	window = requester->cwnd;
-	send_one(&bench, &silent);
+	send_one(&silent);
 	network_run(CLOCK_NS_PER_MS / 2);
 	assert_int_equal(ack_requests, 1);
 	assert_int_equal(requester->ring.count, 1);
@@ -725,25 +678,23 @@ TEST(unsignalled_work_requests_no_ack)
 	/* The congestion window is not reduced. */
 	assert_int_equal(requester->cwnd, window);
 
-	send_one(&bench, &silent);
+	send_one(&silent);
 	network_run(CLOCK_NS_PER_MS / 2);
 	assert_int_equal(send_packets, 5);
 	assert_int_equal(ack_requests, 3);
 	assert_int_equal(requester->ring.count, 0);
-	bench_close(&bench);
 }
 
 /* The share of the window shrinks while packets without AckReq fill it. One more packet, with AckReq, is sent so that
  * an ACK opens the window. */
-TEST(reduced_window_requests_ack)
+TEST(reduced_window_requests_ack, NULL, bench_close)
 {
-	struct bench bench;
 	struct work silent = { .kind = WORK_SEND, .length = 20, .unsignalled = true };
 	struct work reads = { .kind = WORK_READ, .length = 8 * 1024 };
 	struct requester *requester;
 
 	for (unsigned reading = 0; reading < 2; reading++) {
-		responder_open(&bench, 16);
+		responder_open(16);
 		testbed.tap = count_requests_and_responses;
 		requester = &qp_of(&bench.pair, 0)->requester;
 		silent.region = reads.region = bench.region;
@@ -751,11 +702,11 @@ TEST(reduced_window_requests_ack)
 		reads.remote_key = bench.region->remote_key;
 		requester->cwnd = 64;
 		for (send_packets = 0; send_packets < 64;) {
-			send_one(&bench, &silent);
+			send_one(&silent);
 			network_run(CLOCK_NS_PER_MS / 2);
 		}
 		for (send_packets = ack_requests = 0; send_packets < 12;)
-			send_one(&bench, &silent);
+			send_one(&silent);
 		assert_int_equal(ack_requests, 0);
 		assert_int_equal(requester->ring.count, 12);
 
@@ -763,32 +714,30 @@ TEST(reduced_window_requests_ack)
 		if (reading)
 			assert_int_equal(soft_qp_post(qp_of(&bench.pair, 0), &reads, 1), OUTCOME_OK);
 		else
-			send_one(&bench, &silent);
+			send_one(&silent);
 		network_run(CLOCK_NS_PER_MS);
 		assert_int_equal(requester->ring.count, 0);
 		assert_int_equal(send_packets, 12 + !reading);
-		bench_close(&bench);
 	}
 }
 
 /* A WRITE with immediate consumes a receive. No command of ours sends it. */
-TEST(write_with_immediate_consumes_receive)
+TEST(write_with_immediate_consumes_receive, NULL, bench_close)
 {
-	struct bench bench;
 	struct work receive = { .kind = WORK_RECEIVE };
 	struct completion taken = { .length = 1 };
 
-	responder_open(&bench, 4);
+	responder_open(4);
 	receive.region = bench.region;
 	testbed.completed = save_completion;
 	testbed.context = &taken;
-	bench_send(&bench, OPCODE_WRITE_ONLY_IMMEDIATE, 100, 16);
+	bench_send(OPCODE_WRITE_ONLY_IMMEDIATE, 100, 16);
 	bench_run();
 	assert_int_equal(sent_rnr_nak, 1);
 	assert_int_equal(sent_psn, 100);
 	assert_int_equal(bench.region->memory[0], 1);
 	assert_int_equal(soft_qp_post(bench.pair.ends[1].qp, &receive, 1), OUTCOME_OK);
-	bench_send(&bench, OPCODE_WRITE_ONLY_IMMEDIATE, 100, 16);
+	bench_send(OPCODE_WRITE_ONLY_IMMEDIATE, 100, 16);
 	bench_run();
 	assert_int_equal(sent_acks, 1);
 	assert_int_equal(bench.region->memory[0], 0);
@@ -796,19 +745,17 @@ TEST(write_with_immediate_consumes_receive)
 	assert_int_equal(taken.kind, WORK_RECEIVE);
 	assert_int_equal(taken.length, 0);
 	assert_true(taken.has_immediate);
-	bench_close(&bench);
 }
 
-TEST(packets_of_other_senders_are_dropped)
+TEST(packets_of_other_senders_are_dropped, NULL, bench_close)
 {
-	struct bench bench;
 	struct packet packet;
 	struct address other_address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 3 } }, another_port;
 	struct host *host;
 
-	responder_open(&bench, 4);
+	responder_open(4);
 	host = &testbed.hosts[1];
-	packet = bench_packet(&bench, OPCODE_WRITE_ONLY, 100, 16);
+	packet = bench_packet(OPCODE_WRITE_ONLY, 100, 16);
 	soft_qp_receive(host->transport, host->socket, &other_address, &packet);
 	soft_qp_receive(host->transport, testbed.hosts[0].socket, &testbed.hosts[0].address, &packet);
 	packet.pkey = 0x1234;
@@ -830,37 +777,35 @@ TEST(packets_of_other_senders_are_dropped)
 	hosts_flush();
 	assert_int_equal(host->cm_packets, 1);
 	assert_int_equal(sent_acks, 1);
-	bench_close(&bench);
 }
 
 /* A region belongs to the process, as with verbs to the protection domain. */
-TEST(key_is_valid_on_any_connection)
+TEST(key_is_valid_on_any_connection, NULL, bench_close)
 {
-	struct bench bench, other;
+	struct packet packet;
+	struct pair other;
 
-	responder_open(&bench, 4);
-	other = bench;
-	pair_open(&other.pair, &other.attr);
-	bench_send(&bench, OPCODE_WRITE_ONLY, 100, 16);
-	bench_run();
-	bench_send(&other, OPCODE_WRITE_ONLY, 100, 32);
+	responder_open(4);
+	pair_open(&other, &bench.attr);
+	bench_send(OPCODE_WRITE_ONLY, 100, 16);
+	packet = bench_packet(OPCODE_WRITE_ONLY, 100, 32);
+	packet.destination = soft_qp_qpn(qp_of(&other, 1));
+	host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 	bench_run();
 	assert_int_equal(bench.region->memory[31], 0);
 	assert_int_equal(bench.region->memory[32], 1);
 	assert_int_equal(sent_acks, 2);
 	assert_int_equal(sent_nak_access, 0);
-	pair_close(&other.pair);
-	bench_close(&bench);
+	pair_close(&other);
 }
 
 /* A stopped queue pair drops new requests, and acknowledges duplicates: its last ACK may be lost. */
-TEST(stopped_qp_acknowledges_duplicates)
+TEST(stopped_qp_acknowledges_duplicates, NULL, bench_close)
 {
-	struct bench bench;
 	unsigned final_acks;
 
-	responder_open(&bench, 4);
-	bench_send(&bench, OPCODE_WRITE_ONLY, 100, 16);
+	responder_open(4);
+	bench_send(OPCODE_WRITE_ONLY, 100, 16);
 	bench_run();
 	soft_qp_stop(bench.pair.ends[1].qp);
 	hosts_flush();
@@ -868,21 +813,20 @@ TEST(stopped_qp_acknowledges_duplicates)
 	assert_in_range(final_acks, 2, 4);
 	memset(bench.region->memory, 5, 16);
 	for (unsigned repeat = 1; repeat < 4; repeat++) {
-		bench_send(&bench, OPCODE_WRITE_ONLY, 100, 16);
+		bench_send(OPCODE_WRITE_ONLY, 100, 16);
 		bench_run();
 		assert_int_equal(sent_acks, final_acks + repeat);
 		assert_int_equal(sent_psn, 100);
 		soft_qp_stop(bench.pair.ends[1].qp);
 	}
 	sent_acks = 0;
-	bench_send(&bench, OPCODE_WRITE_ONLY, 101, 16);
-	bench_send(&bench, OPCODE_WRITE_ONLY, 103, 16);
-	bench_send(&bench, OPCODE_READ_REQUEST, 101, 16);
+	bench_send(OPCODE_WRITE_ONLY, 101, 16);
+	bench_send(OPCODE_WRITE_ONLY, 103, 16);
+	bench_send(OPCODE_READ_REQUEST, 101, 16);
 	bench_run();
 	assert_int_equal(sent_acks + sent_nak_sequence + sent_read_responses + sent_nak_invalid, 0);
 	assert_int_equal(bench.region->memory[0], 5);
 	assert_int_equal(testbed.hosts[1].failures, 0);
-	bench_close(&bench);
 }
 
 TEST(qpns_are_unique)
@@ -965,15 +909,14 @@ static void stop_at_receive(void *context, struct host *host, const struct repor
 		counter->good += reported->completion.status == COMPLETION_OK;
 }
 
-TEST(qp_stopped_in_callback_sends_ack)
+TEST(qp_stopped_in_callback_sends_ack, NULL, bench_close)
 {
-	struct bench bench;
 	struct counter counter = { .wanted = 1 };
 	struct work receive = { .kind = WORK_RECEIVE, .length = 100 };
 	struct work send = { .kind = WORK_SEND, .length = 100 };
 	struct region *source;
 
-	responder_open(&bench, 4);
+	responder_open(4);
 	source = region_of(0, 100, 0);
 	receive.region = bench.region;
 	send.region = source;
@@ -984,20 +927,18 @@ TEST(qp_stopped_in_callback_sends_ack)
 	network_run(CLOCK_NS_PER_S);
 	assert_int_equal(counter.good, 1);
 	soft_region_destroy(source);
-	bench_close(&bench);
 }
 
 /* ---- post errors ---- */
 
-TEST(post_errors)
+TEST(post_errors, NULL, bench_close)
 {
-	struct bench bench;
 	struct soft_endpoint fresh;
 	struct region *region;
 	struct work work;
 	struct soft_qp *qp;
 
-	responder_open(&bench, 0);
+	responder_open(0);
 	testbed.hosts[0].dead = true;
 	qp = bench.pair.ends[0].qp;
 	region = region_of(0, 1, 0);
@@ -1019,5 +960,4 @@ TEST(post_errors)
 	assert_int_equal(post_captured(fresh.qp, &work), OUTCOME_OK);
 	soft_qp_destroy(fresh.qp);
 	soft_region_destroy(region);
-	bench_close(&bench);
 }

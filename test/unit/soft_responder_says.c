@@ -29,9 +29,9 @@ static bool record_response(struct network *where, const struct host *from, stru
 	return true;
 }
 
-static void responses_open(struct bench *bench)
+static void responses_open(void)
 {
-	bench_open(bench, 4);
+	bench_open(4);
 	testbed.tap = record_response;
 	memset(responses, 0, sizeof(responses));
 }
@@ -45,69 +45,59 @@ static void expect(const char *expected)
 }
 
 /* Packets behind an RNR NAK are not reported as a gap. */
-TEST(no_nak_behind_rnr_nak)
+TEST(no_nak_behind_rnr_nak, NULL, bench_close)
 {
-	struct bench bench;
-
-	responses_open(&bench);
-	bench_send(&bench, OPCODE_SEND_ONLY, FIRST, 8);
+	responses_open();
+	bench_send(OPCODE_SEND_ONLY, FIRST, 8);
 	expect("R");
-	bench_send(&bench, OPCODE_SEND_ONLY, FIRST + 1, 8);
-	bench_send(&bench, OPCODE_SEND_ONLY, FIRST + 2, 8);
+	bench_send(OPCODE_SEND_ONLY, FIRST + 1, 8);
+	bench_send(OPCODE_SEND_ONLY, FIRST + 2, 8);
 	expect("");
-	bench_close(&bench);
 }
 
 /* The missing packet arrives in the same batch, after a later one. */
-TEST(gap_closed_in_batch_gets_no_nak)
+TEST(gap_closed_in_batch_gets_no_nak, NULL, bench_close)
 {
-	struct bench bench;
-
-	responses_open(&bench);
-	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST + 1, 8);
-	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
-	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST + 1, 8);
+	responses_open();
+	bench_send(OPCODE_WRITE_ONLY, FIRST + 1, 8);
+	bench_send(OPCODE_WRITE_ONLY, FIRST, 8);
+	bench_send(OPCODE_WRITE_ONLY, FIRST + 1, 8);
 	expect("A");
 	assert_int_equal(last_psn, FIRST + 1);
 	/* The next gap gets a NAK. */
-	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST + 3, 8);
+	bench_send(OPCODE_WRITE_ONLY, FIRST + 3, 8);
 	expect("S");
-	bench_close(&bench);
 }
 
 /* Each repetition of the invalid request gets a NAK; earlier requests get no response. */
-TEST(nak_repeats_for_invalid_request_only)
+TEST(nak_repeats_for_invalid_request_only, NULL, bench_close)
 {
-	struct bench bench;
-
-	responses_open(&bench);
-	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
+	responses_open();
+	bench_send(OPCODE_WRITE_ONLY, FIRST, 8);
 	expect("A");
-	bench_send(&bench, OPCODE_WRITE_MIDDLE, FIRST + 1, 1024);
+	bench_send(OPCODE_WRITE_MIDDLE, FIRST + 1, 1024);
 	expect("N");
-	bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
+	bench_send(OPCODE_WRITE_ONLY, FIRST, 8);
 	expect("");
-	bench_send(&bench, OPCODE_WRITE_MIDDLE, FIRST + 1, 1024);
+	bench_send(OPCODE_WRITE_MIDDLE, FIRST + 1, 1024);
 	expect("N");
 	/* A stopped queue pair sends no ACK. */
 	soft_qp_stop(qp_of(&bench.pair, 1));
 	assert_int_equal(soft_qp_last_ack(qp_of(&bench.pair, 1)), FIRST);
 	hosts_flush();
 	expect("");
-	bench_close(&bench);
 }
 
 /* The last ACK is sent twice when the queue pair stops, and five times after losses. */
-TEST(final_ack_is_repeated)
+TEST(final_ack_is_repeated, NULL, bench_close)
 {
 	for (int lossy = 0; lossy < 2; lossy++) {
-		struct bench bench;
 
-		responses_open(&bench);
-		bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
+		responses_open();
+		bench_send(OPCODE_WRITE_ONLY, FIRST, 8);
 		expect("A");
 		if (lossy) {
-			bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
+			bench_send(OPCODE_WRITE_ONLY, FIRST, 8);
 			expect("A");
 		}
 		soft_qp_stop(qp_of(&bench.pair, 1));
@@ -115,10 +105,9 @@ TEST(final_ack_is_repeated)
 		expect(lossy ? "AAAAA" : "AA");
 		assert_int_equal(soft_qp_last_ack(qp_of(&bench.pair, 1)), FIRST);
 		/* A duplicate WRITE is acknowledged; a READ gets no response. */
-		bench_send(&bench, OPCODE_WRITE_ONLY, FIRST, 8);
+		bench_send(OPCODE_WRITE_ONLY, FIRST, 8);
 		expect("A");
-		bench_send(&bench, OPCODE_READ_REQUEST, FIRST, 8);
+		bench_send(OPCODE_READ_REQUEST, FIRST, 8);
 		expect("");
-		bench_close(&bench);
 	}
 }

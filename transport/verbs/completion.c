@@ -76,9 +76,6 @@ static void dispatch_completion(struct verbs_transport *transport, const struct 
 		words = ibv_wc_status_str(wc->status);
 	if (completion.kind != WORK_RECEIVE && endpoint->outstanding)
 		endpoint->outstanding--;
-	/* The peer's first message proves the connection. While it waits for the RTU, the kernel would send no DREQ. */
-	if (endpoint->base.state == ENDPOINT_ACCEPTING && wc->status == IBV_WC_SUCCESS)
-		rdma_notify(endpoint->id, IBV_EVENT_COMM_EST);
 	endpoint_complete(&endpoint->base, &completion, COMPLETION_CODE_NAME, (int)wc->status, words);
 	if (endpoint->disconnect_pending && !endpoint->outstanding)
 		verbs_timer_start(endpoint, 0, verbs_report_disconnected);

@@ -516,7 +516,15 @@ void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_
 			verbs_established(endpoint, event);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		verbs_established(endpoint, event);
+		/*
+		 * The peer's first message came before its RTU; until then the kernel sends no DREQ. Telling it with
+		 * rdma_notify() is worse: if a DREQ follows before its worker runs, the REP is sent again for a minute,
+		 * and rdma_destroy_id() waits for that (cm_establish() in drivers/infiniband/core/cm.c).
+		 */
+		if (endpoint->base.state == ENDPOINT_DISCONNECTING)
+			verbs_send_disconnect(endpoint);
+		else
+			verbs_established(endpoint, event);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		verbs_disconnect_event(endpoint, event);

@@ -860,17 +860,6 @@ int rdma_establish(struct rdma_cm_id *base)
 	return 0;
 }
 
-int rdma_notify(struct rdma_cm_id *base, enum ibv_event_type event)
-{
-	struct cm_id *id = cm(base);
-
-	if (event != IBV_EVENT_COMM_EST || id->state != CM_REP_SENT || id->device->fabric == PROVIDER_IWARP)
-		return fails_with(EINVAL);
-	id->state = CM_ESTABLISHED;
-	cm_raise(id, RDMA_CM_EVENT_ESTABLISHED, 0);
-	return 0;
-}
-
 int rdma_reject(struct rdma_cm_id *base, const void *data, uint8_t length)
 {
 	struct rdma_conn_param parameters = { .private_data = data, .private_data_len = length };

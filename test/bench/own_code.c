@@ -26,7 +26,6 @@ static int64_t processor_time(void)
 
 static void started(struct pair *pair)
 {
-	(void)pair;
 	begun = processor_time();
 }
 

@@ -20,7 +20,6 @@ bool bench_require(struct bench *bench, bool condition, const char *text, const 
 
 struct endpoint_options bench_options(const struct bench *bench)
 {
-	(void)bench;
 	return (struct endpoint_options){
 		.port_space = PORT_SPACE_TCP,
 		.timeout = patience,
@@ -71,7 +70,6 @@ static void end_event(void *context, struct endpoint *endpoint, const struct end
 
 static void end_completion(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
-	(void)endpoint;
 	note(context, &(struct record){ .completion = *completion });
 }
 
@@ -200,7 +198,6 @@ static size_t count_trouble(const struct end *end, int what)
 {
 	size_t count = count_events(end, EVENT_FAILED) + count_events(end, EVENT_DISCONNECTED);
 
-	(void)what;
 	for (size_t index = 0; index < end->count; index++)
 		count += !end->records[index].event && end->records[index].completion.status != COMPLETION_OK;
 	return count;
@@ -216,7 +213,6 @@ static size_t reached(const struct end *end, int what)
 {
 	const int64_t *until = (const int64_t *)(const void *)end;
 
-	(void)what;
 	return clock_now() >= *until;
 }
 

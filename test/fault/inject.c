@@ -345,7 +345,6 @@ static int find_library(struct dl_phdr_info *library, size_t size, void *whose)
 {
 	uintptr_t low = UINTPTR_MAX, high = 0;
 
-	(void)size;
 	for (int i = 0; i < library->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &library->dlpi_phdr[i];
 

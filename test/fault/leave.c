@@ -88,9 +88,6 @@ static void event(void *context, struct endpoint *endpoint, const struct endpoin
 
 static void completion(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
-	(void)context;
-	(void)endpoint;
-	(void)completion;
 }
 
 static const struct endpoint_handlers handlers = { .event = event, .completion = completion };

@@ -5,17 +5,12 @@
 
 #include "test/fuzz/target.h"
 
-int LLVMFuzzerInitialize(int *count, char ***words);
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
 static const struct target *chosen;
 
 int LLVMFuzzerInitialize(int *count, char ***words)
 {
 	const char *name = getenv("FUZZ_TARGET");
 
-	(void)count;
-	(void)words;
 	chosen = target_find(name ? name : "packets");
 	if (!chosen) {
 		fprintf(stderr, "FUZZ_TARGET: there is no target %s\n", name);

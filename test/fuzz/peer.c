@@ -123,7 +123,6 @@ static void completed(void *context, struct endpoint *endpoint, const struct com
 {
 	struct peer *peer = context;
 
-	(void)endpoint;
 	if (completion->kind != WORK_RECEIVE || completion->status)
 		return;
 	if (completion->length == ADVERTISEMENT_SIZE)

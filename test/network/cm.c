@@ -106,7 +106,6 @@ static bool cm_packet_sent(void *context, const struct frame *frame)
 	struct packet packet;
 	struct mad mad;
 
-	(void)context;
 	assert_true(packet_parse(frame->bytes, frame->length, &packet));
 	assert_int_equal(packet.opcode, mad_packet.opcode);
 	assert_int_equal(packet.pkey, mad_packet.pkey);
@@ -130,26 +129,6 @@ void testbed_flush(void)
 
 void __real_soft_callback_begin(struct soft_transport *transport);
 void __real_soft_callback_end(struct soft_transport *transport);
-struct soft_endpoint *__wrap_soft_listener_find(struct soft_transport *transport, enum port_space port_space,
-						uint16_t port, const struct address *local);
-struct soft_endpoint *__wrap_soft_request_create(struct soft_endpoint *listener, const struct soft_path *path,
-						 const struct address *peer);
-void __wrap_soft_callback_begin(struct soft_transport *transport);
-void __wrap_soft_callback_end(struct soft_transport *transport);
-void __wrap_soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data,
-			     size_t length);
-void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
-void __wrap_soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data,
-				size_t length);
-uint32_t __wrap_soft_qp_qpn(const struct soft_qp *qp);
-void __wrap_soft_qp_connect(struct soft_qp *qp, const struct soft_agreement *agreement);
-void __wrap_soft_qp_start(struct soft_qp *qp);
-void __wrap_soft_qp_stop(struct soft_qp *qp);
-bool __wrap_soft_qp_has_signalled_work(const struct soft_qp *qp);
-uint32_t __wrap_soft_qp_last_ack(const struct soft_qp *qp);
-void __wrap_soft_qp_acknowledged(struct soft_qp *qp, uint32_t psn);
-void __wrap_soft_qp_probe(struct soft_qp *qp);
-void __wrap_soft_qp_suspect(struct soft_qp *qp);
 
 struct soft_endpoint *__wrap_soft_listener_find(struct soft_transport *transport, enum port_space port_space,
 						uint16_t port, const struct address *local)
@@ -330,7 +309,6 @@ void host_exit(struct host *host)
 
 int testbed_open(void **state)
 {
-	(void)state;
 	memset(&cm_hosts, 0, sizeof(cm_hosts));
 	network_open(0, MTU + PACKET_OVERHEAD_MAX, 212992);
 	network->intercept = cm_packet_sent;
@@ -365,7 +343,6 @@ void free_conns(void)
 /* Whatever the test has left ends, and nothing stays of it. */
 int testbed_close(void **state)
 {
-	(void)state;
 	release_all();
 	while (cm_hosts.calls)
 		call_free(cm_hosts.calls);

@@ -75,7 +75,7 @@ static struct {
 	struct address spared;
 	struct frame outgoing;
 	struct frame history[NETWORK_HISTORY];
-} *internal;
+} * internal;
 
 struct network *network;
 
@@ -512,12 +512,6 @@ void network_drain(void)
 
 /* ---- the loop ---- */
 
-void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
-			     void *context);
-void __wrap_loop_timer_stop(struct loop_timer *timer);
-void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *context);
-void __wrap_loop_io_stop(struct loop_io *io);
-
 void __wrap_loop_timer_stop(struct loop_timer *timer)
 {
 	if (*heap_index(timer))
@@ -527,7 +521,6 @@ void __wrap_loop_timer_stop(struct loop_timer *timer)
 void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
 			     void *context)
 {
-	(void)loop;
 	__wrap_loop_timer_stop(timer);
 	if (nanoseconds < 0)
 		violation("a timer of negative time");
@@ -537,10 +530,6 @@ void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_
 }
 
 /* There is no loop here, and so no --deadline. */
-void __wrap_loop_phase_start(struct loop *loop, struct loop_timer *timer, int64_t limit, loop_callback *callback,
-			     void *context);
-const char *__wrap_loop_phase_text(const struct loop *loop, int64_t limit, char text[LOOP_PHASE_TEXT_SIZE]);
-bool __wrap_loop_deadline_passed(const struct loop *loop);
 
 void __wrap_loop_phase_start(struct loop *loop, struct loop_timer *timer, int64_t limit, loop_callback *callback,
 			     void *context)
@@ -550,20 +539,17 @@ void __wrap_loop_phase_start(struct loop *loop, struct loop_timer *timer, int64_
 
 const char *__wrap_loop_phase_text(const struct loop *loop, int64_t limit, char text[LOOP_PHASE_TEXT_SIZE])
 {
-	(void)loop;
 	snprintf(text, LOOP_PHASE_TEXT_SIZE, "timed out after %" PRId64 " ns", limit);
 	return text;
 }
 
 bool __wrap_loop_deadline_passed(const struct loop *loop)
 {
-	(void)loop;
 	return false;
 }
 
 void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *context)
 {
-	(void)loop;
 	io->callback = callback;
 	io->context = context;
 	internal->sockets[fd - FIRST_FD].io = io;
@@ -577,32 +563,19 @@ void __wrap_loop_io_stop(struct loop_io *io)
 }
 
 /* Pollers are not needed: sockets report events. */
-void __wrap_loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *rest,
-			      void *context);
-void __wrap_loop_poller_stop(struct loop *loop, struct loop_poller *poller);
 
 void __wrap_loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *rest,
 			      void *context)
 {
-	(void)loop;
-	(void)poller;
-	(void)poll;
-	(void)rest;
-	(void)context;
 }
 
 void __wrap_loop_poller_stop(struct loop *loop, struct loop_poller *poller)
 {
-	(void)loop;
-	(void)poller;
 }
 
 /* Timers are exact. */
-void __wrap_loop_wake(struct loop *loop, int64_t nanoseconds);
 void __wrap_loop_wake(struct loop *loop, int64_t nanoseconds)
 {
-	(void)loop;
-	(void)nanoseconds;
 }
 
 /* ---- the system ---- */
@@ -613,7 +586,6 @@ static struct fake_socket *fake_of(int fd)
 }
 
 int __real_clock_gettime(clockid_t clock, struct timespec *time);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 {
 	if (!network)
@@ -624,7 +596,6 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 }
 
 ssize_t __real_getrandom(void *buffer, size_t length, unsigned flags);
-ssize_t __wrap_getrandom(void *buffer, size_t length, unsigned flags);
 ssize_t __wrap_getrandom(void *buffer, size_t length, unsigned flags)
 {
 	uint8_t *bytes = buffer;
@@ -637,7 +608,6 @@ ssize_t __wrap_getrandom(void *buffer, size_t length, unsigned flags)
 }
 
 int __real_socket(int domain, int type, int protocol);
-int __wrap_socket(int domain, int type, int protocol);
 int __wrap_socket(int domain, int type, int protocol)
 {
 	if (!network)
@@ -653,7 +623,6 @@ int __wrap_socket(int domain, int type, int protocol)
 }
 
 int __real_close(int fd);
-int __wrap_close(int fd);
 int __wrap_close(int fd)
 {
 	struct fake_socket *fake = fake_of(fd);
@@ -678,7 +647,6 @@ static void address_of(const struct sockaddr *name, socklen_t length, struct add
 }
 
 int __real_bind(int fd, const struct sockaddr *name, socklen_t length);
-int __wrap_bind(int fd, const struct sockaddr *name, socklen_t length);
 int __wrap_bind(int fd, const struct sockaddr *name, socklen_t length)
 {
 	struct fake_socket *fake = fake_of(fd);
@@ -691,7 +659,6 @@ int __wrap_bind(int fd, const struct sockaddr *name, socklen_t length)
 }
 
 int __real_setsockopt(int fd, int level, int option, const void *value, socklen_t length);
-int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t length);
 int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t length)
 {
 	struct fake_socket *fake = fake_of(fd);
@@ -710,7 +677,6 @@ int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_
 }
 
 int __real_getsockopt(int fd, int level, int option, void *value, socklen_t *length);
-int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *length);
 int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *length)
 {
 	if (!fake_of(fd))
@@ -721,7 +687,6 @@ int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *len
 
 /* Interface 1 has 127.0.0.0/8, interface 3 10.0.1.0/24, interface 2 all others. */
 int __real_route_find(const struct address *peer, const struct address *source, struct route *route);
-int __wrap_route_find(const struct address *peer, const struct address *source, struct route *route);
 int __wrap_route_find(const struct address *peer, const struct address *source, struct route *route)
 {
 	if (!network)
@@ -781,7 +746,6 @@ static void send_message(const struct fake_socket *fake, struct msghdr *header)
 }
 
 int __real_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
-int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
 int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 {
 	const struct fake_socket *fake = fake_of(fd);
@@ -799,7 +763,6 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 }
 
 ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
-ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 {
 	const struct fake_socket *fake = fake_of(fd);
@@ -866,7 +829,6 @@ static void receive_message(struct mmsghdr *message, struct fake_socket *fake)
 }
 
 int __real_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout);
-int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout);
 int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout)
 {
 	struct fake_socket *fake = fake_of(fd);
@@ -886,7 +848,6 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
 
 /* Reads the error queue. */
 ssize_t __real_recvmsg(int fd, struct msghdr *header, int flags);
-ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags)
 {
 	struct sock_extended_err error = { .ee_errno = ECONNREFUSED, .ee_origin = SO_EE_ORIGIN_ICMP };

@@ -48,7 +48,6 @@ static bool qp_packet_sent(void *context, const struct frame *frame)
 	bool parsed = packet_parse(frame->bytes, frame->length, &packet);
 	bool goes = true;
 
-	(void)context;
 	/* Injected ACKs may have any PSN. */
 	if (parsed && testbed.pairs == 1 && !(testbed.injecting && packet.opcode == OPCODE_ACKNOWLEDGE))
 		rules_check(&testbed.rules, end, &packet, testbed.mtu);
@@ -124,12 +123,6 @@ static void host_deliver(void *context)
 }
 
 void __real_soft_callback_end(struct soft_transport *transport);
-struct completion *__wrap_soft_complete(struct soft_endpoint *endpoint, enum work_kind kind, uint32_t tag, int error);
-void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);
-void __wrap_soft_cm_first_packet(struct soft_endpoint *endpoint);
-size_t __wrap_soft_socket_window(const struct soft_socket *socket, size_t payload);
-void __wrap_soft_reap_later(struct soft_transport *transport);
-void __wrap_soft_callback_end(struct soft_transport *transport);
 
 struct completion *__wrap_soft_complete(struct soft_endpoint *endpoint, enum work_kind kind, uint32_t tag, int error)
 {
@@ -147,8 +140,6 @@ void __wrap_soft_event_failed(struct soft_endpoint *endpoint, const char *cause,
 {
 	struct host *host = qp_host_of(soft_of(endpoint->base.transport));
 
-	(void)code_name;
-	(void)code;
 	host->failures++;
 	host->failure = cause;
 }
@@ -167,7 +158,6 @@ size_t __wrap_soft_socket_window(const struct soft_socket *socket, size_t payloa
 /* The destroyed objects stay in their lists for the tests; closing the transport frees them. */
 void __wrap_soft_reap_later(struct soft_transport *transport)
 {
-	(void)transport;
 }
 
 void __wrap_soft_callback_end(struct soft_transport *transport)
@@ -290,7 +280,6 @@ void count_completions(void *context, struct host *host, const struct reported *
 {
 	struct counter *counter = context;
 
-	(void)host;
 	assert_int_equal(reported->completion.status, COMPLETION_OK);
 	network->done = ++counter->good == counter->wanted;
 }
@@ -321,7 +310,6 @@ void bench_open(unsigned reads)
 
 int bench_close(void **state)
 {
-	(void)state;
 	if (bench.region) {
 		soft_region_destroy(bench.region);
 		soft_region_destroy(bench.local);

@@ -202,7 +202,6 @@ static void say_too_long(struct flood *flood, uint64_t die)
 	uint8_t bytes[SIZE] = { 3, 4, [6] = 576 >> 8, 576 & 0xff, [IP] = 0x45, [IP + 8] = 64, IPPROTO_UDP };
 	uint32_t sum = 0;
 
-	(void)die;
 	bytes_write(bytes + IP + 2, 2, 1100);
 	memcpy(bytes + IP + 12, flood->target.bytes, 4);
 	memcpy(bytes + IP + 16, flood->senders[0].address.bytes, 4);
@@ -219,7 +218,6 @@ static void open_strangers(struct flood *flood, const struct address *client)
 {
 	struct address address = { .family = ADDRESS_IP4, .bytes = { 127, 66 } };
 
-	(void)client;
 	for (unsigned count = 0; count < STRANGERS; count++) {
 		address.bytes[3] = (uint8_t)(count + 1);
 		open_sender(flood, &address);

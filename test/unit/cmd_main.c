@@ -10,7 +10,6 @@
 #include "core/outcome.h"
 
 int program_main(int argc, char **argv);
-enum outcome __wrap_output_finish(const struct log *log, enum outcome outcome);
 
 #define main program_main
 #include "cmd/main.c"
@@ -19,8 +18,6 @@ enum outcome __wrap_output_finish(const struct log *log, enum outcome outcome);
 /* As the second of two signals does that arrive here. */
 enum outcome __wrap_output_finish(const struct log *log, enum outcome outcome)
 {
-	(void)log;
-	(void)outcome;
 	fatal_exit(FATAL_INTERRUPTED);
 }
 

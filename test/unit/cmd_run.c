@@ -19,11 +19,6 @@
 #include "core/privileges.h"
 #include "test/unit/fake_clock.h"
 
-enum outcome __wrap_transport_open(const char *name, struct loop *loop, const struct log *log, struct error *error,
-				   struct transport **transport);
-void __wrap_transport_close(struct transport *transport);
-void __wrap_privileges_drop(const struct log *log, unsigned kept);
-unsigned __wrap_alarm(unsigned seconds);
 unsigned __real_alarm(unsigned seconds);
 
 /* Divides the times of kernel timers, for a process that is blocked outside the loop. */
@@ -41,7 +36,6 @@ static rlim_t descriptors_max;
 
 static int speed_up_timers(void **state)
 {
-	(void)state;
 	timer_speedup = 10;
 	fake_clock.real = true;
 	return 0;
@@ -49,7 +43,6 @@ static int speed_up_timers(void **state)
 
 static int restore_timers(void **state)
 {
-	(void)state;
 	timer_speedup = 1;
 	fake_clock.real = false;
 	memset(raised, 0, sizeof(raised));
@@ -93,8 +86,6 @@ static void trace(const char *word)
 enum outcome __wrap_transport_open(const char *name, struct loop *loop, const struct log *log, struct error *error,
 				   struct transport **transport)
 {
-	(void)name;
-	(void)loop;
 	*transport = NULL;
 	trace("open");
 	/* --debug makes the transport fail. */
@@ -114,7 +105,6 @@ void __wrap_transport_close(struct transport *transport)
 /* Of a run over verbs before the transport is opened, which keeps the ports. */
 void __wrap_privileges_drop(const struct log *log, unsigned kept)
 {
-	(void)log;
 	if (!(kept & PRIVILEGE_PORTS))
 		trace("dropped");
 }
@@ -181,7 +171,6 @@ static void stop_and_be_interrupted(void *context)
 
 static void stop_never(void *context)
 {
-	(void)context;
 	trace("stopping");
 	for (;;)
 		pause();
@@ -201,7 +190,6 @@ static enum outcome start_and_finish(struct environment *environment, const void
 
 static enum outcome start_and_fail(struct environment *environment, const void *options, void **context)
 {
-	(void)options;
 	*context = NULL;
 	environment_record_outcome(environment, OUTCOME_NO_CONNECTION);
 	return OUTCOME_INTERNAL;
@@ -209,14 +197,12 @@ static enum outcome start_and_fail(struct environment *environment, const void *
 
 static enum outcome start_and_wait(struct environment *environment, const void *options, void **context)
 {
-	(void)options;
 	make_state(environment, context);
 	return OUTCOME_OK;
 }
 
 static enum outcome start_and_raise(struct environment *environment, const void *options, void **context)
 {
-	(void)options;
 	make_state(environment, context);
 	for (size_t i = 0; i < LENGTH(raised) && raised[i]; i++)
 		raise(raised[i]);
@@ -227,7 +213,6 @@ static enum outcome start_and_be_ready(struct environment *environment, const vo
 {
 	const struct address nowhere = { .family = ADDRESS_NONE };
 
-	(void)options;
 	make_state(environment, context);
 	assert_true(environment_ready(environment, &nowhere, "ready"));
 	/* The second call has no effect. */
@@ -257,7 +242,6 @@ static enum outcome start_and_finish_later(struct environment *environment, cons
 	struct state *state = make_state(environment, context);
 	struct pollfd reader = { .fd = STDOUT_FILENO };
 
-	(void)options;
 	poll(&reader, 1, -1);
 	loop_timer_start(environment->loop, &state->timer, 2 * CLOCK_NS_PER_S, finish_with_message, state);
 	return OUTCOME_OK;
@@ -265,7 +249,6 @@ static enum outcome start_and_finish_later(struct environment *environment, cons
 
 static void let_60_ms_pass(void *context)
 {
-	(void)context;
 	fake_clock_pass(60 * CLOCK_NS_PER_MS);
 }
 
@@ -275,7 +258,6 @@ static enum outcome start_and_finish_with_the_deadline(struct environment *envir
 	static struct loop_timer busy;
 	struct state *state = make_state(environment, context);
 
-	(void)options;
 	loop_timer_start(environment->loop, &busy, 0, let_60_ms_pass, NULL);
 	loop_timer_start(environment->loop, &state->timer, 10 * CLOCK_NS_PER_MS, finish_now, state);
 	return OUTCOME_OK;
@@ -291,7 +273,6 @@ static void print_line(void *context)
 
 static enum outcome start_and_print_lines(struct environment *environment, const void *options, void **context)
 {
-	(void)options;
 	print_line(make_state(environment, context));
 	return OUTCOME_OK;
 }
@@ -302,7 +283,6 @@ static enum outcome start_and_lose_a_line(struct environment *environment, const
 	int kept = dup(STDOUT_FILENO), full = open("/dev/full", O_WRONLY);
 	struct state *state = make_state(environment, context);
 
-	(void)options;
 	fflush(stdout);
 	dup2(full, STDOUT_FILENO);
 	puts("lost");
@@ -317,7 +297,6 @@ static enum outcome start_and_lose_a_line(struct environment *environment, const
 /* A library call that never returns. */
 static void hang(void *context)
 {
-	(void)context;
 	trace("hang");
 	for (;;)
 		pause();
@@ -327,7 +306,6 @@ static enum outcome start_and_hang(struct environment *environment, const void *
 {
 	struct state *state = make_state(environment, context);
 
-	(void)options;
 	loop_timer_start(environment->loop, &state->timer, 0, hang, state);
 	return OUTCOME_OK;
 }
@@ -342,7 +320,6 @@ static void shut_down(void *context, enum interruption reason)
 
 static void never_shut_down(void *context, enum interruption reason)
 {
-	(void)context;
 	trace(reason == INTERRUPTION_SIGNAL ? "signal" : "deadline");
 }
 
@@ -730,7 +707,6 @@ TEST(summary_has_exit_code)
 
 static bool always(const void *options)
 {
-	(void)options;
 	return true;
 }
 
@@ -768,7 +744,6 @@ TEST(other_run_continues_without_reader)
 
 static void work(void *context)
 {
-	(void)context;
 	fake_clock_pass(50 * CLOCK_NS_PER_MS);
 }
 
@@ -778,7 +753,6 @@ static enum outcome start_and_finish_with_the_interval(struct environment *envir
 {
 	struct state *state = make_state(environment, context);
 
-	(void)options;
 	loop_timer_start(environment->loop, &state->timer, 30 * CLOCK_NS_PER_MS, finish_now, state);
 	loop_timer_start(environment->loop, &state->work, 0, work, state);
 	return OUTCOME_OK;
@@ -820,7 +794,6 @@ static enum outcome start_and_delay_interval(struct environment *environment, co
 {
 	struct state *state = make_state(environment, context);
 
-	(void)options;
 	loop_timer_start(environment->loop, &state->timer, 80 * CLOCK_NS_PER_MS, finish_soon, state);
 	return OUTCOME_OK;
 }
@@ -887,20 +860,17 @@ static enum outcome start_a_day(struct environment *environment, void **context,
 
 static enum outcome start_and_finish_in_time(struct environment *environment, const void *options, void **context)
 {
-	(void)options;
 	return start_a_day(environment, context, 0, 1);
 }
 
 static enum outcome start_and_finish_after_interval(struct environment *environment, const void *options,
 						    void **context)
 {
-	(void)options;
 	return start_a_day(environment, context, 100 * CLOCK_NS_PER_MS, 1);
 }
 
 static enum outcome start_and_finish_idle(struct environment *environment, const void *options, void **context)
 {
-	(void)options;
 	return start_a_day(environment, context, 100 * CLOCK_NS_PER_MS, 0);
 }
 

@@ -26,7 +26,6 @@ static const struct host *host;
 static char number_path[] = "/tmp/number.XXXXXX";
 
 int __real_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...)
 {
 	if (strcmp(path, FILE_PATH) != 0)
@@ -36,7 +35,6 @@ int __wrap_open(const char *path, int flags, ...)
 	return host->error ? -1 : __real_open("/dev/null", flags);
 }
 
-int __wrap_stat(const char *path, struct stat *status);
 int __wrap_stat(const char *path, struct stat *status)
 {
 	assert_string_equal(path, FILE_PATH);
@@ -47,19 +45,16 @@ int __wrap_stat(const char *path, struct stat *status)
 	return host->mode ? 0 : -1;
 }
 
-uid_t __wrap_geteuid(void);
 uid_t __wrap_geteuid(void)
 {
 	return host->user;
 }
 
-bool __wrap_privileges_in_container(void);
 bool __wrap_privileges_in_container(void)
 {
 	return host->in_container;
 }
 
-bool __wrap_privileges_user_namespace_is_initial(void);
 bool __wrap_privileges_user_namespace_is_initial(void)
 {
 	return !host->in_user_namespace;

@@ -57,7 +57,6 @@ static void note_and_stop(void *context)
 
 static void unexpected_callback(void *context)
 {
-	(void)context;
 	fail_msg("a stopped watcher called back");
 }
 

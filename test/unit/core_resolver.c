@@ -12,7 +12,6 @@
 #include "core/resolver.h"
 
 int __real_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **list);
-int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **list);
 
 static struct addrinfo *prepend(struct addrinfo *next, uint32_t ip4)
 {
@@ -77,7 +76,6 @@ static struct capture capture;
 /* Fails if a child is left. */
 static int no_child(void **state)
 {
-	(void)state;
 	return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD ? 0 : -1;
 }
 

@@ -88,9 +88,6 @@ static int set_up(void **state)
 
 static int delete_file(const char *path, const struct stat *status, int kind, struct FTW *place)
 {
-	(void)status;
-	(void)kind;
-	(void)place;
 	return remove(path);
 }
 

@@ -144,7 +144,6 @@ static inline void fake_endpoint_destroy(struct endpoint *endpoint)
 
 static inline enum outcome fake_listen(struct endpoint *endpoint, const struct address *address)
 {
-	(void)address;
 	loop_stop(endpoint->transport->loop);
 	return OUTCOME_OK;
 }
@@ -152,7 +151,6 @@ static inline enum outcome fake_listen(struct endpoint *endpoint, const struct a
 static inline enum outcome fake_resolve(struct endpoint *endpoint, const struct address *source,
 					const struct address *destination)
 {
-	(void)destination;
 	if (source)
 		endpoint->local = *source;
 	loop_stop(endpoint->transport->loop);
@@ -214,13 +212,11 @@ static inline enum outcome fake_post(struct endpoint *base, const struct work *w
 
 static inline enum outcome fake_join(struct endpoint *endpoint)
 {
-	(void)endpoint;
 	return OUTCOME_OK;
 }
 
 static inline enum outcome fake_migrate(struct endpoint *endpoint, struct channel *channel)
 {
-	(void)channel;
 	return once(&fake_of(endpoint)->next.migrate);
 }
 
@@ -254,12 +250,10 @@ static const struct backend fake_backend = {
 };
 
 /* Where the link wraps it: a command gives up its privileges. */
-void __wrap_privileges_drop(const struct log *log, unsigned kept);
 void __wrap_privileges_drop(const struct log *log, unsigned kept)
 {
 	struct fake *fake = (struct fake *)((uintptr_t)log - offsetof(struct fake, environment.log));
 
-	(void)kept;
 	fake->dropped = true;
 	for (size_t i = 0; i < fake->endpoint_count; i++)
 		fake->sent_before_drop |= fake->endpoints[i]->send_count > 0;

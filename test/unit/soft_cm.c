@@ -105,7 +105,6 @@ enum {
 static void do_connect(struct conn *conn)
 {
 	/* Starts one of a storm's connections. conn is NULL. */
-	(void)conn;
 	connect_one();
 }
 

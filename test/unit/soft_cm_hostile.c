@@ -66,7 +66,6 @@ static void assert_all_ignored(void (*inject)(struct conn *target, const struct 
 
 static void send_from_other_host(struct conn *target, const struct host *peer, struct mad *mad)
 {
-	(void)peer;
 	testbed_inject(&cm_hosts.hosts[2], target->host, mad);
 }
 

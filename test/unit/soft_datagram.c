@@ -21,7 +21,6 @@ static void datagram_completed(void *context, struct host *host, const struct re
 {
 	struct datagrams *datagrams = context;
 
-	(void)host;
 	if (reported->completion.kind == WORK_RECEIVE)
 		datagrams->received[datagrams->received_count++] = reported->completion;
 	else

@@ -24,7 +24,6 @@ static size_t last_length; /* of its private data */
 
 static void on_event(void *context, struct endpoint *reported, const struct endpoint_event *event)
 {
-	(void)context;
 	last_kind = reported->transport->error.kind;
 	errors += error_is_set(&reported->transport->error);
 	events++;
@@ -34,7 +33,6 @@ static void on_event(void *context, struct endpoint *reported, const struct endp
 
 static void on_completion(void *context, struct endpoint *reported, const struct completion *completion)
 {
-	(void)context;
 	assert_int_equal(reported->state, ENDPOINT_ESTABLISHED);
 	assert_int_equal(completion->tag, completions++);
 }

@@ -22,8 +22,6 @@ static unsigned requests, failures, successes;
 
 static void on_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	(void)context;
-	(void)endpoint;
 	requests += event->kind == EVENT_REQUEST;
 	failures += event->kind == EVENT_FAILED;
 	successes += event->kind == EVENT_ADDRESS_RESOLVED;
@@ -31,7 +29,6 @@ static void on_event(void *context, struct endpoint *endpoint, const struct endp
 
 static int begin(void **state)
 {
-	(void)state;
 	network_open(1, 1500, 1 << 20);
 	transport = stack_open();
 	requests = failures = successes = 0;
@@ -41,7 +38,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	stack_close(transport);
 	network_close();
 	return 0;

@@ -47,13 +47,10 @@ struct packet_io {
 
 static struct packet_io *packet_io;
 
-int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
 int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 {
 	unsigned failing = packet_io->turn < LENGTH(packet_io->failing) ? packet_io->failing[packet_io->turn++] : 0;
 
-	(void)fd;
-	(void)flags;
 	if (failing && failing >= count) {
 		errno = packet_io->error;
 		return -1;
@@ -78,15 +75,11 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 	return (int)count;
 }
 
-int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout);
 int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout)
 {
 	struct msghdr *header = &messages[0].msg_hdr;
 	struct cmsghdr *row = header->msg_control;
 
-	(void)fd;
-	(void)flags;
-	(void)timeout;
 	assert_true(count > 0 && header->msg_iov[0].iov_len >= packet_io->length);
 	errno = packet_io->reported ? EAGAIN : packet_io->icmp_error;
 	if (packet_io->flood) {
@@ -111,12 +104,8 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
 }
 
 void __wrap_soft_qp_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-			    const struct packet *packet);
-void __wrap_soft_qp_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
 			    const struct packet *packet)
 {
-	(void)transport;
-	(void)from;
 	assert_int_equal(socket->address.bytes[3], 2);
 	assert_true(packet_io->count < PACKETS_MAX);
 	packet_io->psn[packet_io->count] = packet->psn;
@@ -125,20 +114,17 @@ void __wrap_soft_qp_receive(struct soft_transport *transport, struct soft_socket
 }
 
 uint32_t __real_icrc_solve(const struct icrc_table *table, uint32_t difference, size_t bytes);
-uint32_t __wrap_icrc_solve(const struct icrc_table *table, uint32_t difference, size_t bytes);
 uint32_t __wrap_icrc_solve(const struct icrc_table *table, uint32_t difference, size_t bytes)
 {
 	packet_io->solved++;
 	return __real_icrc_solve(table, difference, bytes);
 }
 
-ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags)
 {
 	struct sock_extended_err error = { .ee_errno = (uint32_t)packet_io->icmp_error };
 	struct cmsghdr *row = header->msg_control;
 
-	(void)fd;
 	assert_int_equal(flags, MSG_ERRQUEUE | MSG_DONTWAIT);
 	if (!packet_io->icmp_error)
 		return -1;
@@ -156,48 +142,27 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags)
 }
 
 void __wrap_soft_cm_unreachable(struct soft_transport *transport, const struct soft_socket *socket,
-				const struct soft_icmp *icmp, const uint8_t *quoted, size_t length);
-void __wrap_soft_cm_unreachable(struct soft_transport *transport, const struct soft_socket *socket,
 				const struct soft_icmp *icmp, const uint8_t *quoted, size_t length)
 {
-	(void)transport;
-	(void)socket;
-	(void)quoted;
-	(void)length;
 	packet_io->unreachable = icmp->error;
 }
 
 void __wrap_soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
-			    const uint8_t *bytes, size_t length, bool damaged);
-void __wrap_soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
 			    const uint8_t *bytes, size_t length, bool damaged)
 {
-	(void)transport;
-	(void)socket;
-	(void)from;
-	(void)bytes;
-	(void)damaged;
 	assert_int_equal(length, MAD_SIZE);
 	packet_io->mads++;
 }
 
 uint32_t __real_soft_socket_dropped(const struct soft_socket *socket);
-uint32_t __wrap_soft_socket_dropped(const struct soft_socket *socket);
 uint32_t __wrap_soft_socket_dropped(const struct soft_socket *socket)
 {
 	return packet_io ? packet_io->dropped : __real_soft_socket_dropped(socket);
 }
 
 void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
-			     void *context);
-void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
 			     void *context)
 {
-	(void)loop;
-	(void)timer;
-	(void)nanoseconds;
-	(void)callback;
-	(void)context;
 }
 
 /* Host 1 sends to host 2. */
@@ -283,7 +248,6 @@ static void receive_all(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	packet_io = calloc(1, sizeof(*packet_io));
 	if (!packet_io)
 		return -1;
@@ -293,7 +257,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	free(packet_io);
 	packet_io = NULL;
 	return 0;
@@ -720,8 +683,6 @@ TEST(window_fits_socket_buffer)
 
 static void ignore_completion(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
-	(void)context;
-	(void)endpoint;
 	assert_int_equal(completion->status, COMPLETION_RETRY_EXCEEDED);
 }
 

@@ -90,9 +90,6 @@ static unsigned packets_sent, packet_to_drop; /* counted from 1; 0: none */
 
 static bool drop_one(struct network *where, const struct host *from, struct packet *packet)
 {
-	(void)where;
-	(void)from;
-	(void)packet;
 	return ++packets_sent != packet_to_drop;
 }
 
@@ -328,7 +325,6 @@ static void suspect(struct soft_qp *qp)
 
 static bool drop_requests(struct network *where, const struct host *from, struct packet *packet)
 {
-	(void)where;
 	return from != &testbed.hosts[0] || (opcode_form(packet->opcode) & FORM_RESPONSE);
 }
 
@@ -708,8 +704,6 @@ static int64_t last_request_at;
 
 static bool count_requests(struct network *where, const struct host *from, struct packet *packet)
 {
-	(void)where;
-	(void)packet;
 	if (from != &testbed.hosts[0])
 		return true;
 	last_request_at = clock_now();

@@ -14,7 +14,6 @@ static size_t count;
 
 static bool record(struct network *where, const struct host *from, struct packet *packet)
 {
-	(void)packet;
 	if (from == &testbed.hosts[0] && count < SENT_MAX)
 		sent[count++] = where->now;
 	return true;

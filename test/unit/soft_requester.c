@@ -25,7 +25,6 @@ static unsigned completions;
 
 static void requester_completed(void *context, struct host *host, const struct reported *reported)
 {
-	(void)context;
 	if (host != &testbed.hosts[0])
 		return;
 	last = *reported;
@@ -80,7 +79,6 @@ static unsigned solicited, packets;
 
 static bool count_solicited(struct network *where, const struct host *from, struct packet *packet)
 {
-	(void)where;
 	packets += from == &testbed.hosts[0];
 	solicited += from == &testbed.hosts[0] && packet->solicited;
 	if (packet->solicited)
@@ -226,7 +224,6 @@ static size_t saved_count;
 
 static bool save_packets(struct network *where, const struct host *from, struct packet *packet)
 {
-	(void)where;
 	if (from == &testbed.hosts[0] && saved_count < LENGTH(saved))
 		saved[saved_count++] = *packet;
 	return false;

@@ -9,7 +9,6 @@ static uint32_t sent_psn, sent_msn, acked_psn;
 
 static bool count_responses(struct network *where, const struct host *from, struct packet *packet)
 {
-	(void)where;
 	if (from != &testbed.hosts[1])
 		return true;
 	sent_psn = packet->psn;
@@ -40,7 +39,6 @@ static unsigned length_errors, other_errors;
 
 static void count_errors(void *context, struct host *host, const struct reported *reported)
 {
-	(void)context;
 	if (reported->completion.status == COMPLETION_LENGTH && host == &testbed.hosts[1])
 		length_errors++;
 	else if (reported->completion.status != COMPLETION_OK)
@@ -609,7 +607,6 @@ static void save_completion(void *context, struct host *host, const struct repor
 {
 	struct completion *saved = context;
 
-	(void)host;
 	*saved = reported->completion;
 }
 

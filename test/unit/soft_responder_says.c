@@ -17,7 +17,6 @@ static bool record_response(struct network *where, const struct host *from, stru
 	size_t length = strlen(responses);
 	uint8_t syndrome = packet->acknowledgement.syndrome;
 
-	(void)where;
 	if (from != &testbed.hosts[1])
 		return true;
 	assert_true(length < RESPONSES_MAX - 1);
@@ -92,7 +91,6 @@ TEST(nak_repeats_for_invalid_request_only, NULL, bench_close)
 TEST(final_ack_is_repeated, NULL, bench_close)
 {
 	for (int lossy = 0; lossy < 2; lossy++) {
-
 		responses_open();
 		bench_send(OPCODE_WRITE_ONLY, FIRST, 8);
 		expect("A");

@@ -27,7 +27,6 @@ static const struct address loopback = { .family = ADDRESS_IP4, .bytes = { 127, 
 static const struct address group = { .family = ADDRESS_IP4, .bytes = { 239, 1, 2, 3 } };
 
 int __real_bind(int fd, const struct sockaddr *name, socklen_t length);
-int __wrap_bind(int fd, const struct sockaddr *name, socklen_t length);
 int __wrap_bind(int fd, const struct sockaddr *name, socklen_t length)
 {
 	if (fake.real_bind)
@@ -38,43 +37,30 @@ int __wrap_bind(int fd, const struct sockaddr *name, socklen_t length)
 	return fake.bind_error ? -1 : 0;
 }
 
-int __wrap_access(const char *path, int mode);
 int __wrap_access(const char *path, int mode)
 {
-	(void)mode;
 	assert_string_equal(path, "/sys/module/rdma_rxe");
 	return fake.module ? 0 : -1;
 }
 
-int __wrap_route_find(const struct address *peer, const struct address *source, struct route *route);
 int __wrap_route_find(const struct address *peer, const struct address *source, struct route *route)
 {
-	(void)peer;
 	*route = fake.route;
 	if (!address_is_any(source))
 		route->source = *source;
 	return fake.route_error;
 }
 
-void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *context);
 void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *context)
 {
-	(void)loop;
-	(void)io;
-	(void)fd;
-	(void)callback;
-	(void)context;
 }
 
-void __wrap_loop_io_stop(struct loop_io *io);
 void __wrap_loop_io_stop(struct loop_io *io)
 {
-	(void)io;
 }
 
 static int begin(void **state)
 {
-	(void)state;
 	memset(&fake, 0, sizeof(fake));
 	fake.transport.base.log = &test_log;
 	fake.transport.packet_io = soft_packet_io_open();
@@ -83,7 +69,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	soft_packet_io_close(fake.transport.packet_io);
 	return 0;
 }

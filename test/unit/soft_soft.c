@@ -15,7 +15,6 @@ enum {
 static int random_error; /* of getrandom(2) */
 
 ssize_t __real_getrandom(void *buffer, size_t length, unsigned flags);
-ssize_t __wrap_getrandom(void *buffer, size_t length, unsigned flags);
 ssize_t __wrap_getrandom(void *buffer, size_t length, unsigned flags)
 {
 	errno = random_error;

@@ -27,7 +27,6 @@ static enum outcome fake_create(struct channel *channel, enum endpoint_kind kind
 
 static void fake_destroy(struct endpoint *endpoint)
 {
-	(void)endpoint;
 	destroyed++;
 }
 
@@ -39,18 +38,17 @@ static void fake_destroy(struct endpoint *endpoint)
 		now++;                                                                                                 \
 		return result;                                                                                         \
 	}
-#define UNUSED __attribute__((unused))
-FAKE(listen, , const struct address *address UNUSED)
-FAKE(resolve, , const struct address *source UNUSED, const struct address *destination UNUSED)
-FAKE(connect, , const void *data UNUSED, size_t length UNUSED)
-FAKE(accept, , const void *data UNUSED, size_t length UNUSED)
+FAKE(listen, , const struct address *address)
+FAKE(resolve, , const struct address *source, const struct address *destination)
+FAKE(connect, , const void *data, size_t length)
+FAKE(accept, , const void *data, size_t length)
 FAKE(disconnect)
 FAKE(join)
-FAKE(migrate, , struct channel *channel UNUSED)
+FAKE(migrate, , struct channel *channel)
 FAKE(create_qp)
-FAKE(post, , const struct work *work UNUSED, size_t count UNUSED)
+FAKE(post, , const struct work *work, size_t count)
 
-static void fake_reject(struct endpoint *endpoint UNUSED, const void *data UNUSED, size_t length UNUSED)
+static void fake_reject(struct endpoint *endpoint, const void *data, size_t length)
 {
 	called = "reject";
 }
@@ -80,29 +78,21 @@ static struct {
 } timer;
 
 void __wrap_loop_phase_start(struct loop *loop, struct loop_timer *started, int64_t nanoseconds,
-			     loop_callback *callback, void *context);
-void __wrap_loop_phase_start(struct loop *loop, struct loop_timer *started, int64_t nanoseconds,
 			     loop_callback *callback, void *context)
 {
-	(void)loop;
-	(void)started;
 	timer.running = true;
 	timer.nanoseconds = nanoseconds;
 	timer.callback = callback;
 	timer.context = context;
 }
 
-void __wrap_loop_timer_stop(struct loop_timer *stopped);
 void __wrap_loop_timer_stop(struct loop_timer *stopped)
 {
-	(void)stopped;
 	timer.running = false;
 }
 
-int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 {
-	(void)clock;
 	*time = clock_timespec(now);
 	return 0;
 }
@@ -132,7 +122,6 @@ static void on_event(void *context, struct endpoint *endpoint, const struct endp
 
 static void on_completion(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
-	(void)context;
 	reported.completions++;
 	reported.completion = *completion;
 	log_report(&log_, &endpoint->transport->error);
@@ -173,14 +162,12 @@ static const char *finish(struct endpoint *endpoint)
 
 static int create_loop(void **state)
 {
-	(void)state;
 	transport.loop = loop_create();
 	return !transport.loop;
 }
 
 static int destroy_loop(void **state)
 {
-	(void)state;
 	loop_destroy(transport.loop);
 	return 0;
 }

@@ -26,7 +26,6 @@ static struct address parsed(const char *text)
 	return address;
 }
 
-size_t __wrap_interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX]);
 size_t __wrap_interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX])
 {
 	for (size_t index = 0; index < LENGTH(interfaces); index++) {
@@ -38,7 +37,6 @@ size_t __wrap_interface_addresses(struct interface_address list[INTERFACE_ADDRES
 	return LENGTH(interfaces);
 }
 
-unsigned __wrap_if_nametoindex(const char *name);
 unsigned __wrap_if_nametoindex(const char *name)
 {
 	return !strcmp(name, "lo") ? 1 : !strcmp(name, "eth0") ? 2 : !strcmp(name, "eth1") ? 3 : 0;
@@ -47,7 +45,6 @@ unsigned __wrap_if_nametoindex(const char *name)
 /* Device rdma1 belongs to eth1. GID index 1 is that of eth1's address, 2 that of both interfaces. */
 static bool source_fits(struct transport *transport, const struct path_options *wanted, const struct address *source)
 {
-	(void)transport;
 	if (!wanted->device)
 		return wanted->gid_index == 2 || (source->bytes[2] == 1) == (wanted->gid_index == 1);
 	return !strcmp(wanted->device, "rdma1") == (source->bytes[2] == 1 || source->bytes[5] == 1);

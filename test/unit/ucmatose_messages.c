@@ -47,12 +47,6 @@ struct bench {
 	struct capture capture;
 };
 
-enum outcome __wrap_endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count);
-enum outcome __wrap_endpoint_create_qp(struct endpoint *endpoint);
-void __wrap_endpoint_destroy(struct endpoint *endpoint);
-enum outcome __wrap_region_create(struct domain *domain, size_t length, unsigned access, struct region **region);
-void __wrap_region_destroy(struct region *region);
-
 static struct end *end_of(struct endpoint *endpoint)
 {
 	return (struct end *)((char *)endpoint - offsetof(struct end, endpoint));
@@ -101,12 +95,10 @@ enum outcome __wrap_endpoint_create_qp(struct endpoint *endpoint)
 
 void __wrap_endpoint_destroy(struct endpoint *endpoint)
 {
-	(void)endpoint;
 }
 
 enum outcome __wrap_region_create(struct domain *domain, size_t length, unsigned access, struct region **region)
 {
-	(void)access;
 	*region = calloc(1, sizeof(**region));
 	(*region)->domain = domain;
 	(*region)->length = length;
@@ -482,25 +474,21 @@ static void spoiled(void (*spoil)(struct bench *bench, struct work *send), bool 
 
 static void one_byte(struct bench *bench, struct work *send)
 {
-	(void)bench;
 	send->region->memory[send->offset + 42] ^= 1;
 }
 
 static void shorter(struct bench *bench, struct work *send)
 {
-	(void)bench;
 	send->length = 99;
 }
 
 static void empty(struct bench *bench, struct work *send)
 {
-	(void)bench;
 	send->length = 0;
 }
 
 static void another_message(struct bench *bench, struct work *send)
 {
-	(void)bench;
 	send->offset += 100;
 }
 

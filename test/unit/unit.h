@@ -34,7 +34,7 @@
 #define TEST(name, ...)                                                                                                \
 	static void name(void **state);                                                                                \
 	static const struct CMUnitTest name##_test TEST_ENTRY = { #name, name, __VA_ARGS__ };                          \
-	static void name(__attribute__((unused)) void **state)
+	static void name(void **state)
 
 struct capture {
 	int file;

@@ -422,7 +422,6 @@ TEST(news_kept_back_are_freed_once)
 
 static void hear_nothing(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	(void)context;
 	log_report(endpoint->transport->log, &endpoint->transport->error);
 	assert_int_equal(event->kind, EVENT_FAILED);
 }

@@ -107,7 +107,6 @@ static const char *memory_call;
 
 static void run_short(struct pair *pair)
 {
-	(void)pair;
 	provider_fail(memory_call, ENOMEM, memory_after);
 	provider.fails_once = true;
 }
@@ -146,17 +145,14 @@ TEST(memory_runs_short)
 
 static bool in_container;
 
-bool __wrap_privileges_in_container(void);
 bool __wrap_privileges_in_container(void)
 {
 	return in_container;
 }
 
 /* Whoever runs the tests is no root. */
-bool __wrap_privileges_have(unsigned capability);
 bool __wrap_privileges_have(unsigned capability)
 {
-	(void)capability;
 	return false;
 }
 
@@ -460,7 +456,6 @@ static void remove_soon(void *context);
 
 static void remove_now(void *context)
 {
-	(void)context;
 	device_remove(provider.devices[0], provider.seed ? REMOVAL_BY_ASYNC : REMOVAL_BY_MANAGER);
 }
 
@@ -505,7 +500,6 @@ TEST(a_device_that_goes)
 
 static void break_send(struct pair *pair)
 {
-	(void)pair;
 	provider.breaks_with = IBV_WC_RETRY_EXC_ERR;
 }
 

@@ -26,7 +26,6 @@ static void end(void)
 	provider_end();
 }
 
-int __wrap_system(const char *command);
 int __wrap_system(const char *command)
 {
 	device_remove(provider.devices[0], command[0] == 'm' ? REMOVAL_BY_MANAGER : REMOVAL_BY_ASYNC);

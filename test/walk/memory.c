@@ -13,7 +13,6 @@ long memory_held(void)
 }
 
 void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
 void *__wrap_malloc(size_t size)
 {
 	void *memory = __real_malloc(size);
@@ -23,7 +22,6 @@ void *__wrap_malloc(size_t size)
 }
 
 void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size)
 {
 	void *memory = __real_calloc(count, size);
@@ -33,7 +31,6 @@ void *__wrap_calloc(size_t count, size_t size)
 }
 
 void *__real_realloc(void *memory, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
 void *__wrap_realloc(void *memory, size_t size)
 {
 	void *larger = __real_realloc(memory, size);
@@ -43,7 +40,6 @@ void *__wrap_realloc(void *memory, size_t size)
 }
 
 char *__real_strdup(const char *text);
-char *__wrap_strdup(const char *text);
 char *__wrap_strdup(const char *text)
 {
 	char *copy = __real_strdup(text);
@@ -53,7 +49,6 @@ char *__wrap_strdup(const char *text)
 }
 
 void __real_free(void *memory);
-void __wrap_free(void *memory);
 void __wrap_free(void *memory)
 {
 	blocks -= memory != NULL;

@@ -95,7 +95,6 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_
 {
 	struct completion_queue *cq;
 
-	(void)vector;
 	if (provider_fails(__func__))
 		return NULL;
 	if (entries < 1 || entries > device_of(context)->limits.max_cqe || device_of(context)->removed) {
@@ -260,7 +259,6 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *domain, void *memory, size_t leng
 {
 	struct region_entry *region;
 
-	(void)address;
 	if (provider_fails("ibv_reg_mr"))
 		return NULL;
 	errno = EINVAL;

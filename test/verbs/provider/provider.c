@@ -41,21 +41,18 @@ void provider_trace(const char *format, ...)
 
 /* The program's own: what it cannot do without memory it must say. */
 void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size)
 {
 	return provider_fails("calloc") ? NULL : __real_calloc(count, size);
 }
 
 void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
 void *__wrap_malloc(size_t size)
 {
 	return provider_fails("malloc") ? NULL : __real_malloc(size);
 }
 
 void *__real_realloc(void *memory, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
 void *__wrap_realloc(void *memory, size_t size)
 {
 	return provider_fails("realloc") ? NULL : __real_realloc(memory, size);
@@ -206,9 +203,6 @@ int doorbell_empty(const struct doorbell *bell, const char *call)
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
 {
-	(void)status;
-	(void)type;
-	(void)place;
 	return remove(path);
 }
 
@@ -221,7 +215,6 @@ static const char *elsewhere(const char *path, char buffer[256])
 }
 
 int __real_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...)
 {
 	char buffer[256];
@@ -236,7 +229,6 @@ int __wrap_open(const char *path, int flags, ...)
 }
 
 int __real_stat(const char *path, struct stat *status);
-int __wrap_stat(const char *path, struct stat *status);
 int __wrap_stat(const char *path, struct stat *status)
 {
 	char buffer[256];
@@ -247,8 +239,6 @@ int __wrap_stat(const char *path, struct stat *status)
 int __real_scandir(const char *path, struct dirent ***entries, int (*is_kept)(const struct dirent *),
 		   int (*order)(const struct dirent **, const struct dirent **));
 int __wrap_scandir(const char *path, struct dirent ***entries, int (*is_kept)(const struct dirent *),
-		   int (*order)(const struct dirent **, const struct dirent **));
-int __wrap_scandir(const char *path, struct dirent ***entries, int (*is_kept)(const struct dirent *),
 		   int (*order)(const struct dirent **, const struct dirent **))
 {
 	char buffer[256];
@@ -257,7 +247,6 @@ int __wrap_scandir(const char *path, struct dirent ***entries, int (*is_kept)(co
 }
 
 int __real_access(const char *path, int mode);
-int __wrap_access(const char *path, int mode);
 int __wrap_access(const char *path, int mode)
 {
 	char buffer[256];
@@ -311,7 +300,6 @@ void provider_remove(const char *path)
 }
 
 /* Of the interface "lo", which every machine has. */
-size_t __wrap_interface_addresses(struct interface_address *list);
 size_t __wrap_interface_addresses(struct interface_address *list)
 {
 	size_t count = 0;

@@ -211,7 +211,6 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attributes, int mask)
 
 int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attributes, int mask, struct ibv_qp_init_attr *initial)
 {
-	(void)mask;
 	if (provider_fails(__func__))
 		return errno;
 	*attributes = qp_of(qp)->attributes;

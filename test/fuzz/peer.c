@@ -51,7 +51,7 @@ struct scene {
 	struct errors errors;
 	char line[256]; /* whose words the options point to */
 	void *options, *state;
-	bool finished, interrupted;
+	bool interrupted;
 	struct transport *transport; /* of the peers */
 	struct channel *channel;
 	struct endpoint *listener;
@@ -69,11 +69,6 @@ static struct address address_of(uint8_t first, uint8_t last, uint16_t port)
 }
 
 /* ---- the command ---- */
-
-static void finished(void *context)
-{
-	((struct scene *)context)->finished = true;
-}
 
 static void begin(struct scene *scene, const char *line)
 {
@@ -100,7 +95,7 @@ static void begin(struct scene *scene, const char *line)
 
 static void interrupt(struct scene *scene)
 {
-	if (scene->interrupted || scene->finished)
+	if (scene->interrupted || scene->environment.ended)
 		return;
 	scene->interrupted = true;
 	scene->command->interrupt(scene->state, INTERRUPTION_SIGNAL);
@@ -500,8 +495,6 @@ static void open_scene(struct scene *scene, const char *line)
 	scene->environment = (struct environment){
 		.log = { .name = "fuzz", .errors = &scene->errors },
 		.output = nowhere,
-		.finished = finished,
-		.context = scene,
 	};
 	begin(scene, line);
 }
@@ -515,13 +508,13 @@ static void await_end(struct scene *scene, bool vanish)
 		network_drop_next(UINT32_MAX, &nobody);
 	destroy_peers(scene);
 	network_run_due();
-	if (!scene->finished)
+	if (!scene->environment.ended)
 		network_advance(120 * CLOCK_NS_PER_S, 20000);
 	interrupt(scene);
 	network_run_due();
-	if (!scene->finished)
+	if (!scene->environment.ended)
 		network_advance(30 * CLOCK_NS_PER_S, 20000);
-	if (!scene->finished)
+	if (!scene->environment.ended)
 		violation("the command does not end");
 	/* It may have connected anew meanwhile. */
 	destroy_peers(scene);
@@ -540,7 +533,7 @@ static void run(const uint8_t *bytes, size_t length, const struct command *comma
 	if (choice & 64)
 		setenv("RDMATEST_SCRAMBLE", "5", 1);
 	open_scene(&scene, lines[(choice & 31) % count]);
-	for (unsigned record = 0; input.length && record < RECORDS_MAX && !scene.finished; record++)
+	for (unsigned record = 0; input.length && record < RECORDS_MAX && !scene.environment.ended; record++)
 		act(&scene, take8(&input));
 	await_end(&scene, choice & 32);
 	told = network_errors() - before;

@@ -529,7 +529,11 @@ void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_
 	heap_add((struct event){ .due = network->now + nanoseconds, .timer = timer });
 }
 
-/* There is no loop here, and so no --deadline. */
+/* There is no loop here to stop, and so no --deadline. */
+
+void __wrap_loop_stop(struct loop *loop)
+{
+}
 
 void __wrap_loop_phase_start(struct loop *loop, struct loop_timer *timer, int64_t limit, loop_callback *callback,
 			     void *context)

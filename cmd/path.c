@@ -77,7 +77,7 @@ void path_report(struct report *report, const void *member)
 	report_count_known(report, "gid_index", (uint64_t)path->gid_index, has_gid && path->gid_index >= 0);
 	report_text(report, "gid", has_gid ? address_host(&gid, text) : NULL);
 	report_text(report, "gid_type", path->gid_type);
-	report_text(report, "interface", path->interface[0] ? path->interface : NULL);
+	report_text(report, "interface", path->interface);
 	report_count_known(report, "mtu", (uint64_t)path->mtu, path->mtu);
 	report_qpn(report, "qpn", path->qpn);
 	report_qpn(report, "peer_qpn", path->peer_qpn);

@@ -11,6 +11,7 @@ void report_open(struct report *report, FILE *stream, const struct report_format
 	report->format = format;
 	report->depth = 0;
 	report->frames[0] = (struct report_frame){ 0 };
+	report->separates = false;
 	report->labels[0] = 0;
 	report->entry[0] = 0;
 	if (format->opening)
@@ -42,7 +43,6 @@ static void report_begin(struct report *report, const char *name, enum report_ne
 	assert(report->depth + 1 < REPORT_DEPTH_MAX);
 	if (report->format->begin)
 		report->format->begin(report, name, nesting);
-	report_top(report)->items++;
 	report->depth++;
 	*report_top(report) = (struct report_frame){ .name = name, .nesting = nesting };
 }
@@ -65,15 +65,10 @@ void report_end(struct report *report)
 	report->depth--;
 }
 
-static void add_value(struct report *report, const char *name, struct report_value value)
-{
-	report->format->value(report, name, value);
-	report_top(report)->items++;
-}
-
 static void add_number(struct report *report, const char *name, enum report_kind kind, uint64_t number, bool known)
 {
-	add_value(report, name, (struct report_value){ known ? kind : REPORT_NONE, { known ? number : kind } });
+	report->format->value(report, name,
+			      (struct report_value){ known ? kind : REPORT_NONE, { known ? number : kind } });
 }
 
 void report_count(struct report *report, const char *name, uint64_t count)
@@ -106,15 +101,15 @@ void report_rate(struct report *report, const char *name, enum report_kind kind,
 	struct report_value value = { .kind = kind, .rate = (double)(int64_t)count * 1e9 / (double)nanoseconds };
 
 	if (nanoseconds > 0 && !report->without_rates)
-		add_value(report, name, value);
+		report->format->value(report, name, value);
 	else
 		add_number(report, name, kind, 0, false);
 }
 
 void report_text(struct report *report, const char *name, const char *text)
 {
-	if (text)
-		add_value(report, name, (struct report_value){ .kind = REPORT_TEXT, .text = text });
+	if (text && *text)
+		report->format->value(report, name, (struct report_value){ .kind = REPORT_TEXT, .text = text });
 	else
 		add_number(report, name, REPORT_TEXT, 0, false);
 }
@@ -124,15 +119,33 @@ void report_flag(struct report *report, const char *name, bool flag)
 	add_number(report, name, REPORT_FLAG, flag, true);
 }
 
-static void add_samples(struct report *report, const struct samples *samples)
+/* The times of samples, also those that need the buckets if histogram is not NULL. */
+static void add_times(struct report *report, const struct samples *samples, const struct histogram *histogram)
 {
-	bool has_limits = report->format->form != IN_STEP;
+	static const struct {
+		char name[6];
+		uint16_t per_mille;
+		uint8_t forms;
+	} percentiles[] = { { "p50", 500, IN_FULL | IN_STEP },
+			    { "p90", 900, IN_FULL },
+			    { "p99", 990, IN_FULL | IN_ROW | IN_STEP },
+			    { "p99.9", 999, IN_FULL } };
+	const enum report_form form = report->format->form;
+	uint64_t count = samples->count;
 
-	if (has_limits)
-		add_time(report, "min", samples->minimum, samples->count);
-	add_time(report, "avg", samples_average(samples), samples->count);
-	if (has_limits)
-		add_time(report, "max", samples->maximum, samples->count);
+	if (form != IN_STEP)
+		add_time(report, "min", samples->minimum, count);
+	add_time(report, "avg", samples_average(samples), count);
+	if (form != IN_STEP)
+		add_time(report, "max", samples->maximum, count);
+	if (!histogram)
+		return;
+	if (form & IN_FULL)
+		add_time(report, "mdev", histogram_deviation(histogram), count);
+	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++)
+		if (form & percentiles[i].forms)
+			add_time(report, percentiles[i].name, histogram_percentile(histogram, percentiles[i].per_mille),
+				 count);
 }
 
 void report_samples(struct report *report, const char *name, const struct samples *samples)
@@ -140,7 +153,7 @@ void report_samples(struct report *report, const char *name, const struct sample
 	if (!samples->count)
 		return;
 	report_object(report, name);
-	add_samples(report, samples);
+	add_times(report, samples, NULL);
 	report_end(report);
 }
 
@@ -160,53 +173,31 @@ static void add_buckets(struct report *report, const struct histogram *histogram
 }
 
 /* report_block omits what is empty, and has one time for one sample. */
-static void add_distribution(struct report *report, const struct histogram *histogram)
-{
-	static const struct {
-		char name[6];
-		uint16_t per_mille;
-		uint8_t forms;
-	} percentiles[] = { { "p50", 500, IN_FULL | IN_STEP },
-			    { "p90", 900, IN_FULL },
-			    { "p99", 990, IN_FULL | IN_ROW | IN_STEP },
-			    { "p99.9", 999, IN_FULL } };
-	const enum report_form form = report->format->form;
-	const bool in_table = form & (IN_ROW | IN_STEP);
-	uint64_t count = histogram->all.count;
-
-	if (!in_table)
-		report_count(report, "count", count);
-	if (form == IN_BLOCK && count == 1) {
-		report_time(report, "time", histogram->all.minimum);
-		return;
-	}
-	add_samples(report, &histogram->all);
-	if (!in_table)
-		add_time(report, "mdev", histogram_deviation(histogram), count);
-	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++)
-		if (form & percentiles[i].forms)
-			add_time(report, percentiles[i].name, histogram_percentile(histogram, percentiles[i].per_mille),
-				 count);
-	if (report->buckets && form == IN_JSON)
-		add_buckets(report, histogram);
-}
-
 void report_histogram(struct report *report, const char *name, const struct histogram *histogram)
 {
-	if (report->format->form == IN_BLOCK && !histogram->all.count)
+	const enum report_form form = report->format->form;
+	uint64_t count = histogram->all.count;
+
+	if (form == IN_BLOCK && !count)
 		return;
 	report_object(report, name);
-	add_distribution(report, histogram);
+	if (form & IN_FULL)
+		report_count(report, "count", count);
+	if (form == IN_BLOCK && count == 1)
+		report_time(report, "time", histogram->all.minimum);
+	else
+		add_times(report, &histogram->all, histogram);
+	if (form == IN_JSON && report->buckets)
+		add_buckets(report, histogram);
 	report_end(report);
-	if (!report->buckets || !(report->format->form & (IN_BLOCK | IN_STEP)) || histogram->all.count < 2 ||
-	    report_in_list(report) || report->header)
+	if (!report->buckets || !(form & (IN_BLOCK | IN_STEP)) || count < 2 || report_in_list(report) || report->header)
 		return;
-	if (report->format->form == IN_STEP)
+	if (form == IN_STEP)
 		fputc('\n', report->stream); /* the row's */
 	histogram_draw(histogram, report->stream);
 }
 
-void report_print_name(FILE *stream, const char *name, uint64_t kind, const char *time_unit)
+void report_print_name(FILE *stream, const char *name, enum report_kind kind, const char *time_unit)
 {
 	for (; *name; name++)
 		fputc(*name == '.' ? '_' : *name, stream);
@@ -218,20 +209,8 @@ void report_print_name(FILE *stream, const char *name, uint64_t kind, const char
 
 void report_print_number(FILE *stream, struct report_value value)
 {
-	switch (value.kind) {
-	case REPORT_COUNT:
-	case REPORT_TIME:
-		fprintf(stream, "%" PRIu64, value.number);
-		break;
-	case REPORT_RATE:
-	case REPORT_BANDWIDTH:
+	if (value.kind == REPORT_RATE || value.kind == REPORT_BANDWIDTH)
 		fprintf(stream, "%.3f", value.rate);
-		break;
-	case REPORT_FLAG:
-		fputs(value.number ? "true" : "false", stream);
-		break;
-	case REPORT_TEXT:
-	case REPORT_NONE:
-		break;
-	}
+	else
+		fprintf(stream, "%" PRIu64, value.number);
 }

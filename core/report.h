@@ -81,6 +81,7 @@ struct report {
 	bool without_rates; /* omit rates: the time span is too short */
 	bool header;	    /* of report_table: write the names of the columns */
 	bool of_steps;	    /* an interval ends with its last count; the totals have no gauges or distributions */
+	bool separates;	    /* JSON: a comma comes before the next item */
 	int excess;	    /* of report_table: how much wider the row is up to here than its columns */
 
 	int64_t interval_began; /* clock time, for the figures of an interval */
@@ -89,8 +90,7 @@ struct report {
 	struct report_frame {
 		const char *name; /* NULL for an entry of a list */
 		enum report_nesting nesting;
-		unsigned items; /* items added */
-		unsigned shown; /* items printed, in the text formats */
+		unsigned shown; /* text: items printed */
 	} frames[REPORT_DEPTH_MAX];
 	char labels[256]; /* Prometheus: labels of all samples */
 	char entry[256];  /* Prometheus: further labels of the samples of a list entry */
@@ -115,7 +115,7 @@ void report_time(struct report *report, const char *name, int64_t nanoseconds);
 void report_time_known(struct report *report, const char *name, int64_t nanoseconds);
 /* Adds a RATE or BANDWIDTH, or no value if the time is 0. JSON appends "_per_second" to the name. */
 void report_rate(struct report *report, const char *name, enum report_kind kind, uint64_t count, int64_t nanoseconds);
-/* Adds a text, or no value if it is NULL. */
+/* Adds a text, or no value if it is NULL or empty. */
 void report_text(struct report *report, const char *name, const char *text);
 void report_flag(struct report *report, const char *name, bool flag);
 /* Adds minimum, average and maximum. Omits an empty object. */
@@ -130,8 +130,8 @@ bool report_in_list(const struct report *report);
 /* The innermost open object or list, or the report itself. */
 struct report_frame *report_top(struct report *report);
 /* Prints the name of a value of that kind for programs, with its unit, for times time_unit: "p99_9_ns". */
-void report_print_name(FILE *stream, const char *name, uint64_t kind, const char *time_unit);
-/* Prints a number for programs: an integer, "true", or a rate with three decimals. Prints nothing for TEXT and NONE. */
+void report_print_name(FILE *stream, const char *name, enum report_kind kind, const char *time_unit);
+/* Prints a number for programs: an integer, or a rate with three decimals. */
 void report_print_number(FILE *stream, struct report_value value);
 
 #endif

@@ -45,35 +45,41 @@ static void json_string(FILE *stream, const char *text)
 	fputc('"', stream);
 }
 
-static void json_separate(struct report *report)
+/* Begins an item; its name is NULL in a list. */
+static void json_name(struct report *report, const char *name, enum report_kind kind)
 {
-	if (report_top(report)->items)
+	if (report->separates)
 		fputc(',', report->stream);
+	report->separates = true;
+	if (!name)
+		return;
+	fputc('"', report->stream);
+	report_print_name(report->stream, name, kind, "_ns");
+	fputs("\":", report->stream);
 }
 
 static void json_begin(struct report *report, const char *name, enum report_nesting nesting)
 {
-	json_separate(report);
-	if (name)
-		fprintf(report->stream, "\"%s\":", name);
+	json_name(report, name, REPORT_NONE);
 	fputc(nesting == REPORT_LIST ? '[' : '{', report->stream);
+	report->separates = false;
 }
 
 static void json_end(struct report *report)
 {
 	fputc(report_top(report)->nesting == REPORT_LIST ? ']' : '}', report->stream);
+	report->separates = true;
 }
 
 static void json_value(struct report *report, const char *name, struct report_value value)
 {
-	json_separate(report);
-	fputc('"', report->stream);
-	report_print_name(report->stream, name, value.kind == REPORT_NONE ? value.number : value.kind, "_ns");
-	fputs("\":", report->stream);
+	json_name(report, name, value.kind == REPORT_NONE ? (enum report_kind)value.number : value.kind);
 	if (value.kind == REPORT_TEXT)
 		json_string(report->stream, value.text);
 	else if (value.kind == REPORT_NONE)
 		fputs("null", report->stream);
+	else if (value.kind == REPORT_FLAG)
+		fputs(value.number ? "true" : "false", report->stream);
 	else
 		report_print_number(report->stream, value);
 }
@@ -121,21 +127,16 @@ static void add_steps(struct reporting *reporting)
 	report_end(&reporting->report);
 }
 
-static void report_nonempty(struct report *report, const char *name, const char *text)
-{
-	report_text(report, name, *text ? text : NULL);
-}
-
 static void json_error(struct report *report, const struct error *error)
 {
 	char text[ERROR_TEXT_SIZE];
 
-	report_nonempty(report, "object", error->object);
-	report_nonempty(report, "phase", error->phase);
+	report_text(report, "object", error->object);
+	report_text(report, "phase", error->phase);
 	report_text(report, "cause", error->cause);
-	report_nonempty(report, "code", error->code);
+	report_text(report, "code", error->code);
 	report_text(report, "text", error_text(error, text));
-	report_nonempty(report, "hint", error->hint);
+	report_text(report, "hint", error->hint);
 	report_text(report, "part", error->part);
 }
 

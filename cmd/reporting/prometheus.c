@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -91,14 +90,10 @@ static void prometheus_value(struct report *report, const char *name, struct rep
 		return;
 	prometheus_name(report, name, value);
 	if (value.kind == REPORT_TIME)
-		fprintf(report->stream, "%" PRIu64 ".%09" PRIu64 "\n", value.number / 1000000000,
-			value.number % 1000000000);
-	else if (value.kind == REPORT_FLAG)
-		fprintf(report->stream, "%" PRIu64 "\n", value.number);
-	else {
+		fprintf(report->stream, "%" PRIu64 ".%09" PRIu64, value.number / 1000000000, value.number % 1000000000);
+	else
 		report_print_number(report->stream, value);
-		fputc('\n', report->stream);
-	}
+	fputc('\n', report->stream);
 }
 
 const struct report_format report_prometheus = {
@@ -110,70 +105,49 @@ const struct report_format report_prometheus = {
 
 /* ---- the file ---- */
 
-/* Removes an existing file of that name: a killed run left it, or it links to a file that must not be written. */
-static int open_new(const char *name)
-{
-	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	int fd = open(name, flags, 0644);
-
-	return fd < 0 && errno == EEXIST && !unlink(name) ? open(name, flags, 0644) : fd;
-}
-
 static void add_metrics(struct reporting *reporting, FILE *stream)
 {
-	const struct transport *transport = reporting->environment->transport;
+	const struct environment *environment = reporting->environment;
+	struct report *report = &reporting->report;
 	char prefix[64];
 
 	/* Samples without the labels of the command would be series of their own. */
-	if (!reporting->state && !reporting->environment->outcome) {
+	if (!reporting->state && !environment->outcome) {
 		fputs("# no figures yet\n", stream);
 		return;
 	}
-	snprintf(prefix, sizeof(prefix), "rdmatest_%s", reporting->environment->command->name);
-	reporting->report.prefix = prefix;
-	report_open(&reporting->report, stream, &report_prometheus);
-	report_text(&reporting->report, "transport", transport ? transport_name(transport) : NULL);
+	snprintf(prefix, sizeof(prefix), "rdmatest_%s", environment->command->name);
+	report->prefix = prefix;
+	report_open(report, stream, &report_prometheus);
+	report_text(report, "transport", environment->transport ? transport_name(environment->transport) : NULL);
 	reporting_add_figures(reporting, false);
-	report_time(&reporting->report, "duration", clock_now() - reporting->environment->begun);
-	report_flag(&reporting->report, "failed", reporting->environment->outcome != OUTCOME_OK);
-	report_count(&reporting->report, "errors", reporting->environment->log.errors->count);
-	report_close(&reporting->report);
+	report_time(report, "duration", clock_now() - environment->begun);
+	report_flag(report, "failed", environment->outcome != OUTCOME_OK);
+	report_count(report, "errors", environment->log.errors->count);
+	report_close(report);
 }
 
-/* Returns the text of the file, to be freed, or NULL if memory is short. */
-static char *format_metrics(struct reporting *reporting)
+/*
+ * Returns 0 or an errno value. A file that is replaced is a new one: a killed run left that of this name, or it links
+ * to a file that must not be written. O_NONBLOCK: open(2) of a FIFO without a reader fails instead of blocking.
+ */
+static int write_file(struct reporting *reporting, const char *name, bool replaces)
 {
-	size_t length;
-	char *text = NULL;
-	FILE *stream = open_memstream(&text, &length);
-	bool complete;
+	const int flags = O_WRONLY | O_CLOEXEC | (replaces ? O_CREAT | O_EXCL | O_NOFOLLOW : O_APPEND | O_NONBLOCK);
+	FILE *stream;
+	int fd, error = 0;
 
+	if (replaces)
+		unlink(name);
+	fd = open(name, flags, 0644);
+	stream = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!stream)
-		return NULL;
+		return errno;
+	errno = 0;
 	add_metrics(reporting, stream);
-	complete = !ferror(stream);
-	if (!fclose(stream) && complete)
-		return text;
-	free(text);
-	return NULL;
-}
-
-/* Returns 0 or an errno value. O_NONBLOCK: open(2) of a FIFO without a reader fails instead of blocking. */
-static int write_file(struct reporting *reporting, const char *name, bool appends)
-{
-	char *text = format_metrics(reporting);
-	int fd, error;
-
-	if (!text)
-		return ENOMEM;
-	fd = appends ? open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC) : open_new(name);
-	if (fd >= 0 && appends)
-		lseek(fd, 0, SEEK_END);
-	error = fd < 0 || dprintf(fd, "%s", text) < 0 ? errno : 0;
-	if (fd >= 0 && close(fd) && !error)
-		error = errno;
-	free(text);
-	return error;
+	if (ferror(stream))
+		error = errno ? errno : EIO;
+	return fclose(stream) && !error ? errno : error;
 }
 
 /* Only regular files are replaced. A device, a FIFO or an open descriptor is appended to. */
@@ -194,23 +168,22 @@ void reporting_write_prometheus(struct reporting *reporting)
 {
 	const char *file = reporting->prometheus;
 	char temporary[PATH_MAX];
-	bool replaced = file && is_replaceable(file);
-	int error;
+	int error = ENAMETOOLONG;
 
 	if (!file)
 		return;
-	if (snprintf(temporary, sizeof(temporary), replaced ? "%s.new" : "%s", file) < (int)sizeof(temporary)) {
-		error = write_file(reporting, temporary, !replaced);
-	} else {
-		error = ENAMETOOLONG;
-		replaced = false; /* there is no such file to remove */
+	if (!is_replaceable(file)) {
+		error = write_file(reporting, file, false);
+	} else if (snprintf(temporary, sizeof(temporary), "%s.new", file) < (int)sizeof(temporary)) {
+		error = write_file(reporting, temporary, true);
+		if (!error && rename(temporary, file))
+			error = errno;
+		if (error)
+			unlink(temporary);
 	}
-	if (!error && (!replaced || !rename(temporary, file)))
+	if (!error)
 		return;
-	error = error ? error : errno;
 	reporting->prometheus = NULL;
-	if (replaced)
-		unlink(temporary);
 	log_errno(&reporting->environment->log, file, error, "--prometheus: writing the file");
 	environment_record_outcome(reporting->environment, OUTCOME_INTERNAL);
 }

@@ -946,5 +946,5 @@ TEST(intervals_end_when_prometheus_file_fails)
 		 "tool: deadline of 100 s exceeded\n",
 		 figures);
 	expect(&row, arguments, OUTCOME_INTERNAL,
-	       "open\nstart\ninterval\ndeadline\ninterval\ntool: FAILED: done\nstop\nclose\n", err);
+	       "open\nstart\ndeadline\ninterval\ntool: FAILED: done\nstop\nclose\n", err);
 }

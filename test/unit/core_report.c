@@ -256,7 +256,6 @@ TEST(texts_in_json)
 		const char *text;
 		const char *json;
 	} rows[] = {
-		{ "", "" },
 		{ "a \"word\"", "a \\\"word\\\"" },
 		{ "back\\slash", "back\\\\slash" },
 		{ "line\nand\ttab\x01\x1f", "line\\u000aand\\u0009tab\\u0001\\u001f" },

@@ -56,8 +56,8 @@ struct command {
 	enum live (*live)(const void *options);
 
 	/*
-	 * Allocates the state, starts the first steps and returns. The run ends when the command calls
-	 * environment_finish(). After a failure stop() follows, too, unless *state is still NULL.
+	 * Allocates the state, looks names up, starts the first steps and returns. The run ends when the command calls
+	 * environment_finish(), also within start(). After a failure stop() follows, too, unless *state is still NULL.
 	 */
 	enum outcome (*start)(struct environment *environment, const void *options, void **state);
 

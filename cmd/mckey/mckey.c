@@ -219,9 +219,8 @@ static const struct endpoint_handlers handlers = {
 	.completion = member_completion,
 };
 
-static void start_members(void *context)
+static void start_members(struct mckey_run *run)
 {
-	struct mckey_run *run = context;
 	enum outcome outcome = addresses_look_up(run);
 
 	if (outcome) {
@@ -277,7 +276,7 @@ static enum outcome mckey_start(struct environment *environment, const void *con
 	if (outcome)
 		return outcome;
 	environment_print(environment, "mckey: starting %s", options->sender ? "client" : "server");
-	loop_timer_start(environment->loop, &run->step, 0, start_members, run);
+	start_members(run);
 	return OUTCOME_OK;
 }
 

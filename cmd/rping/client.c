@@ -26,8 +26,7 @@ struct rping_client {
 	struct target *targets, **last;	    /* all of them */
 	struct target *queue, **queue_last; /* those that wait to connect */
 	size_t count, failed;
-	bool ending;		 /* start no more targets */
-	struct loop_timer begin; /* of the look-ups, from the loop */
+	bool ending; /* start no more targets */
 	struct targets all;
 	struct client_figures before;
 };
@@ -373,27 +372,10 @@ static void look_up_targets(struct rping_client *client)
 	}
 }
 
-static void client_begin(void *context)
-{
-	struct rping_client *client = context;
-	const struct rping_options *options = client->options;
-	struct resolver source = { 0 };
-	enum outcome outcome = OUTCOME_OK;
-
-	if (options->source)
-		outcome = lookup(&source, client->environment, &options->common, options->source, ADDRESS_FORMAT_ANY);
-	if (outcome) {
-		environment_finish(client->environment, outcome, NULL, "no ping was sent");
-		return;
-	}
-	client->all.source = source.addresses[0];
-	look_up_targets(client);
-	client_advance(client);
-}
-
 enum outcome rping_client_start(struct environment *environment, const struct rping_options *options, void **state)
 {
 	struct rping_client *client = *state = environment_allocate(environment, 1, sizeof(*client));
+	struct resolver source = { 0 };
 	enum outcome outcome;
 
 	if (!client)
@@ -418,7 +400,15 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 	if (environment_live(environment) >= LIVE_ROWS)
 		environment_print(environment, "%s: connecting to %s", environment->log.name,
 				  client->all.several ? "the servers" : client->targets->address);
-	loop_timer_start(environment->loop, &client->begin, 0, client_begin, client);
+	if (options->source)
+		outcome = lookup(&source, environment, &options->common, options->source, ADDRESS_FORMAT_ANY);
+	if (outcome) {
+		environment_finish(environment, outcome, NULL, "no ping was sent");
+		return OUTCOME_OK;
+	}
+	client->all.source = source.addresses[0];
+	look_up_targets(client);
+	client_advance(client);
 	return OUTCOME_OK;
 }
 
@@ -481,7 +471,6 @@ void rping_client_stop(void *state)
 	struct rping_client *client = state;
 	struct target *target;
 
-	loop_timer_stop(&client->begin);
 	while ((target = client->targets)) {
 		client->targets = target->next;
 		target_release(target);

@@ -31,8 +31,7 @@ struct rping_server {
 	enum interruption interruption; /* the reason of an interruption; 0: none */
 	struct loop_timer idle;		/* --idle-timeout, while there is no session */
 	struct server_figures figures, before;
-	struct loop_timer begin; /* of the look-up, from the loop */
-	struct log silent;	 /* of many clients without a ping, which could fill the log */
+	struct log silent; /* of many clients without a ping, which could fill the log */
 	struct log_limit no_ping_limit;
 };
 
@@ -69,7 +68,6 @@ static enum outcome server_verdict(const struct rping_server *server)
 static void stop_listening(struct rping_server *server)
 {
 	server->ending = true;
-	loop_timer_stop(&server->begin);
 	endpoint_destroy(server->listener);
 	server->listener = NULL;
 }
@@ -304,20 +302,6 @@ static enum outcome listen_at(struct rping_server *server, struct address addres
 	return OUTCOME_OK;
 }
 
-static void server_begin(void *context)
-{
-	struct rping_server *server = context;
-	const struct rping_options *options = server->options;
-	struct resolver local;
-	enum outcome outcome = lookup(&local, server->environment, &options->common, rping_listen_address(options),
-				      ADDRESS_FORMAT_ANY);
-
-	if (!outcome)
-		outcome = listen_at(server, local.addresses[0]);
-	if (outcome)
-		server_finish(server, outcome);
-}
-
 /* ---- start and stop ---- */
 
 /* -d has no argument, but many scripts write a device name after it, which a stock server ignores. */
@@ -339,6 +323,7 @@ const char *rping_listen_address(const struct rping_options *options)
 enum outcome rping_server_start(struct environment *environment, const struct rping_options *options, void **state)
 {
 	struct rping_server *server = *state = environment_allocate(environment, 1, sizeof(*server));
+	struct resolver local;
 	enum outcome outcome;
 
 	if (!server)
@@ -355,7 +340,11 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 	if (!server->limit && !options->persistent)
 		server->limit = 1;
 	server->one_shot = !options->persistent && server->limit == 1;
-	loop_timer_start(environment->loop, &server->begin, 0, server_begin, server);
+	outcome = lookup(&local, environment, &options->common, rping_listen_address(options), ADDRESS_FORMAT_ANY);
+	if (!outcome)
+		outcome = listen_at(server, local.addresses[0]);
+	if (outcome)
+		server_finish(server, outcome);
 	return OUTCOME_OK;
 }
 
@@ -405,7 +394,6 @@ void rping_server_stop(void *state)
 {
 	struct rping_server *server = state;
 
-	loop_timer_stop(&server->begin);
 	loop_timer_stop(&server->idle);
 	while (server->sessions)
 		session_destroy(server->sessions);

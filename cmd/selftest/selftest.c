@@ -239,6 +239,8 @@ static enum outcome run_part(struct selftest *selftest, const struct part *part)
 
 	if (outcome)
 		return outcome;
+	loop_timer_start(environment->loop, &selftest->limit, 0, limit_passed, selftest);
+	environment_wait(environment); /* one turn of the loop, which releases the port */
 	start(selftest, server, part, "server", part->server, number);
 	while (child_run_goes_on(server) && !server->environment.ready && environment_wait(environment))
 		;
@@ -264,6 +266,9 @@ static enum outcome run_part(struct selftest *selftest, const struct part *part)
 	}
 	child_run_stop(server);
 	child_run_stop(client);
+	/* The deadline ends the two first; run.c interrupts in the next turn of the loop. */
+	while (loop_deadline_passed(environment->loop) && !selftest->interrupted && environment_wait(environment))
+		;
 	return outcome ? outcome : first_failure(selftest);
 }
 

@@ -434,24 +434,6 @@ static void advance(struct ucmatose *run)
 
 /* ---- start and stop ---- */
 
-/* Looks the names up, and starts to listen or to connect. */
-static void start_run(void *context)
-{
-	struct ucmatose *run = context;
-	struct resolver resolver;
-	enum outcome outcome = OUTCOME_OK;
-
-	if (run->bind) {
-		outcome = lookup(&resolver, run->environment, &run->options->common, run->bind,
-				 (enum address_format)run->options->format);
-		run->source = resolver.addresses[0];
-	}
-	if (!outcome)
-		outcome = run->is_server ? serve(run) : dial_server(run);
-	if (outcome)
-		ucmatose_finish(run, outcome);
-}
-
 /* Where a server without -b listens. The IPv6 one also accepts IPv4 connections, but not on iWARP. */
 static const char *any_address(const struct ucmatose_options *options)
 {
@@ -463,6 +445,7 @@ enum outcome ucmatose_start(struct environment *environment, const void *all_opt
 	const struct ucmatose_options *options = all_options;
 	const bool is_server = !options->server;
 	struct ucmatose *run = *state = environment_allocate(environment, 1, sizeof(*run));
+	struct resolver resolver;
 	enum outcome outcome;
 
 	if (!run)
@@ -490,7 +473,15 @@ enum outcome ucmatose_start(struct environment *environment, const void *all_opt
 	if (outcome)
 		return outcome;
 	environment_print(environment, "cmatose: starting %s", is_server ? "server" : "client");
-	loop_timer_start(environment->loop, &run->pause, 0, start_run, run);
+	if (run->bind) {
+		outcome = lookup(&resolver, environment, &options->common, run->bind,
+				 (enum address_format)options->format);
+		run->source = resolver.addresses[0];
+	}
+	if (!outcome)
+		outcome = is_server ? serve(run) : dial_server(run);
+	if (outcome)
+		ucmatose_finish(run, outcome);
 	return OUTCOME_OK;
 }
 

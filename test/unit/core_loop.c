@@ -12,17 +12,15 @@
 #include "core/loop.h"
 #include "test/unit/fake_clock.h"
 
-/* The record of callbacks. */
-struct trace {
-	struct loop *loop;
-	char letters[64];
-	size_t length;
-	int64_t time;
-};
+static struct loop *loop;
+
+/* The record of callbacks, and when one stopped the loop. */
+static char letters[64];
+static size_t length;
+static int64_t stopped_at;
 
 /* One watcher of each kind. A callback records the letter. */
 struct actor {
-	struct trace *trace;
 	char letter;
 	int fd;
 	unsigned left; /* rounds until it stops the loop, or a count of rounds */
@@ -35,10 +33,8 @@ struct actor {
 
 static void note(struct actor *actor)
 {
-	struct trace *trace = actor->trace;
-
-	if (trace->length < sizeof(trace->letters) - 1)
-		trace->letters[trace->length++] = actor->letter;
+	if (length < sizeof(letters) - 1)
+		letters[length++] = actor->letter;
 }
 
 static void note_only(void *context)
@@ -51,8 +47,8 @@ static void note_and_stop(void *context)
 	struct actor *actor = context;
 
 	note(actor);
-	actor->trace->time = clock_now();
-	loop_stop(actor->trace->loop);
+	stopped_at = clock_now();
+	loop_stop(loop);
 }
 
 static void unexpected_callback(void *context)
@@ -62,20 +58,16 @@ static void unexpected_callback(void *context)
 
 static int create(void **state)
 {
-	struct trace *trace = calloc(1, sizeof(*trace));
-
 	fake_clock.real = true;
-	trace->loop = loop_create();
-	*state = trace;
-	return trace->loop ? 0 : -1;
+	memset(letters, 0, sizeof(letters));
+	length = 0;
+	loop = loop_create();
+	return loop ? 0 : -1;
 }
 
 static int destroy(void **state)
 {
-	struct trace *trace = *state;
-
-	loop_destroy(trace->loop);
-	free(trace);
+	loop_destroy(loop);
 	return 0;
 }
 
@@ -98,79 +90,46 @@ static void busy_wait(int64_t nanoseconds)
 		continue;
 }
 
-TEST(timer_expires_after_its_time, create, destroy)
-{
-	struct trace *trace = *state;
-	struct actor one = { .trace = trace, .letter = 'a' };
-	int64_t start = clock_now();
-
-	loop_timer_start(trace->loop, &one.timer, 20 * CLOCK_NS_PER_MS, note_and_stop, &one);
-	loop_run(trace->loop);
-	assert_true(trace->time - start >= 20 * CLOCK_NS_PER_MS);
-	assert_string_equal(trace->letters, "a");
-}
-
 static void start_timer_late(void *context)
 {
 	struct actor *actor = context;
 
 	busy_wait(50 * CLOCK_NS_PER_MS);
-	actor->trace->time = clock_now();
-	loop_timer_start(actor->trace->loop, &actor->other->timer, 30 * CLOCK_NS_PER_MS, note_and_stop, actor->other);
+	stopped_at = clock_now();
+	loop_timer_start(loop, &actor->other->timer, 30 * CLOCK_NS_PER_MS, note_and_stop, actor->other);
 }
 
 /* libev's time does not advance during a callback: a timer started at the end of a slow one would expire early. */
 TEST(timer_counts_from_its_start, create, destroy)
 {
-	struct trace *trace = *state;
-	struct actor late = { .trace = trace, .letter = 'l' };
-	struct actor slow = { .trace = trace, .letter = 's', .other = &late };
+	struct actor late = { .letter = 'l' };
+	struct actor slow = { .letter = 's', .other = &late };
 	int64_t started;
 
-	loop_timer_start(trace->loop, &slow.timer, 0, start_timer_late, &slow);
+	loop_timer_start(loop, &slow.timer, 0, start_timer_late, &slow);
 	started = clock_now() + 50 * CLOCK_NS_PER_MS;
-	loop_run(trace->loop);
-	assert_true(trace->time - started >= 30 * CLOCK_NS_PER_MS);
+	loop_run(loop);
+	assert_true(stopped_at - started >= 30 * CLOCK_NS_PER_MS);
 }
 
-/* Takes the best of 50 rounds, because the machine may be busy. libev alone sleeps a whole millisecond. */
-TEST(loop_wake_makes_timer_precise, create, destroy)
-{
-	struct trace *trace = *state;
-	int64_t best = INT64_MAX;
-
-	for (int round = 0; round < 50; round++) {
-		struct actor actor = { .trace = trace, .letter = 'a' };
-		int64_t start = clock_now();
-
-		loop_timer_start(trace->loop, &actor.timer, 200 * CLOCK_NS_PER_US, note_and_stop, &actor);
-		loop_wake(trace->loop, 200 * CLOCK_NS_PER_US);
-		loop_run(trace->loop);
-		assert_true(trace->time - start >= 200 * CLOCK_NS_PER_US);
-		if (trace->time - start < best)
-			best = trace->time - start;
-	}
-	assert_true(best < 900 * CLOCK_NS_PER_US);
-}
-
-/* A later wake-up does not replace a sooner one, and a sooner one replaces a later one. */
+/* A later wake-up does not replace a sooner one, and a sooner one replaces a later one. The best of 50 rounds counts,
+ * because the machine may be busy. libev alone sleeps a whole millisecond. */
 TEST(soonest_wake_up_is_kept, create, destroy)
 {
-	struct trace *trace = *state;
-
 	for (int sooner_first = 0; sooner_first < 2; sooner_first++) {
 		int64_t best = INT64_MAX;
 
 		for (int round = 0; round < 50; round++) {
-			struct actor actor = { .trace = trace, .letter = 'a' };
+			struct actor actor = { .letter = 'a' };
 			int64_t start = clock_now();
 
-			loop_timer_start(trace->loop, &actor.timer, 200 * CLOCK_NS_PER_US, note_and_stop, &actor);
-			loop_wake(trace->loop, sooner_first ? 200 * CLOCK_NS_PER_US : CLOCK_NS_PER_S);
-			loop_wake(trace->loop, sooner_first ? CLOCK_NS_PER_S : 200 * CLOCK_NS_PER_US);
-			loop_run(trace->loop);
-			if (trace->time - start < best)
-				best = trace->time - start;
+			loop_timer_start(loop, &actor.timer, 200 * CLOCK_NS_PER_US, note_and_stop, &actor);
+			loop_wake(loop, sooner_first ? 200 * CLOCK_NS_PER_US : CLOCK_NS_PER_S);
+			loop_wake(loop, sooner_first ? CLOCK_NS_PER_S : 200 * CLOCK_NS_PER_US);
+			loop_run(loop);
+			assert_true(stopped_at - start >= 200 * CLOCK_NS_PER_US);
+			if (stopped_at - start < best)
+				best = stopped_at - start;
 		}
 		assert_true(best < 900 * CLOCK_NS_PER_US);
 	}
@@ -179,27 +138,10 @@ TEST(soonest_wake_up_is_kept, create, destroy)
 /* The loop ends although a wake-up is pending. */
 TEST(wake_up_alone_does_not_keep_loop_running, create, destroy)
 {
-	struct trace *trace = *state;
-
-	loop_wake(trace->loop, CLOCK_NS_PER_S);
-	loop_wake(trace->loop, CLOCK_NS_PER_MS);
-	loop_run(trace->loop);
-	assert_int_equal(trace->length, 0);
-}
-
-TEST(timers_expire_in_order, create, destroy)
-{
-	struct trace *trace = *state;
-	struct actor actors[3] = { { .trace = trace, .letter = 'c' },
-				   { .trace = trace, .letter = 'a' },
-				   { .trace = trace, .letter = 'b' } };
-	static const int64_t milliseconds[] = { 30, 10, 20 };
-
-	for (int i = 0; i < 3; i++)
-		loop_timer_start(trace->loop, &actors[i].timer, milliseconds[i] * CLOCK_NS_PER_MS,
-				 i == 0 ? note_and_stop : note_only, &actors[i]);
-	loop_run(trace->loop);
-	assert_string_equal(trace->letters, "abc");
+	loop_wake(loop, CLOCK_NS_PER_S);
+	loop_wake(loop, CLOCK_NS_PER_MS);
+	loop_run(loop);
+	assert_int_equal(length, 0);
 }
 
 static void defer_other(void *context)
@@ -207,7 +149,7 @@ static void defer_other(void *context)
 	struct actor *actor = context;
 
 	note(actor);
-	loop_timer_start(actor->trace->loop, &actor->other->timer, 0, note_and_stop, actor->other);
+	loop_timer_start(loop, &actor->other->timer, 0, note_and_stop, actor->other);
 	actor->letter = '-';
 	note(actor);
 }
@@ -215,16 +157,15 @@ static void defer_other(void *context)
 /* A timer of 0 expires after the starter has returned. Several keep their order. */
 TEST(timer_of_zero_defers_to_next_iteration, create, destroy)
 {
-	struct trace *trace = *state;
-	struct actor last = { .trace = trace, .letter = 'z' };
-	struct actor first = { .trace = trace, .letter = 'a', .other = &last };
-	struct actor second = { .trace = trace, .letter = 'b' };
+	struct actor last = { .letter = 'z' };
+	struct actor first = { .letter = 'a', .other = &last };
+	struct actor second = { .letter = 'b' };
 
-	loop_timer_start(trace->loop, &first.timer, 0, defer_other, &first);
-	loop_timer_start(trace->loop, &second.timer, 0, note_only, &second);
-	assert_string_equal(trace->letters, "");
-	loop_run(trace->loop);
-	assert_string_equal(trace->letters, "a-bz");
+	loop_timer_start(loop, &first.timer, 0, defer_other, &first);
+	loop_timer_start(loop, &second.timer, 0, note_only, &second);
+	assert_string_equal(letters, "");
+	loop_run(loop);
+	assert_string_equal(letters, "a-bz");
 }
 
 static void restart_itself(void *context)
@@ -233,22 +174,21 @@ static void restart_itself(void *context)
 
 	note(actor);
 	if (--actor->left)
-		loop_timer_start(actor->trace->loop, &actor->timer, CLOCK_NS_PER_MS, restart_itself, actor);
+		loop_timer_start(loop, &actor->timer, CLOCK_NS_PER_MS, restart_itself, actor);
 	else
-		loop_stop(actor->trace->loop);
+		loop_stop(loop);
 }
 
 TEST(timer_restarts, create, destroy)
 {
-	struct trace *trace = *state;
-	struct actor one = { .trace = trace, .letter = 'a', .left = 5 };
-	struct actor moved = { .trace = trace, .letter = 'm' };
+	struct actor one = { .letter = 'a', .left = 5 };
+	struct actor moved = { .letter = 'm' };
 
-	loop_timer_start(trace->loop, &moved.timer, 0, unexpected_callback, &moved);
-	loop_timer_start(trace->loop, &moved.timer, CLOCK_NS_PER_MS / 2, note_only, &moved);
-	loop_timer_start(trace->loop, &one.timer, CLOCK_NS_PER_MS, restart_itself, &one);
-	loop_run(trace->loop);
-	assert_string_equal(trace->letters, "maaaaa");
+	loop_timer_start(loop, &moved.timer, 0, unexpected_callback, &moved);
+	loop_timer_start(loop, &moved.timer, CLOCK_NS_PER_MS / 2, note_only, &moved);
+	loop_timer_start(loop, &one.timer, CLOCK_NS_PER_MS, restart_itself, &one);
+	loop_run(loop);
+	assert_string_equal(letters, "maaaaa");
 }
 
 static void stop_other(void *context)
@@ -263,10 +203,9 @@ static void stop_other(void *context)
 /* A watcher that is due in the same iteration makes no callback, either. */
 TEST(stopped_watchers_make_no_callback, create, destroy)
 {
-	struct trace *trace = *state;
-	struct actor end = { .trace = trace, .letter = 'z' };
-	struct actor victim = { .trace = trace };
-	struct actor one = { .trace = trace, .letter = 'a', .other = &victim };
+	struct actor end = { .letter = 'z' };
+	struct actor victim = { 0 };
+	struct actor one = { .letter = 'a', .other = &victim };
 	int ends[2];
 
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
@@ -274,13 +213,13 @@ TEST(stopped_watchers_make_no_callback, create, destroy)
 	loop_timer_stop(&victim.timer);
 	loop_io_stop(&victim.io);
 	loop_signal_stop(&victim.signal);
-	loop_poller_stop(trace->loop, &victim.poller);
-	loop_timer_start(trace->loop, &one.timer, 0, stop_other, &one);
-	loop_timer_start(trace->loop, &victim.timer, 1, unexpected_callback, &victim);
-	loop_timer_start(trace->loop, &end.timer, 5 * CLOCK_NS_PER_MS, note_and_stop, &end);
+	loop_poller_stop(loop, &victim.poller);
+	loop_timer_start(loop, &one.timer, 0, stop_other, &one);
+	loop_timer_start(loop, &victim.timer, 1, unexpected_callback, &victim);
+	loop_timer_start(loop, &end.timer, 5 * CLOCK_NS_PER_MS, note_and_stop, &end);
 	busy_wait(CLOCK_NS_PER_MS);
-	loop_run(trace->loop);
-	assert_string_equal(trace->letters, "az");
+	loop_run(loop);
+	assert_string_equal(letters, "az");
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -292,42 +231,41 @@ static void phase_over(void *context)
 	char text[LOOP_PHASE_TEXT_SIZE];
 
 	note(actor);
-	loop_phase_text(actor->trace->loop, 20 * CLOCK_NS_PER_MS, text);
+	loop_phase_text(loop, 20 * CLOCK_NS_PER_MS, text);
 	assert_string_equal(text, actor->left ? "deadline of 0.05 s exceeded" : "timed out after 0.02 s");
-	assert_int_equal(loop_deadline_passed(actor->trace->loop), actor->left);
+	assert_int_equal(loop_deadline_passed(loop), actor->left);
 	if (actor->other)
-		loop_timer_start(actor->trace->loop, &actor->other->timer, 0, note_only, actor->other);
+		loop_timer_start(loop, &actor->other->timer, 0, note_only, actor->other);
 }
 
 /* Each phase that lasts until then, and what its end defers, comes before the deadline's own callback. */
 TEST(phases_end_at_the_deadline, create, destroy)
 {
-	struct trace *trace = *state;
-	struct actor deferred = { .trace = trace, .letter = 'd' };
-	struct actor short_phase = { .trace = trace, .letter = 's' };
+	struct actor deferred = { .letter = 'd' };
+	struct actor short_phase = { .letter = 's' };
 	struct actor phases[] = {
-		{ .trace = trace, .letter = 'p', .left = 1, .other = &deferred },
-		{ .trace = trace, .letter = 'p', .left = 1 },
+		{ .letter = 'p', .left = 1, .other = &deferred },
+		{ .letter = 'p', .left = 1 },
 	};
-	struct actor deadline = { .trace = trace, .letter = 'D' };
+	struct actor deadline = { .letter = 'D' };
 
 	fake_clock.real = false;
-	loop_phase_start(trace->loop, &phases[0].timer, 10 * CLOCK_NS_PER_MS, unexpected_callback, NULL);
-	loop_deadline_start(trace->loop, 50 * CLOCK_NS_PER_MS, note_and_stop, &deadline);
-	assert_false(loop_deadline_passed(trace->loop));
+	loop_phase_start(loop, &phases[0].timer, 10 * CLOCK_NS_PER_MS, unexpected_callback, NULL);
+	loop_deadline_start(loop, 50 * CLOCK_NS_PER_MS, note_and_stop, &deadline);
+	assert_false(loop_deadline_passed(loop));
 	fake_clock_pass(5 * CLOCK_NS_PER_MS);
-	loop_phase_start(trace->loop, &phases[0].timer, CLOCK_NS_PER_S, phase_over, &phases[0]);
-	loop_phase_start(trace->loop, &short_phase.timer, 20 * CLOCK_NS_PER_MS, phase_over, &short_phase);
-	loop_phase_start(trace->loop, &phases[1].timer, 46 * CLOCK_NS_PER_MS, phase_over, &phases[1]);
-	loop_run(trace->loop);
-	assert_string_equal(trace->letters, "sppdD");
-	loop_deadline_stop(trace->loop);
+	loop_phase_start(loop, &phases[0].timer, CLOCK_NS_PER_S, phase_over, &phases[0]);
+	loop_phase_start(loop, &short_phase.timer, 20 * CLOCK_NS_PER_MS, phase_over, &short_phase);
+	loop_phase_start(loop, &phases[1].timer, 46 * CLOCK_NS_PER_MS, phase_over, &phases[1]);
+	loop_run(loop);
+	assert_string_equal(letters, "sppdD");
+	loop_deadline_stop(loop);
 	/* The shutdown has its own limits. */
 	short_phase.letter = 'S';
-	loop_phase_start(trace->loop, &short_phase.timer, 20 * CLOCK_NS_PER_MS, phase_over, &short_phase);
-	assert_false(loop_deadline_passed(trace->loop));
-	loop_run(trace->loop);
-	assert_string_equal(trace->letters, "sppdDS");
+	loop_phase_start(loop, &short_phase.timer, 20 * CLOCK_NS_PER_MS, phase_over, &short_phase);
+	assert_false(loop_deadline_passed(loop));
+	loop_run(loop);
+	assert_string_equal(letters, "sppdDS");
 }
 
 static void read_byte(void *context)
@@ -338,57 +276,27 @@ static void read_byte(void *context)
 	note(actor);
 	assert_int_equal(read(actor->fd, &byte, 1), 1);
 	if (!--actor->left)
-		loop_stop(actor->trace->loop);
-}
-
-TEST(io_is_level_triggered, create, destroy)
-{
-	struct trace *trace = *state;
-	struct actor one = { .trace = trace, .letter = 'r', .left = 3 };
-	int ends[2];
-
-	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-	assert_int_equal(write(ends[1], "xyz", 3), 3);
-	one.fd = ends[0];
-	loop_io_start(trace->loop, &one.io, ends[0], read_byte, &one);
-	loop_run(trace->loop);
-	assert_string_equal(trace->letters, "rrr");
-	loop_io_stop(&one.io);
-	close(ends[0]);
-	close(ends[1]);
+		loop_stop(loop);
 }
 
 /* Data that has arrived takes precedence over a timer that expired while the loop was busy. */
 TEST(io_comes_before_timers, create, destroy)
 {
-	struct trace *trace = *state;
-	struct actor reader = { .trace = trace, .letter = 'r', .left = 9 };
-	struct actor limit = { .trace = trace, .letter = 'l' };
+	struct actor reader = { .letter = 'r', .left = 9 };
+	struct actor limit = { .letter = 'l' };
 	int ends[2];
 
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	reader.fd = ends[0];
-	loop_timer_start(trace->loop, &limit.timer, CLOCK_NS_PER_MS, note_and_stop, &limit);
-	loop_io_start(trace->loop, &reader.io, ends[0], read_byte, &reader);
+	loop_timer_start(loop, &limit.timer, CLOCK_NS_PER_MS, note_and_stop, &limit);
+	loop_io_start(loop, &reader.io, ends[0], read_byte, &reader);
 	busy_wait(3 * CLOCK_NS_PER_MS);
 	assert_int_equal(write(ends[1], "x", 1), 1);
-	loop_run(trace->loop);
-	assert_string_equal(trace->letters, "rl");
+	loop_run(loop);
+	assert_string_equal(letters, "rl");
 	loop_io_stop(&reader.io);
 	close(ends[0]);
 	close(ends[1]);
-}
-
-TEST(signal_is_caught, create, destroy)
-{
-	struct trace *trace = *state;
-	struct actor one = { .trace = trace, .letter = 's' };
-
-	loop_signal_start(trace->loop, &one.signal, SIGUSR1, note_and_stop, &one);
-	raise(SIGUSR1);
-	loop_run(trace->loop);
-	assert_string_equal(trace->letters, "s");
-	loop_signal_stop(&one.signal);
 }
 
 /* Reports work each time. */
@@ -398,7 +306,7 @@ static bool poll_busy(void *context)
 
 	note(actor);
 	if (!--actor->left)
-		loop_stop(actor->trace->loop);
+		loop_stop(loop);
 	return true;
 }
 
@@ -416,41 +324,27 @@ static bool unexpected_poll(void *context)
 	return false;
 }
 
-TEST(poller_spins, create, destroy)
-{
-	struct trace *trace = *state;
-	struct actor one = { .trace = trace, .letter = 'p', .left = 5 };
-
-	loop_spin(trace->loop, LOOP_SPIN_ALWAYS);
-	loop_poller_start(trace->loop, &one.poller, poll_busy, unexpected_poll, &one);
-	loop_run(trace->loop);
-	assert_string_equal(trace->letters, "ppppp");
-	loop_poller_stop(trace->loop, &one.poller);
-}
-
 TEST(loop_does_not_spin_by_default, create, destroy)
 {
-	struct trace *trace = *state;
-	struct actor one = { .trace = trace };
-	struct actor end = { .trace = trace, .letter = 'z' };
+	struct actor one = { 0 };
+	struct actor end = { .letter = 'z' };
 
-	loop_poller_start(trace->loop, &one.poller, unexpected_poll, unexpected_poll, &one);
-	loop_timer_start(trace->loop, &end.timer, CLOCK_NS_PER_MS, note_and_stop, &end);
-	loop_run(trace->loop);
-	assert_string_equal(trace->letters, "z");
-	loop_poller_stop(trace->loop, &one.poller);
-	loop_run(trace->loop);
+	loop_poller_start(loop, &one.poller, unexpected_poll, unexpected_poll, &one);
+	loop_timer_start(loop, &end.timer, CLOCK_NS_PER_MS, note_and_stop, &end);
+	loop_run(loop);
+	assert_string_equal(letters, "z");
+	loop_poller_stop(loop, &one.poller);
+	loop_run(loop);
 }
 
 /* Even if a poller has work in each round. */
 TEST(watchers_are_served_while_pollers_spin, create, destroy)
 {
-	struct trace *trace = *state;
-	struct actor idle = { .trace = trace };
-	struct actor busy = { .trace = trace, .letter = 'p' };
-	struct actor reader = { .trace = trace, .letter = 'r', .left = 9 };
-	struct actor caught = { .trace = trace, .letter = 's' };
-	struct actor limit = { .trace = trace, .letter = 'l' };
+	struct actor idle = { 0 };
+	struct actor busy = { .letter = 'p' };
+	struct actor reader = { .letter = 'r', .left = 9 };
+	struct actor caught = { .letter = 's' };
+	struct actor limit = { .letter = 'l' };
 	int64_t start = clock_now();
 	int ends[2];
 
@@ -458,24 +352,24 @@ TEST(watchers_are_served_while_pollers_spin, create, destroy)
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	reader.fd = ends[0];
-	loop_spin(trace->loop, LOOP_SPIN_ALWAYS);
-	loop_poller_start(trace->loop, &idle.poller, poll_idle, NULL, &idle);
-	loop_poller_start(trace->loop, &busy.poller, poll_busy, NULL, &busy);
-	loop_io_start(trace->loop, &reader.io, ends[0], read_byte, &reader);
-	loop_signal_start(trace->loop, &caught.signal, SIGUSR1, note_only, &caught);
-	loop_timer_start(trace->loop, &limit.timer, 5 * CLOCK_NS_PER_MS, note_and_stop, &limit);
+	loop_spin(loop, LOOP_SPIN_ALWAYS);
+	loop_poller_start(loop, &idle.poller, poll_idle, NULL, &idle);
+	loop_poller_start(loop, &busy.poller, poll_busy, NULL, &busy);
+	loop_io_start(loop, &reader.io, ends[0], read_byte, &reader);
+	loop_signal_start(loop, &caught.signal, SIGUSR1, note_only, &caught);
+	loop_timer_start(loop, &limit.timer, 5 * CLOCK_NS_PER_MS, note_and_stop, &limit);
 	/* Further letters are dropped. */
-	trace->length = sizeof(trace->letters) - 1;
+	length = sizeof(letters) - 1;
 	raise(SIGUSR1);
-	loop_run(trace->loop);
-	assert_true(trace->time - start >= 5 * CLOCK_NS_PER_MS);
+	loop_run(loop);
+	assert_true(stopped_at - start >= 5 * CLOCK_NS_PER_MS);
 	assert_int_equal(reader.left, 8);
 	assert_true(idle.left > 1);
 	loop_io_stop(&reader.io);
 	loop_signal_stop(&caught.signal);
-	loop_poller_stop(trace->loop, &idle.poller);
-	loop_poller_stop(trace->loop, &busy.poller);
-	loop_poller_stop(trace->loop, &busy.poller);
+	loop_poller_stop(loop, &idle.poller);
+	loop_poller_stop(loop, &busy.poller);
+	loop_poller_stop(loop, &busy.poller);
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -492,16 +386,15 @@ static bool work_slowly(void *context)
 /* Rounds with work take long; timers must not wait for many of them. */
 TEST(slow_pollers_do_not_starve_timers, create, destroy)
 {
-	struct trace *trace = *state;
-	struct actor poller = { .trace = trace };
-	struct actor limit = { .trace = trace, .letter = 'l' };
+	struct actor poller = { 0 };
+	struct actor limit = { .letter = 'l' };
 
-	loop_spin(trace->loop, LOOP_SPIN_ALWAYS);
-	loop_poller_start(trace->loop, &poller.poller, work_slowly, NULL, &poller);
-	loop_timer_start(trace->loop, &limit.timer, 5 * CLOCK_NS_PER_MS, note_and_stop, &limit);
-	loop_run(trace->loop);
+	loop_spin(loop, LOOP_SPIN_ALWAYS);
+	loop_poller_start(loop, &poller.poller, work_slowly, NULL, &poller);
+	loop_timer_start(loop, &limit.timer, 5 * CLOCK_NS_PER_MS, note_and_stop, &limit);
+	loop_run(loop);
 	assert_true(poller.left < 8);
-	loop_poller_stop(trace->loop, &poller.poller);
+	loop_poller_stop(loop, &poller.poller);
 }
 
 static bool defer_once(void *context)
@@ -509,22 +402,21 @@ static bool defer_once(void *context)
 	struct actor *actor = context;
 
 	if (!actor->left++)
-		loop_timer_start(actor->trace->loop, &actor->timer, 0, note_and_stop, actor);
+		loop_timer_start(loop, &actor->timer, 0, note_and_stop, actor);
 	return false;
 }
 
 /* A deferred action does not wait for hundreds of rounds. */
 TEST(deferred_action_ends_spinning, create, destroy)
 {
-	struct trace *trace = *state;
-	struct actor one = { .trace = trace, .letter = 'd' };
+	struct actor one = { .letter = 'd' };
 
-	loop_spin(trace->loop, LOOP_SPIN_ALWAYS);
-	loop_poller_start(trace->loop, &one.poller, defer_once, NULL, &one);
-	loop_run(trace->loop);
+	loop_spin(loop, LOOP_SPIN_ALWAYS);
+	loop_poller_start(loop, &one.poller, defer_once, NULL, &one);
+	loop_run(loop);
 	assert_int_equal(one.left, 1);
-	assert_string_equal(trace->letters, "d");
-	loop_poller_stop(trace->loop, &one.poller);
+	assert_string_equal(letters, "d");
+	loop_poller_stop(loop, &one.poller);
 }
 
 /* A source of work that must be armed before it wakes the loop. A byte in a pipe is the event. */
@@ -563,7 +455,6 @@ static void work_arrives(void *context)
 static bool arm_source(void *context)
 {
 	struct source *source = context;
-	struct loop *loop = source->actor.trace->loop;
 
 	source->arms++;
 	source->work |= source->late;
@@ -589,24 +480,23 @@ static void source_readable(void *context)
 /* The loop spins, arms, polls once more, sleeps and is woken. No work is lost in between. */
 TEST(pollers_are_armed_before_loop_sleeps, create, destroy)
 {
-	struct trace *trace = *state;
-	struct actor end = { .trace = trace, .letter = 'z' };
-	struct source source = { .actor = { .trace = trace, .letter = 'w' }, .late = true, .end = &end };
+	struct actor end = { .letter = 'z' };
+	struct source source = { .actor = { .letter = 'w' }, .late = true, .end = &end };
 	int ends[2];
 
 	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
 	source.actor.fd = ends[0];
 	source.event = ends[1];
-	loop_spin(trace->loop, 200 * CLOCK_NS_PER_US);
-	loop_poller_start(trace->loop, &source.actor.poller, poll_source, arm_source, &source);
-	loop_io_start(trace->loop, &source.actor.io, ends[0], source_readable, &source);
-	loop_run(trace->loop);
-	assert_string_equal(trace->letters, "wwz");
+	loop_spin(loop, 200 * CLOCK_NS_PER_US);
+	loop_poller_start(loop, &source.actor.poller, poll_source, arm_source, &source);
+	loop_io_start(loop, &source.actor.io, ends[0], source_readable, &source);
+	loop_run(loop);
+	assert_string_equal(letters, "wwz");
 	/* Armed at the start, where it finds the late work; after that; and after one or two wake-ups. */
 	assert_true(source.arms >= 3 && source.arms <= 4);
 	assert_true(source.polls > source.arms);
 	loop_io_stop(&source.actor.io);
-	loop_poller_stop(trace->loop, &source.actor.poller);
+	loop_poller_stop(loop, &source.actor.poller);
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -621,17 +511,16 @@ static int64_t processor_time(void)
 
 TEST(sleeping_loop_uses_no_processor_time, create, destroy)
 {
-	struct trace *trace = *state;
-	struct actor one = { .trace = trace };
-	struct actor end = { .trace = trace, .letter = 'z' };
+	struct actor one = { 0 };
+	struct actor end = { .letter = 'z' };
 	int64_t spent = processor_time();
 
-	loop_spin(trace->loop, 100 * CLOCK_NS_PER_US);
-	loop_poller_start(trace->loop, &one.poller, poll_idle, NULL, &one);
-	loop_timer_start(trace->loop, &end.timer, 100 * CLOCK_NS_PER_MS, note_and_stop, &end);
-	loop_run(trace->loop);
+	loop_spin(loop, 100 * CLOCK_NS_PER_US);
+	loop_poller_start(loop, &one.poller, poll_idle, NULL, &one);
+	loop_timer_start(loop, &end.timer, 100 * CLOCK_NS_PER_MS, note_and_stop, &end);
+	loop_run(loop);
 	assert_true(processor_time() - spent < 20 * CLOCK_NS_PER_MS);
-	loop_poller_stop(trace->loop, &one.poller);
+	loop_poller_stop(loop, &one.poller);
 }
 
 static bool poll_idle_slowly(void *context)
@@ -643,35 +532,33 @@ static bool poll_idle_slowly(void *context)
 /* After a wake-up it spins for 200 us, which is 20 polls here, and a few more. */
 TEST(loop_spins_for_configured_time, create, destroy)
 {
-	struct trace *trace = *state;
-	struct actor one = { .trace = trace };
-	struct actor wake = { .trace = trace, .letter = 'w' };
-	struct actor end = { .trace = trace, .letter = 'z' };
+	struct actor one = { 0 };
+	struct actor wake = { .letter = 'w' };
+	struct actor end = { .letter = 'z' };
 
 	fake_clock.real = false;
-	loop_spin(trace->loop, 200 * CLOCK_NS_PER_US);
-	loop_poller_start(trace->loop, &one.poller, poll_idle_slowly, NULL, &one);
-	loop_timer_start(trace->loop, &wake.timer, CLOCK_NS_PER_MS, note_only, &wake);
-	loop_timer_start(trace->loop, &end.timer, 100 * CLOCK_NS_PER_MS, note_and_stop, &end);
-	loop_run(trace->loop);
-	assert_string_equal(trace->letters, "wz");
+	loop_spin(loop, 200 * CLOCK_NS_PER_US);
+	loop_poller_start(loop, &one.poller, poll_idle_slowly, NULL, &one);
+	loop_timer_start(loop, &wake.timer, CLOCK_NS_PER_MS, note_only, &wake);
+	loop_timer_start(loop, &end.timer, 100 * CLOCK_NS_PER_MS, note_and_stop, &end);
+	loop_run(loop);
+	assert_string_equal(letters, "wz");
 	assert_in_range(one.left, 20, 200);
-	loop_poller_stop(trace->loop, &one.poller);
+	loop_poller_stop(loop, &one.poller);
 }
 
 /* libev stops watching a descriptor that the kernel rejects: the loop must end, or it would wait for ever. */
 TEST(descriptor_rejected_by_kernel_ends_loop, create, destroy)
 {
-	struct trace *trace = *state;
-	struct actor one = { .trace = trace };
+	struct actor one = { 0 };
 	bool complete;
 	int ends[2];
 
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	fake_clock.real = false; /* libev reports the descriptor when it wakes */
 	epoll_is_full = true;
-	loop_io_start(trace->loop, &one.io, ends[0], unexpected_callback, &one);
-	complete = loop_run(trace->loop);
+	loop_io_start(loop, &one.io, ends[0], unexpected_callback, &one);
+	complete = loop_run(loop);
 	epoll_is_full = false;
 	assert_false(complete);
 	loop_io_stop(&one.io);
@@ -683,23 +570,22 @@ static void start_poller(void *context)
 {
 	struct actor *actor = context;
 
-	loop_poller_start(actor->trace->loop, &actor->poller, poll_busy, NULL, actor);
+	loop_poller_start(loop, &actor->poller, poll_busy, NULL, actor);
 }
 
 /* libev sleeps at that time, with a timer of an hour. */
 TEST(poller_starts_in_a_callback, create, destroy)
 {
-	struct trace *trace = *state;
-	struct actor one = { .trace = trace, .letter = 'p', .left = 3 };
-	struct actor idle = { .trace = trace };
+	struct actor one = { .letter = 'p', .left = 3 };
+	struct actor idle = { 0 };
 
-	loop_spin(trace->loop, LOOP_SPIN_ALWAYS);
-	loop_timer_start(trace->loop, &one.timer, 0, start_poller, &one);
-	loop_timer_start(trace->loop, &idle.timer, 3600 * CLOCK_NS_PER_S, unexpected_callback, &idle);
-	loop_run(trace->loop);
-	assert_string_equal(trace->letters, "ppp");
+	loop_spin(loop, LOOP_SPIN_ALWAYS);
+	loop_timer_start(loop, &one.timer, 0, start_poller, &one);
+	loop_timer_start(loop, &idle.timer, 3600 * CLOCK_NS_PER_S, unexpected_callback, &idle);
+	loop_run(loop);
+	assert_string_equal(letters, "ppp");
 	loop_timer_stop(&idle.timer);
-	loop_poller_stop(trace->loop, &one.poller);
+	loop_poller_stop(loop, &one.poller);
 }
 
 static bool stop_both_pollers(void *context)
@@ -707,68 +593,43 @@ static bool stop_both_pollers(void *context)
 	struct actor *actor = context;
 
 	note(actor);
-	loop_poller_stop(actor->trace->loop, &actor->other->poller);
-	loop_poller_stop(actor->trace->loop, &actor->poller);
+	loop_poller_stop(loop, &actor->other->poller);
+	loop_poller_stop(loop, &actor->poller);
 	return true;
 }
 
 TEST(poller_stops_another, create, destroy)
 {
-	struct trace *trace = *state;
-	struct actor actors[3] = { { .trace = trace, .letter = 'a' },
-				   { .trace = trace, .letter = 'b' },
-				   { .trace = trace, .letter = 'c' } };
-	struct actor end = { .trace = trace, .letter = 'z' };
+	struct actor actors[3] = { { .letter = 'a' }, { .letter = 'b' }, { .letter = 'c' } };
+	struct actor end = { .letter = 'z' };
 
 	/* Called in the order c, b, a: c stops itself and b, and a continues. */
 	actors[2].other = &actors[1];
 	actors[0].left = 2;
-	loop_spin(trace->loop, LOOP_SPIN_ALWAYS);
-	loop_poller_start(trace->loop, &actors[0].poller, poll_busy, NULL, &actors[0]);
-	loop_poller_start(trace->loop, &actors[1].poller, unexpected_poll, NULL, &actors[1]);
-	loop_poller_start(trace->loop, &actors[2].poller, stop_both_pollers, NULL, &actors[2]);
-	loop_timer_start(trace->loop, &end.timer, 3600 * CLOCK_NS_PER_S, unexpected_callback, &end);
-	loop_run(trace->loop);
-	assert_string_equal(trace->letters, "caa");
+	loop_spin(loop, LOOP_SPIN_ALWAYS);
+	loop_poller_start(loop, &actors[0].poller, poll_busy, NULL, &actors[0]);
+	loop_poller_start(loop, &actors[1].poller, unexpected_poll, NULL, &actors[1]);
+	loop_poller_start(loop, &actors[2].poller, stop_both_pollers, NULL, &actors[2]);
+	loop_timer_start(loop, &end.timer, 3600 * CLOCK_NS_PER_S, unexpected_callback, &end);
+	loop_run(loop);
+	assert_string_equal(letters, "caa");
 	loop_timer_stop(&end.timer);
-	loop_poller_stop(trace->loop, &actors[0].poller);
+	loop_poller_stop(loop, &actors[0].poller);
 }
 
 TEST(loop_stop_before_loop_run_is_not_lost, create, destroy)
 {
-	struct trace *trace = *state;
-	struct actor idle = { .trace = trace };
+	struct actor idle = { 0 };
 
-	loop_timer_start(trace->loop, &idle.timer, 3600 * CLOCK_NS_PER_S, unexpected_callback, &idle);
-	loop_stop(trace->loop);
-	loop_run(trace->loop);
+	loop_timer_start(loop, &idle.timer, 3600 * CLOCK_NS_PER_S, unexpected_callback, &idle);
+	loop_stop(loop);
+	loop_run(loop);
 	loop_timer_stop(&idle.timer);
-}
-
-TEST(loop_runs_again, create, destroy)
-{
-	struct trace *trace = *state;
-	struct actor one = { .trace = trace, .letter = 'a' };
-
-	for (int i = 0; i < 3; i++) {
-		loop_timer_start(trace->loop, &one.timer, 0, note_and_stop, &one);
-		loop_run(trace->loop);
-	}
-	assert_string_equal(trace->letters, "aaa");
-}
-
-/* Without a watcher nothing could stop the loop. */
-TEST(empty_loop_ends, create, destroy)
-{
-	struct trace *trace = *state;
-
-	loop_run(trace->loop);
 }
 
 /* With any number of free descriptors, loop_create() either returns a working loop or fails with EMFILE. */
 TEST(loop_create_without_descriptors, create, destroy)
 {
-	struct trace *trace = *state;
 	struct rlimit kept, few;
 	int next = dup(STDERR_FILENO);
 	unsigned made = 0, refused = 0;
@@ -777,22 +638,22 @@ TEST(loop_create_without_descriptors, create, destroy)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &kept), 0);
 	few = kept;
 	for (int more = 0; more < 6; more++) {
-		struct actor one = { .trace = trace, .letter = 's' };
-		struct loop *loop;
+		struct actor one = { .letter = 's' };
+		struct loop *another;
 
 		few.rlim_cur = (rlim_t)(next + more);
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 		errno = 0;
-		loop = loop_create();
-		if (loop) {
-			loop_signal_start(loop, &one.signal, SIGUSR2, note_only, &one);
+		another = loop_create();
+		if (another) {
+			loop_signal_start(another, &one.signal, SIGUSR2, note_only, &one);
 			loop_signal_stop(&one.signal);
 			made++;
 		} else {
 			assert_int_equal(errno, EMFILE);
 			refused++;
 		}
-		loop_destroy(loop);
+		loop_destroy(another);
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &kept), 0);
 	}
 	assert_true(made && refused);

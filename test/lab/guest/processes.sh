@@ -28,7 +28,6 @@ lab_become() {
 		;;
 	ours)
 		lab_program=/opt/rdmatest/bin/$2
-		# For example valgrind and its options.
 		lab_under=$ours_under
 		shift 2
 		;;

@@ -144,23 +144,3 @@ make_bare_image() {
 	pack "$root" >"$1"
 	rm -rf "$root"
 }
-
-# The overlay for memory checks: valgrind needs the loader's symbols to find its
-# way, and nothing else of the very large debug package.
-make_valgrind() {
-	local target=$1 downloads=$2 root=$1.root work=$1.work build_id
-	mkdir -p "$target" "$root"/{usr/bin,usr/libexec/valgrind,usr/lib/debug} "$work"
-	dpkg-deb -x "$downloads/valgrind.deb" "$work"
-	dpkg-deb -x "$downloads/libc6.deb" "$work/libc"
-	link_merged "$work/libc"
-	cp "$work/usr/bin/valgrind.bin" "$root/usr/bin/valgrind"
-	cp "$work"/usr/libexec/valgrind/{memcheck-amd64-linux,default.supp,vgpreload_core-amd64-linux.so,vgpreload_memcheck-amd64-linux.so} \
-		"$root/usr/libexec/valgrind/"
-	build_id=$(objdump -s -j .note.gnu.build-id "$work/libc/$loader" |
-		awk '/^ / { for (i = 2; i <= 5 && length($i) == 8; i++) hex = hex $i } END { print substr(hex, 33) }')
-	dpkg-deb --fsys-tarfile "$downloads/libc6-dbg.deb" |
-		tar -x -C "$root" "./usr/lib/debug/.build-id/${build_id:0:2}/${build_id:2}.debug"
-	pack "$root" >"$target/valgrind.cpio"
-	rm -rf "$root" "$work"
-}
-loader=lib/x86_64-linux-gnu/ld-linux-x86-64.so.2

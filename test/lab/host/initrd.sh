@@ -19,7 +19,6 @@ add_program_libraries() {
 # this one still boots guests.
 take_artefacts() {
 	ln "$artefacts"/kernel/{kernel,modules.cpio} "$artefacts"/image/{base,bare}.cpio "$1/"
-	[ ! -e "$artefacts/valgrind" ] || ln "$artefacts/valgrind/valgrind.cpio" "$1/"
 	local name
 	[[ " ${overlays[*]-} " = *' arm64 '* ]] || return 0
 	for name in kernel modules.cpio bare.cpio; do
@@ -107,9 +106,6 @@ initrd_for() {
 			parts=("$work"/{bare,modules,run-bare}.cpio)
 		elif [ "$overlay" = arm64 ]; then
 			parts=("$work"/arm64.{bare,modules,run}.cpio)
-		elif [ "$overlay" != none ]; then
-			[ -e "$work/$overlay.cpio" ] || die "there is no overlay $overlay"
-			parts+=("$work/$overlay.cpio")
 		fi
 		cat "${parts[@]}" >"$mine"
 		mv "$mine" "$file"

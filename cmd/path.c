@@ -40,12 +40,12 @@ enum outcome path_check(const char *transport, const struct log *log, const stru
 	for (size_t i = 0; i < sizeof(feature_options) / sizeof(feature_options[0]); i++) {
 		const struct feature_option *needs = &feature_options[i];
 		const struct option *row = options_given(table, given, needs->option);
-		const char *reason = transport_unsupported(&transport, needs->feature);
+		const struct unsupported unsupported = transport_unsupported(transport, needs->feature);
 
-		if (!row || !reason || (*needs->word && number_at(options, row) != needs->value))
+		if (!row || !unsupported.reason || (*needs->word && number_at(options, row) != needs->value))
 			continue;
 		snprintf(option, sizeof(option), "--%.13s%s%.5s", needs->option, *needs->word ? " " : "", needs->word);
-		log_error(log, option, "not with --transport %s: %s", transport, reason);
+		log_error(log, option, "not with --transport %s: %s", unsupported.backend, unsupported.reason);
 		return OUTCOME_USAGE;
 	}
 	if (WITH_EXTRAS && options_given(table, given, "port-num") && !options_given(table, given, "device")) {

@@ -3,11 +3,10 @@
  * The interface between transport/ and its backends, which are in folders of their own. Commands do not include it.
  * Each file calls only those below it:
  *
- *   transport.c   the calls of transport.h
+ *   transport.c   the calls of transport.h, and the table of the backends
  *   endpoint.c    the states of an endpoint, its deadlines, the order of its events and completions
  *   path.c        local addresses that belong to the options of a path
  *   rejection.c   the reasons of a REJ in words
- *   registry.c    the backends
  */
 #ifndef TRANSPORT_BACKEND_H
 #define TRANSPORT_BACKEND_H
@@ -76,9 +75,6 @@ static inline struct error *endpoint_error(const struct endpoint *endpoint)
 	return &endpoint->transport->error;
 }
 
-/* From dscp or type_of_service, or PATH_UNSET. */
-int endpoint_type_of_service(const struct endpoint *endpoint);
-
 /*
  * Sets an endpoint's state. Logs the transition, or an error and returns false if it is not allowed, which is a bug of
  * ours. Starts or stops the deadline.
@@ -88,11 +84,17 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state);
 /* Sets endpoint->name from the peer's address, or a listener's own. */
 void endpoint_set_name(struct endpoint *endpoint);
 
-/* Calls the command's event handler unless the endpoint is destroyed. */
+/*
+ * Enters the state that the event stands for, and reports it with the time that it took. Ignored if the endpoint has
+ * failed or is destroyed. endpoint_error() has the cause of EVENT_FAILED and EVENT_REQUEST_FAILED.
+ */
 void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *event);
-
-/* Enters the state, and reports the event without further members; nothing after a failure. */
-void endpoint_reached(struct endpoint *endpoint, enum endpoint_state state, enum event_kind kind);
+/* These report an event of that kind; endpoint_rejected() EVENT_FAILED with the private data of a REJ. */
+void endpoint_reached(struct endpoint *endpoint, enum event_kind kind);
+void endpoint_fail(struct endpoint *endpoint, enum outcome outcome);
+void endpoint_rejected(struct endpoint *endpoint, const uint8_t *private_data, size_t length);
+/* A callback of the loop: the endpoint fails because its state took longer than --timeout. */
+void endpoint_timed_out(void *endpoint);
 
 /* Reports EVENT_REQUEST on the listener. Rejects a request that arrived on another interface than its options name. */
 void endpoint_report_request(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,
@@ -102,13 +104,6 @@ void endpoint_report_request(struct endpoint *listener, struct endpoint *request
 void endpoint_request_no_memory(struct endpoint *listener);
 /* endpoint_error() has the cause. OUTCOME_NO_CONNECTION is the peer's failure and not reported. */
 void endpoint_request_failed(struct endpoint *listener, enum outcome outcome);
-
-/* Reports EVENT_FAILED once; endpoint_error() has the cause. Ignored if the endpoint has failed or is destroyed. */
-void endpoint_fail(struct endpoint *endpoint, enum outcome outcome);
-/* Fails because the state took longer than --timeout. */
-void endpoint_timed_out(struct endpoint *endpoint);
-/* The same for a connection that the peer rejected with private data. */
-void endpoint_rejected(struct endpoint *endpoint, const uint8_t *private_data, size_t length);
 
 /*
  * Reports a completion, of a failed one with its error. code_name and code: as in struct failure. words: the
@@ -146,7 +141,25 @@ bool endpoint_take_log_line(const struct endpoint *endpoint);
 /* Returns the exit code of a failure in the endpoint's state. */
 enum outcome endpoint_outcome(const struct endpoint *endpoint);
 
-/* Every backend built in, then NULL. transport/registry.c. */
-extern const struct backend *const backend_registry[];
+/* ---- path.c ---- */
+
+/* From dscp or type_of_service, or PATH_UNSET. */
+int endpoint_type_of_service(const struct endpoint *endpoint);
+
+/*
+ * If the endpoint's options name an interface or device: sets *source, if it has no family or is the any address, to a
+ * local address of family that belongs to it; keeps the port. Sets the error and returns OUTCOME_NO_CONNECTION if there
+ * is none, or if the given source does not belong to it.
+ */
+enum outcome path_find_source(const struct endpoint *endpoint, enum address_family family, struct address *source);
+
+/*
+ * If the endpoint's options name an interface, sets it as the scope of a link-local address without one. Sets the error
+ * and returns OUTCOME_NO_CONNECTION if there is no such interface.
+ */
+enum outcome path_find_interface(const struct endpoint *endpoint, struct address *local);
+
+/* Returns false if the options name an interface that does not have the endpoint's local address. */
+bool path_has_interface(const struct endpoint *endpoint);
 
 #endif

@@ -16,7 +16,7 @@
 
 #include "core/clock.h"
 #include "core/state.h"
-#include "transport/path.h"
+#include "transport/backend.h"
 #include "transport/rejection.h"
 
 #define BIT(state) STATE_BIT(ENDPOINT_##state)
@@ -94,8 +94,9 @@ const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[EN
 	return text;
 }
 
-void endpoint_timed_out(struct endpoint *endpoint)
+void endpoint_timed_out(void *context)
 {
+	struct endpoint *endpoint = context;
 	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE], text[LOOP_PHASE_TEXT_SIZE];
 
 	error_failure(
@@ -106,11 +107,6 @@ void endpoint_timed_out(struct endpoint *endpoint)
 		"%s%s", loop_phase_text(endpoint->transport->loop, endpoint->options.timeout, text),
 		endpoint_timeout_cause(endpoint, cause));
 	endpoint_fail(endpoint, endpoint_outcome(endpoint));
-}
-
-static void state_timed_out(void *endpoint)
-{
-	endpoint_timed_out(endpoint);
 }
 
 bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
@@ -125,7 +121,7 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 		endpoint->began = clock_now();
 	if (states[state].waits && endpoint->options.timeout)
 		loop_phase_start(endpoint->transport->loop, &endpoint->timer,
-				 endpoint->options.timeout + (resolving ? VERDICT_DELAY : 0), state_timed_out,
+				 endpoint->options.timeout + (resolving ? VERDICT_DELAY : 0), endpoint_timed_out,
 				 endpoint);
 	else
 		loop_timer_stop(&endpoint->timer);
@@ -156,18 +152,41 @@ enum outcome endpoint_outcome(const struct endpoint *endpoint)
 	}
 }
 
+/* The state that an event ends in; 0: it changes none. */
+static const uint8_t event_states[] = {
+	[EVENT_ADDRESS_RESOLVED] = ENDPOINT_ADDRESS_RESOLVED,
+	[EVENT_ROUTE_RESOLVED] = ENDPOINT_ROUTE_RESOLVED,
+	[EVENT_ESTABLISHED] = ENDPOINT_ESTABLISHED,
+	[EVENT_DISCONNECTED] = ENDPOINT_DISCONNECTED,
+	[EVENT_JOINED] = ENDPOINT_JOINED,
+	[EVENT_FAILED] = ENDPOINT_FAILED,
+};
+
 void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *event)
 {
-	struct endpoint_event timed = *event;
+	struct endpoint_event reported = *event;
+	bool failed = event->kind == EVENT_FAILED, has_error = failed || event->kind == EVENT_REQUEST_FAILED;
 
-	if (WITH_REPORT && endpoint->began)
-		timed.took = clock_now() - endpoint->began;
-	endpoint->began = 0;
-	if (endpoint->state == ENDPOINT_DESTROYED)
+	/* An event may be due in the same turn of the loop as a deadline. */
+	if (endpoint->state >= ENDPOINT_FAILED)
 		return;
-	if (event->kind != EVENT_FAILED && event->kind != EVENT_REQUEST_FAILED)
+	if (!has_error)
 		error_clear(endpoint_error(endpoint));
-	endpoint->handlers->event(endpoint->context, endpoint, &timed);
+	else if (!failed || endpoint->kind != ENDPOINT_LISTENER)
+		limit_errors(endpoint);
+	if (WITH_REPORT && endpoint->began)
+		reported.took = clock_now() - endpoint->began;
+	endpoint->began = 0;
+	if (!event->private_length)
+		reported.private_data = NULL;
+	if (event_states[event->kind])
+		endpoint_enter(endpoint, event_states[event->kind]);
+	endpoint->handlers->event(endpoint->context, endpoint, &reported);
+}
+
+void endpoint_reached(struct endpoint *endpoint, enum event_kind kind)
+{
+	endpoint_report(endpoint, &(struct endpoint_event){ .kind = kind });
 }
 
 void endpoint_destroy(struct endpoint *endpoint)
@@ -182,26 +201,6 @@ void endpoint_reject(struct endpoint *endpoint, const void *data, size_t length)
 {
 	backend_of(endpoint->transport)->reject(endpoint, data, length);
 	endpoint_destroy(endpoint);
-}
-
-/* Reports an event with private data, if there is any, in a new state. */
-static void endpoint_reached_with(struct endpoint *endpoint, enum endpoint_state state, enum event_kind kind,
-				  enum outcome outcome, const uint8_t *private_data, size_t length)
-{
-	endpoint_enter(endpoint, state);
-	endpoint_report(endpoint, &(struct endpoint_event){
-					  .kind = kind,
-					  .outcome = outcome,
-					  .private_data = length ? private_data : NULL,
-					  .private_length = length,
-				  });
-}
-
-void endpoint_reached(struct endpoint *endpoint, enum endpoint_state state, enum event_kind kind)
-{
-	/* An event may be due in the same turn of the loop as a deadline. */
-	if (endpoint->state < ENDPOINT_FAILED)
-		endpoint_reached_with(endpoint, state, kind, OUTCOME_OK, NULL, 0);
 }
 
 void endpoint_report_request(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,
@@ -223,10 +222,8 @@ void endpoint_report_request(struct endpoint *listener, struct endpoint *request
 
 void endpoint_request_failed(struct endpoint *listener, enum outcome outcome)
 {
-	if (outcome == OUTCOME_NO_CONNECTION)
-		return;
-	limit_errors(listener);
-	endpoint_report(listener, &(struct endpoint_event){ .kind = EVENT_REQUEST_FAILED, .outcome = outcome });
+	if (outcome != OUTCOME_NO_CONNECTION)
+		endpoint_report(listener, &(struct endpoint_event){ .kind = EVENT_REQUEST_FAILED, .outcome = outcome });
 }
 
 void endpoint_request_no_memory(struct endpoint *listener)
@@ -235,24 +232,19 @@ void endpoint_request_no_memory(struct endpoint *listener)
 	endpoint_request_failed(listener, OUTCOME_INTERNAL);
 }
 
-static void endpoint_fail_with(struct endpoint *endpoint, enum outcome outcome, const uint8_t *private_data,
-			       size_t length)
-{
-	if (endpoint->state >= ENDPOINT_FAILED)
-		return;
-	if (endpoint->kind != ENDPOINT_LISTENER)
-		limit_errors(endpoint);
-	endpoint_reached_with(endpoint, ENDPOINT_FAILED, EVENT_FAILED, outcome, private_data, length);
-}
-
 void endpoint_fail(struct endpoint *endpoint, enum outcome outcome)
 {
-	endpoint_fail_with(endpoint, outcome, NULL, 0);
+	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_FAILED, .outcome = outcome });
 }
 
 void endpoint_rejected(struct endpoint *endpoint, const uint8_t *private_data, size_t length)
 {
-	endpoint_fail_with(endpoint, endpoint_outcome(endpoint), private_data, length);
+	endpoint_report(endpoint, &(struct endpoint_event){
+					  .kind = EVENT_FAILED,
+					  .outcome = endpoint_outcome(endpoint),
+					  .private_data = private_data,
+					  .private_length = length,
+				  });
 }
 
 const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[ENDPOINT_REJECT_TEXT_SIZE])
@@ -270,8 +262,11 @@ const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[E
 void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data, size_t length)
 {
 	if (endpoint->state == ENDPOINT_CONNECTING || endpoint->state == ENDPOINT_ACCEPTING)
-		endpoint_reached_with(endpoint, ENDPOINT_ESTABLISHED, EVENT_ESTABLISHED, OUTCOME_OK, private_data,
-				      length);
+		endpoint_report(endpoint, &(struct endpoint_event){
+						  .kind = EVENT_ESTABLISHED,
+						  .private_data = private_data,
+						  .private_length = length,
+					  });
 }
 
 static void report_failed_completion(struct endpoint *endpoint, const struct completion *completion,

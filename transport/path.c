@@ -3,7 +3,7 @@
  * The connection manager chooses device, port and GID by the local address. To select them by name, find a local
  * address that belongs to them.
  */
-#include "transport/path.h"
+#include "transport/backend.h"
 
 #include <net/if.h>
 #include <stdio.h>

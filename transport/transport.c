@@ -9,11 +9,21 @@
 #include "core/clock.h"
 #include "core/spelling.h"
 #include "transport/backend.h"
-#include "transport/path.h"
+
+/* Those that are built in. The first is the default. */
+static const struct backend *const backends[] = {
+#if WITH_VERBS
+	&verbs_backend,
+#endif
+#if WITH_SOFT
+	&soft_backend,
+#endif
+	NULL,
+};
 
 static const struct backend *find_backend(const char *name)
 {
-	const struct backend *const *backend = backend_registry;
+	const struct backend *const *backend = backends;
 
 	while (*backend && name && strcmp((*backend)->name, name))
 		backend++;
@@ -30,7 +40,7 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 	*transport = NULL;
 	if (found)
 		return found->open(loop, log, error, transport);
-	for (const struct backend *const *backend = backend_registry; *backend; backend++) {
+	for (const struct backend *const *backend = backends; *backend; backend++) {
 		size_t used = strlen(names);
 
 		snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", (*backend)->name);
@@ -55,14 +65,12 @@ bool transport_opens_devices(const char *name)
 	return backend && backend->opens_devices;
 }
 
-const char *transport_unsupported(const char **name, enum transport_feature feature)
+struct unsupported transport_unsupported(const char *name, enum transport_feature feature)
 {
-	const struct backend *backend = find_backend(*name);
+	const struct backend *backend = find_backend(name);
 
-	if (!backend)
-		return NULL;
-	*name = backend->name;
-	return backend->unsupported[feature];
+	return backend ? (struct unsupported){ backend->name, backend->unsupported[feature] }
+		       : (struct unsupported){ .reason = NULL };
 }
 
 void transport_spin(struct transport *transport, int64_t nanoseconds)

@@ -72,11 +72,12 @@ enum transport_feature {
 	FEATURE_COUNT
 };
 
-/*
- * Returns why the backend *name does not support the feature, or NULL if it does or is not built in. For NULL sets
- * *name to the default backend.
- */
-const char *transport_unsupported(const char **name, enum transport_feature feature);
+/* Why a backend (NULL: the default) does not support a feature. reason: NULL if it does, or is not built in. */
+struct unsupported {
+	const char *backend;
+	const char *reason;
+};
+struct unsupported transport_unsupported(const char *name, enum transport_feature feature);
 
 /*
  * Sets how long the loop polls after the last work before it sleeps, in nanoseconds. 0, the default, sleeps at once;

@@ -224,7 +224,7 @@ static void request(struct input *input)
 	if (!aim(qp, flags, &frame))
 		return;
 	packet.opcode = take8(input) % (OPCODE_READ_REQUEST + 1);
-	packet.destination = soft_qp_qpn(qp);
+	packet.destination = qp->by_qpn.key;
 	step = take_step(input);
 	packet.psn = (qp->responder.epsn + (uint32_t)step) & PSN_MASK;
 	packet.ack_request = flags & 2;
@@ -254,7 +254,7 @@ static void answer(struct input *input)
 	if (!aim(qp, flags, &frame))
 		return;
 	packet.opcode = (uint8_t)(OPCODE_READ_RESPONSE_FIRST + take8(input) % 5);
-	packet.destination = soft_qp_qpn(qp);
+	packet.destination = qp->by_qpn.key;
 	step = (uint32_t)take_step(input);
 	packet.psn = (qp->requester.unacked_psn + step) & PSN_MASK;
 	packet.acknowledgement.syndrome = take8(input);
@@ -399,14 +399,14 @@ static void datagram(struct input *input)
 	struct frame frame = { .identification = 0 };
 	struct packet packet = {
 		.opcode = flags & 1 ? OPCODE_DATAGRAM_IMMEDIATE : OPCODE_DATAGRAM,
-		.destination = flags & 2 && qp ? soft_qp_qpn(qp) : PSN_MASK,
+		.destination = flags & 2 && qp ? qp->by_qpn.key : PSN_MASK,
 		.datagram = { .key = flags & 4 ? flags : UINT32_C(0x01234567), .source = 2 },
 	};
 
 	take_addresses(input, &frame);
 	packet.length = take16(input) % (SLOT_LENGTH + 100);
 	if (flags & 8 && qp)
-		packet.datagram.source = soft_qp_qpn(qp);
+		packet.datagram.source = qp->by_qpn.key;
 	inject_packet(input, &frame, &packet);
 }
 

@@ -487,7 +487,7 @@ static void judge(struct world *world, const struct frame *frame)
 		if (!end->control || !end->endpoint || !endpoint->qp ||
 		    !address_same_host(&frame->from, &endpoint->path.peer))
 			continue;
-		if (holds(frame, soft_qp_qpn(endpoint->qp), 3) && bytes_read(frame->bytes + 5, 3) > 1)
+		if (holds(frame, endpoint->qp->by_qpn.key, 3) && bytes_read(frame->bytes + 5, 3) > 1)
 			world->tainted = true;
 		if (frame->length < header || bytes_read(frame->bytes + 5, 3) != 1)
 			continue;

@@ -159,7 +159,7 @@ struct conn *conn_create(struct host *host)
 		.port_space = PORT_SPACE_TCP,
 		.path = &path_unset,
 	};
-	conn->qp.qpn = cm_hosts.next_qpn++;
+	conn->qp.qpn = conn->endpoint.base.qpn = cm_hosts.next_qpn++;
 	conn->endpoint.qp = &conn->qp;
 	return conn;
 }
@@ -240,11 +240,6 @@ void __wrap_soft_event_rejected(struct soft_endpoint *endpoint, const char *caus
 	__wrap_soft_event_failed(endpoint, cause, "reject reason", reason);
 	conn_of(endpoint)->data_length = length;
 	memcpy(conn_of(endpoint)->data, data, length);
-}
-
-uint32_t __wrap_soft_qp_qpn(const struct soft_qp *qp)
-{
-	return qp->qpn;
 }
 
 void __wrap_soft_qp_connect(struct soft_qp *qp, const struct soft_agreement *agreement)

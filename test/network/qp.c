@@ -180,7 +180,7 @@ struct soft_qp *qp_of(struct pair *pair, size_t end)
 static void pair_agreement(struct pair *pair, const struct qp_attr *attr, size_t end, struct soft_agreement *agreement)
 {
 	*agreement = (struct soft_agreement){
-		.peer_qpn = soft_qp_qpn(qp_of(pair, !end)),
+		.peer_qpn = qp_of(pair, !end)->by_qpn.key,
 		.sq_psn = attr->psn[end],
 		.rq_psn = attr->psn[!end],
 		.retry_count = attr->retry_count,
@@ -205,8 +205,8 @@ void endpoint_prepare(struct soft_endpoint *endpoint, struct host *host, enum en
 		endpoint->next = host->transport->endpoints;
 		host->transport->endpoints = endpoint;
 	}
-	assert_int_equal(soft_qp_create(endpoint), OUTCOME_OK);
-	assert_int_equal(endpoint->base.qpn, soft_qp_qpn(endpoint->qp));
+	assert_int_equal(soft_qp_create(&endpoint->base), OUTCOME_OK);
+	assert_int_equal(endpoint->base.qpn, endpoint->qp->by_qpn.key);
 }
 
 void pair_open(struct pair *pair, struct qp_attr *attr)
@@ -326,7 +326,7 @@ struct packet bench_packet(uint8_t opcode, uint32_t psn, size_t length)
 		.opcode = opcode,
 		.ack_request = true,
 		.pkey = PACKET_PKEY,
-		.destination = soft_qp_qpn(qp_of(&bench.pair, 1)),
+		.destination = qp_of(&bench.pair, 1)->by_qpn.key,
 		.psn = psn,
 		.remote = { .address = (uintptr_t)bench.region->memory,
 			    .key = bench.region->remote_key,
@@ -364,7 +364,7 @@ void bench_respond(uint8_t opcode, uint32_t psn, uint8_t syndrome, size_t length
 {
 	struct packet packet = bench_packet(opcode, psn, length);
 
-	packet.destination = soft_qp_qpn(qp_of(&bench.pair, 0));
+	packet.destination = qp_of(&bench.pair, 0)->by_qpn.key;
 	packet.acknowledgement.syndrome = syndrome;
 	host_send_packet(&testbed.hosts[1], &testbed.hosts[0], &packet);
 	network_run(100 * CLOCK_NS_PER_US);

@@ -342,11 +342,9 @@ static inline struct work next_receive(struct endpoint *endpoint)
 static inline void resolved(struct fake *fake, struct endpoint *endpoint)
 {
 	endpoint->domain = &fake->domain;
-	endpoint_enter(endpoint, ENDPOINT_ADDRESS_RESOLVED);
-	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_ADDRESS_RESOLVED });
+	endpoint_reached(endpoint, EVENT_ADDRESS_RESOLVED);
 	endpoint_enter(endpoint, ENDPOINT_RESOLVING_ROUTE);
-	endpoint_enter(endpoint, ENDPOINT_ROUTE_RESOLVED);
-	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_ROUTE_RESOLVED });
+	endpoint_reached(endpoint, EVENT_ROUTE_RESOLVED);
 }
 
 /* server: what it accepts with, or NULL for a stock one. */
@@ -387,8 +385,7 @@ static inline struct endpoint *request_connection(struct fake *fake, const struc
 
 static inline void disconnect(struct endpoint *endpoint)
 {
-	endpoint_enter(endpoint, ENDPOINT_DISCONNECTED);
-	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_DISCONNECTED });
+	endpoint_reached(endpoint, EVENT_DISCONNECTED);
 }
 
 static inline void absent(struct endpoint *endpoint)

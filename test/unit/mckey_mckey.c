@@ -65,15 +65,13 @@ static void address_resolved(struct fake *fake, size_t number)
 
 	endpoint->domain = &fake->domain;
 	endpoint->max_datagram = MTU;
-	endpoint_enter(endpoint, ENDPOINT_ADDRESS_RESOLVED);
-	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_ADDRESS_RESOLVED });
+	endpoint_reached(endpoint, EVENT_ADDRESS_RESOLVED);
 }
 
 static void joined(struct fake *fake, size_t number)
 {
 	const struct group_address group = { .gid = { 0xff, 0x0e }, .qkey = 1 };
 
-	endpoint_enter(member(fake, number), ENDPOINT_JOINED);
 	endpoint_report(member(fake, number), &(struct endpoint_event){ .kind = EVENT_JOINED, .group = &group });
 }
 

@@ -17,7 +17,7 @@ enum {
 TEST(test_identifiers, testbed_open, testbed_close)
 {
 	uint32_t *ids = calloc(MANY_CONNECTIONS, sizeof(*ids));
-	unsigned close = 0;
+	unsigned close = 0, equal = 0;
 
 	assert_non_null(ids);
 	cm_hosts.dropped = DROP_ALL;
@@ -35,9 +35,11 @@ TEST(test_identifiers, testbed_open, testbed_close)
 	}
 	/* Consecutive identifiers differ like random numbers: about 3 of them are that close. */
 	assert_true(close < 20);
+	/* About one of so many is drawn again. */
 	qsort(ids, MANY_CONNECTIONS, sizeof(*ids), compare);
 	for (unsigned i = 1; i < MANY_CONNECTIONS; i++)
-		assert_int_not_equal(ids[i], ids[i - 1]);
+		equal += ids[i] == ids[i - 1];
+	assert_true(equal < 20);
 	free(ids);
 }
 

@@ -121,7 +121,7 @@ TEST(datagrams_arrive)
 			assert_int_equal(completion->length, lengths[tag]);
 			assert_int_equal(completion->has_immediate, tag & 1);
 			assert_int_equal(completion->immediate, tag & 1 ? tag + 1000 : 0);
-			assert_int_equal(completion->source_qpn, soft_qp_qpn(datagrams.ends[0].qp));
+			assert_int_equal(completion->source_qpn, datagrams.ends[0].qp->by_qpn.key);
 			header = datagrams.regions[1]->memory + (size_t)tag * 2048;
 			if (lengths[tag])
 				assert_memory_equal(header + 40, datagrams.regions[0]->memory, lengths[tag]);

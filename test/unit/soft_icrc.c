@@ -15,7 +15,6 @@ TEST(crc_check_value)
 	struct icrc_table table;
 
 	icrc_prepare_plain(&table);
-	assert_string_equal(icrc_method(&table), "a table");
 	assert_int_equal(~icrc_update(&table, UINT32_MAX, "123456789", 9), 0xcbf43926);
 	assert_int_equal(table.initial, 0xdebb20e3); /* the value in the Linux rxe driver */
 	icrc_prepare(&table);
@@ -41,7 +40,7 @@ TEST(all_methods_agree)
 	assert_non_null(bytes);
 	icrc_prepare_plain(&plain);
 	icrc_prepare(&fast);
-	print_message("# fast method: %s\n", icrc_method(&fast));
+	print_message("# fast method: %s\n", fast.update == plain.update ? "a table" : "an instruction");
 	srandom(2);
 	for (size_t i = 0; i < 5000; i++)
 		bytes[i] = (uint8_t)random();

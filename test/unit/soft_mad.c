@@ -110,7 +110,7 @@ TEST(invalid_headers_are_rejected)
 		uint8_t bytes[MAD_SIZE];
 
 		for (unsigned value = 0; value < 256; value++) {
-			bool kind = header[i] == 17 && value >= MAD_REQ && value <= MAD_APR;
+			bool kind = header[i] == 17 && value >= MAD_REQ && value <= MAD_SIDR_REP;
 
 			memcpy(bytes, original, MAD_SIZE);
 			bytes[header[i]] = (uint8_t)value;
@@ -125,7 +125,7 @@ TEST(fields_do_not_overlap)
 	uint8_t bytes[MAD_SIZE], again[MAD_SIZE];
 	struct mad mad;
 
-	for (unsigned kind = MAD_REQ; kind <= MAD_APR; kind++) {
+	for (unsigned kind = MAD_REQ; kind <= MAD_SIDR_REP; kind++) {
 		for (size_t bit = 24 * 8; bit < MAD_SIZE * 8; bit++) {
 			memset(bytes, 0, sizeof(bytes));
 			memcpy(bytes, "\1\7\2\3", 4);

@@ -606,7 +606,7 @@ TEST(invalid_responses_are_dropped)
 
 	run_begin(run);
 	network_run(CLOCK_NS_PER_MS);
-	packet.destination = soft_qp_qpn(qp_of(&run->pair, 0));
+	packet.destination = qp_of(&run->pair, 0)->by_qpn.key;
 	for (uint32_t psn = 0; psn <= PSN_MASK; psn += 4093) {
 		if (psn < 100)
 			continue;

@@ -213,7 +213,7 @@ static void deliver_read(struct pair *pair, uint32_t psn, size_t length)
 {
 	struct packet packet = bench_packet(OPCODE_READ_REQUEST, psn, length);
 
-	packet.destination = soft_qp_qpn(qp_of(pair, 1));
+	packet.destination = qp_of(pair, 1)->by_qpn.key;
 	soft_qp_receive(testbed.hosts[1].transport, testbed.hosts[1].socket, &testbed.hosts[0].address, &packet);
 }
 
@@ -786,7 +786,7 @@ TEST(key_is_valid_on_any_connection, NULL, bench_close)
 	pair_open(&other, &bench.attr);
 	bench_send(OPCODE_WRITE_ONLY, 100, 16);
 	packet = bench_packet(OPCODE_WRITE_ONLY, 100, 32);
-	packet.destination = soft_qp_qpn(qp_of(&other, 1));
+	packet.destination = qp_of(&other, 1)->by_qpn.key;
 	host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
 	bench_run();
 	assert_int_equal(bench.region->memory[31], 0);
@@ -840,7 +840,7 @@ TEST(qpns_are_unique)
 		uint32_t number;
 
 		endpoint_prepare(&endpoint, &testbed.hosts[0], ENDPOINT_CONNECTION, 1, 1);
-		number = soft_qp_qpn(endpoint.qp);
+		number = endpoint.qp->by_qpn.key;
 		assert_in_range(number, 2, 0xfffffe);
 		assert_false(seen[number / 8] & 1 << number % 8);
 		seen[number / 8] |= (uint8_t)(1 << number % 8);
@@ -859,7 +859,7 @@ TEST(queue_pairs_are_limited)
 		endpoint_prepare(&endpoint, &testbed.hosts[0], ENDPOINT_CONNECTION, 1, 1);
 		qps[index] = endpoint.qp;
 	}
-	assert_int_equal(soft_qp_create(&endpoint), OUTCOME_INTERNAL);
+	assert_int_equal(soft_qp_create(&endpoint.base), OUTCOME_INTERNAL);
 	assert_string_equal(endpoint.base.transport->error.cause, "too many queue pairs: the maximum is 65536");
 	soft_qp_destroy(qps[0]);
 	endpoint_prepare(&endpoint, &testbed.hosts[0], ENDPOINT_CONNECTION, 1, 1);

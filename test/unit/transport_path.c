@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,--wrap=interface_addresses -Wl,--wrap=if_nametoindex */
 /* The source address of a path, on a host with known interfaces. */
-#include "transport/path.h"
+#include "transport/backend.h"
 
 #include <net/if.h>
 

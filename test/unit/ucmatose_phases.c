@@ -1141,13 +1141,11 @@ TEST(steps_are_timed_at_the_client, set_up, clean_up)
 	start_client(fake, 1);
 	endpoint = endpoint_of(fake, 0);
 	fake_clock_pass(1);
-	endpoint_enter(endpoint, ENDPOINT_ADDRESS_RESOLVED);
 	endpoint->domain = &fake->domain;
-	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_ADDRESS_RESOLVED });
+	endpoint_reached(endpoint, EVENT_ADDRESS_RESOLVED);
 	endpoint_enter(endpoint, ENDPOINT_RESOLVING_ROUTE);
 	fake_clock_pass(20);
-	endpoint_enter(endpoint, ENDPOINT_ROUTE_RESOLVED);
-	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_ROUTE_RESOLVED });
+	endpoint_reached(endpoint, EVENT_ROUTE_RESOLVED);
 	fake_clock_pass(300);
 	endpoint_established(endpoint, NULL, 0);
 	reply(endpoint, 0);

@@ -456,7 +456,7 @@ static void forge_packet(struct soft_qp *qp, uint8_t opcode, uint32_t psn, uint6
 		.opcode = opcode,
 		.ack_request = true,
 		.pkey = PACKET_PKEY,
-		.destination = soft_qp_qpn(qp),
+		.destination = qp->by_qpn.key,
 		.psn = psn,
 		.remote = { .address = address, .key = key, .length = length },
 	};
@@ -497,6 +497,8 @@ static void forge(const struct side *side)
 	for (unsigned slot = 0; qp && slot < responder->reads_max; slot++) {
 		const struct resource read = responder->resources[slot];
 
+		if (read.state == RESOURCE_FREE)
+			continue;
 		forge_packet(qp, OPCODE_READ_REQUEST, read.psn, read.address, read.key + 1, read.length);
 		forge_packet(qp, OPCODE_READ_REQUEST, read.psn, read.address + 1, read.key, read.length);
 		forge_packet(qp, OPCODE_READ_REQUEST, read.psn, read.address, read.key, read.length + 1);

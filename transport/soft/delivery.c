@@ -44,7 +44,7 @@ static void deliver_disconnected(struct soft_queue *queue, struct soft_endpoint 
 	switch (endpoint->base.state) {
 	case ENDPOINT_ESTABLISHED:
 	case ENDPOINT_DISCONNECTING:
-		endpoint_reached(&endpoint->base, ENDPOINT_DISCONNECTED, EVENT_DISCONNECTED);
+		endpoint_reached(&endpoint->base, EVENT_DISCONNECTED);
 		break;
 	case ENDPOINT_CONNECTING:
 	case ENDPOINT_ACCEPTING:
@@ -62,20 +62,19 @@ static void deliver_disconnected(struct soft_queue *queue, struct soft_endpoint 
 static void deliver_failed(struct soft_endpoint *endpoint, const struct soft_event *event)
 {
 	char reason[ENDPOINT_REJECT_TEXT_SIZE], timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
-	enum error_kind kind = endpoint->base.state <= ENDPOINT_CONNECTING ? event->error : ERROR_OTHER;
+	struct failure failure = event->failure;
 
 	/* A request that memory was too short to report has no handlers: see fail_no_memory(). */
 	if (endpoint->base.state >= ENDPOINT_FAILED || !endpoint->base.handlers)
 		return;
+	failure.object = endpoint->base.name;
+	failure.phase = endpoint_state_text(endpoint->base.state);
+	if (endpoint->base.state > ENDPOINT_CONNECTING)
+		failure.kind = ERROR_OTHER;
 	error_clear(endpoint_error(&endpoint->base));
-	if (event->code_name)
-		error_failure(endpoint_error(&endpoint->base),
-			      &(struct failure){ .object = endpoint->base.name,
-						 .phase = endpoint_state_text(endpoint->base.state),
-						 .code_name = event->code_name,
-						 .code = event->code,
-						 .kind = kind },
-			      "%s%s%s", event->cause, endpoint_reject_text(event->data, event->length, reason),
+	if (event->cause)
+		error_failure(endpoint_error(&endpoint->base), &failure, "%s%s%s", event->cause,
+			      endpoint_reject_text(event->data, event->length, reason),
 			      endpoint_timeout_cause(&endpoint->base, timeout_cause));
 	endpoint_rejected(&endpoint->base, event->data, event->length);
 }
@@ -116,7 +115,7 @@ static void deliver_queued(struct soft_queue *queue)
 			deliver_completion(queue);
 }
 
-/* A request without handlers is not reported yet: its listener, whose turn is next, reports the failure. */
+/* A request without handlers is not reported yet: its listener reports the failure. */
 static void fail_no_memory(struct soft_endpoint *endpoint)
 {
 	for (; endpoint; endpoint = endpoint->next) {
@@ -130,7 +129,7 @@ static void fail_no_memory(struct soft_endpoint *endpoint)
 			endpoint_fail(&endpoint->base, OUTCOME_INTERNAL);
 		} else {
 			if (endpoint->listener)
-				endpoint->listener->no_memory = true;
+				endpoint_request_no_memory(&endpoint->listener->base);
 			endpoint_destroy(&endpoint->base);
 		}
 	}

@@ -97,14 +97,12 @@ void soft_endpoint_free(struct soft_endpoint *endpoint)
 /* A connecting endpoint's port is only shown to the peer in the REQ. */
 static uint16_t find_free_port(struct endpoint *base)
 {
-	uint16_t port = (uint16_t)(PORT_FIRST + soft_random() % PORT_COUNT);
+	uint16_t port;
 
-	for (unsigned tries = 0; tries < PORT_COUNT; tries++) {
-		if (!soft_listener_find(soft_of(base->transport), base->options.port_space, port, &base->local))
-			return port;
-		port = port + 1 < PORT_FIRST + PORT_COUNT ? (uint16_t)(port + 1) : PORT_FIRST;
-	}
-	return 0;
+	do
+		port = (uint16_t)(PORT_FIRST + soft_random() % PORT_COUNT);
+	while (soft_listener_find(soft_of(base->transport), base->options.port_space, port, &base->local));
+	return port;
 }
 
 enum outcome soft_listen(struct endpoint *base, const struct address *address)
@@ -120,7 +118,7 @@ enum outcome soft_listen(struct endpoint *base, const struct address *address)
 		base->local.port = find_free_port(base);
 	other = soft_listener_find(transport, base->options.port_space, base->local.port, &base->local);
 	/* A listener of the any address accepts what no other does. */
-	if (base->local.port && (!other || !address_same_host(&other->base.local, &base->local)))
+	if (!other || !address_same_host(&other->base.local, &base->local))
 		return OUTCOME_OK;
 	error_failure(endpoint_error(base),
 		      &(struct failure){ .object = base->name, .phase = "binding", .code = EADDRINUSE },
@@ -133,7 +131,7 @@ static void endpoint_route_resolved(void *context)
 	struct soft_endpoint *endpoint = context;
 
 	soft_callback_begin(soft_of(endpoint->base.transport));
-	endpoint_reached(&endpoint->base, ENDPOINT_ROUTE_RESOLVED, EVENT_ROUTE_RESOLVED);
+	endpoint_reached(&endpoint->base, EVENT_ROUTE_RESOLVED);
 	soft_callback_end(soft_of(endpoint->base.transport));
 }
 
@@ -145,7 +143,7 @@ static void endpoint_address_resolved(void *context)
 	soft_callback_begin(transport);
 	endpoint->base.domain = &transport->domain;
 	endpoint->base.max_datagram = endpoint->path.mtu;
-	endpoint_reached(&endpoint->base, ENDPOINT_ADDRESS_RESOLVED, EVENT_ADDRESS_RESOLVED);
+	endpoint_reached(&endpoint->base, EVENT_ADDRESS_RESOLVED);
 	if (endpoint->base.kind == ENDPOINT_CONNECTION && endpoint->base.state == ENDPOINT_ADDRESS_RESOLVED) {
 		endpoint_enter(&endpoint->base, ENDPOINT_RESOLVING_ROUTE);
 		loop_timer_start(transport->base.loop, &endpoint->deferred, 0, endpoint_route_resolved, endpoint);
@@ -178,11 +176,6 @@ enum outcome soft_resolve(struct endpoint *base, const struct address *source, c
 	base->local.port = find_free_port(base);
 	loop_timer_start(base->transport->loop, &endpoint->deferred, 0, endpoint_address_resolved, endpoint);
 	return OUTCOME_OK;
-}
-
-enum outcome soft_create_qp(struct endpoint *base)
-{
-	return soft_qp_create(soft_endpoint_of(base));
 }
 
 enum outcome soft_post(struct endpoint *base, const struct work *work, size_t count)
@@ -269,5 +262,5 @@ void soft_request_report(struct soft_endpoint *endpoint, const uint8_t *data, si
 		endpoint_destroy(&endpoint->base);
 		return;
 	}
-	endpoint_report_request(&listener->base, &endpoint->base, length ? data : NULL, length);
+	endpoint_report_request(&listener->base, &endpoint->base, data, length);
 }

@@ -21,11 +21,7 @@ static void group_joined(void *context)
 	struct soft_endpoint *endpoint = context;
 	struct soft_transport *transport = soft_of(endpoint->base.transport);
 
-	/* As in endpoint_reached(). */
-	if (endpoint->base.state >= ENDPOINT_FAILED)
-		return;
 	soft_callback_begin(transport);
-	endpoint_enter(&endpoint->base, ENDPOINT_JOINED);
 	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_JOINED, .group = &endpoint->group });
 	soft_callback_end(transport);
 }

@@ -78,7 +78,6 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct e
 	transport->addresses_fd = -1;
 	transport->channel.transport = &transport->base;
 	icrc_prepare(&transport->icrc);
-	log_debug(log, "checksums by %s", icrc_method(&transport->icrc));
 	transport->guid = soft_random();
 	soft_table_open(&transport->regions);
 	transport->domain = (struct domain){
@@ -139,7 +138,7 @@ const struct backend soft_backend = {
 	.endpoint_destroy = soft_endpoint_destroy,
 	.listen = soft_listen,
 	.resolve = soft_resolve,
-	.create_qp = soft_create_qp,
+	.create_qp = soft_qp_create,
 	.connect = soft_cm_connect,
 	.accept = soft_cm_accept,
 	.reject = soft_cm_reject,

@@ -38,7 +38,6 @@ void soft_endpoint_destroy(struct endpoint *endpoint);
 void soft_endpoint_free(struct soft_endpoint *endpoint);
 enum outcome soft_listen(struct endpoint *endpoint, const struct address *address);
 enum outcome soft_resolve(struct endpoint *endpoint, const struct address *source, const struct address *destination);
-enum outcome soft_create_qp(struct endpoint *endpoint);
 enum outcome soft_post(struct endpoint *endpoint, const struct work *work, size_t count);
 void soft_endpoint_path(const struct endpoint *endpoint, struct path *path);
 void soft_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE]);

@@ -247,7 +247,7 @@ static void address_resolved(void *context)
 		return;
 	}
 	verbs_address(rdma_get_local_addr(endpoint->id), &endpoint->base.local);
-	endpoint_reached(&endpoint->base, ENDPOINT_ADDRESS_RESOLVED, EVENT_ADDRESS_RESOLVED);
+	endpoint_reached(&endpoint->base, EVENT_ADDRESS_RESOLVED);
 	if (endpoint->base.kind == ENDPOINT_CONNECTION && endpoint->base.state == ENDPOINT_ADDRESS_RESOLVED)
 		begin_route(endpoint);
 }
@@ -436,7 +436,7 @@ void verbs_report_disconnected(void *context)
 		return;
 	if (endpoint->base.state == ENDPOINT_ESTABLISHED)
 		verbs_send_disconnect(endpoint);
-	endpoint_reached(&endpoint->base, ENDPOINT_DISCONNECTED, EVENT_DISCONNECTED);
+	endpoint_reached(&endpoint->base, EVENT_DISCONNECTED);
 }
 
 static void no_cause_reported(void *context)
@@ -506,7 +506,7 @@ void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_
 		address_resolved(endpoint);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		endpoint_reached(&endpoint->base, ENDPOINT_ROUTE_RESOLVED, EVENT_ROUTE_RESOLVED);
+		endpoint_reached(&endpoint->base, EVENT_ROUTE_RESOLVED);
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		outcome = verbs_establish(endpoint);

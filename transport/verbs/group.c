@@ -34,8 +34,6 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 	struct ibv_ah_attr attributes = parameters->ah_attr;
 	int64_t service_level = endpoint_option(&endpoint->base, service_level);
 
-	/* Also if a step below fails, the endpoint has to leave the group. */
-	endpoint_enter(&endpoint->base, ENDPOINT_JOINED);
 	if (service_level != PATH_UNSET)
 		attributes.sl = (uint8_t)service_level;
 	endpoint->group = (struct group_address){

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The device, port and GID of an id: checks them against the options and reports them. */
-#include "transport/path.h"
+#include "transport/verbs/verbs.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "core/interface.h"
 #include "core/route.h"
-#include "transport/verbs/verbs.h"
 
 static const char *device_name(const struct rdma_cm_id *id)
 {

@@ -70,16 +70,6 @@ static unsigned scramble_random(struct soft_queue *queue, unsigned limit)
 
 /* ---- in ---- */
 
-static void queue_event(struct soft_endpoint *endpoint, struct soft_event *event)
-{
-	struct soft_queue *queue = soft_of(endpoint->base.transport)->queue;
-
-	event->endpoint = endpoint;
-	event->order = queue->order++;
-	soft_list_append(&queue->events, &event->link, event);
-	soft_schedule(queue->transport);
-}
-
 void soft_fail_no_memory(struct soft_endpoint *endpoint)
 {
 	struct soft_transport *transport = soft_of(endpoint->base.transport);
@@ -89,58 +79,52 @@ void soft_fail_no_memory(struct soft_endpoint *endpoint)
 	soft_schedule(transport);
 }
 
-static struct soft_event *event_create(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data,
-				       size_t length)
+/* values: the kind of the event, and of a failure its error. */
+static void queue_event(struct soft_endpoint *endpoint, const struct soft_event *values, const void *data,
+			size_t length)
 {
+	struct soft_queue *queue = soft_of(endpoint->base.transport)->queue;
 	struct soft_event *event = calloc(1, sizeof(*event) + length);
 
-	if (event) {
-		event->kind = kind;
-		event->length = length;
-		if (length)
-			memcpy(event->data, data, length);
-		return event;
+	if (!event) {
+		soft_fail_no_memory(endpoint);
+		return;
 	}
-	soft_fail_no_memory(endpoint);
-	return NULL;
+	*event = *values;
+	event->endpoint = endpoint;
+	event->order = queue->order++;
+	event->length = length;
+	if (length)
+		memcpy(event->data, data, length);
+	soft_list_append(&queue->events, &event->link, event);
+	soft_schedule(queue->transport);
 }
 
 void soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length)
 {
-	struct soft_event *event = event_create(endpoint, kind, data, length);
-
-	if (event)
-		queue_event(endpoint, event);
-}
-
-static void queue_failure(struct soft_endpoint *endpoint, const struct failure *failure, const char *cause,
-			  const void *data, size_t length)
-{
-	struct soft_event *event = event_create(endpoint, SOFT_EVENT_FAILED, data, length);
-
-	if (!event)
-		return;
-	event->cause = cause;
-	event->error = failure->kind;
-	event->code_name = failure->code_name;
-	event->code = failure->code;
-	queue_event(endpoint, event);
+	queue_event(endpoint, &(struct soft_event){ .kind = kind }, data, length);
 }
 
 void soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data, size_t length)
 {
-	queue_failure(endpoint,
-		      &(struct failure){
-			      .code_name = "reject reason", .code = reason, .kind = endpoint_rejection_kind(reason) },
-		      cause, data, length);
+	queue_event(endpoint,
+		    &(struct soft_event){ .kind = SOFT_EVENT_FAILED,
+					  .cause = cause,
+					  .failure = { .code_name = "reject reason",
+						       .code = reason,
+						       .kind = endpoint_rejection_kind(reason) } },
+		    data, length);
 }
 
 /* Of the other codes, none has the value of an errno that endpoint_errno_kind() knows. */
 void soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code)
 {
-	queue_failure(endpoint,
-		      &(struct failure){ .code_name = code_name, .code = code, .kind = endpoint_errno_kind(code) },
-		      cause, NULL, 0);
+	queue_event(endpoint,
+		    &(struct soft_event){
+			    .kind = SOFT_EVENT_FAILED,
+			    .cause = cause,
+			    .failure = { .code_name = code_name, .code = code, .kind = endpoint_errno_kind(code) } },
+		    NULL, 0);
 }
 
 static bool queue_grow(struct soft_queue *queue)

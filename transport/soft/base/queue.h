@@ -22,10 +22,8 @@ struct soft_event {
 	struct soft_endpoint *endpoint; /* NULL: detached */
 	enum soft_event_kind kind;
 	uint64_t order;
-	const char *cause; /* of SOFT_EVENT_FAILED */
-	enum error_kind error;
-	const char *code_name;
-	int code;
+	struct failure failure; /* of SOFT_EVENT_FAILED */
+	const char *cause;	/* NULL: it has no error */
 	size_t length;
 	uint8_t data[];
 };
@@ -54,7 +52,7 @@ void soft_reap_later(struct soft_transport *transport);
 
 /*
  * Queues an event with a copy of data. soft_event_failed() queues SOFT_EVENT_FAILED with a cause and a named code
- * ("errno"), which are constant texts and its error at delivery. Without them (soft_event_queue()) it has none.
+ * ("errno"), which are constant texts and its error at delivery.
  */
 void soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length);
 void soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);

@@ -6,7 +6,7 @@
  *   queue.c   events and completions for the command, turns of the loop
  *   list.c    lists
  *   table.c   hash tables
- *   number.c  random and unpredictable numbers
+ *   number.c  random numbers, a hash
  */
 #ifndef TRANSPORT_SOFT_BASE_STATE_H
 #define TRANSPORT_SOFT_BASE_STATE_H

@@ -17,8 +17,6 @@ struct soft_cm *soft_cm_open(struct soft_transport *transport)
 	for (unsigned index = 0; index < CM_INDEXES; index++)
 		soft_table_open(&cm->tables[index]);
 	cm->secret = soft_random();
-	cm->id_counter = (uint32_t)soft_random();
-	soft_number_init_keys(&cm->id_keys);
 	return cm;
 }
 
@@ -80,10 +78,6 @@ static void reply_stateless(struct soft_cm *cm, struct soft_socket *socket, cons
 	case MAD_DREQ:
 		reply = soft_cm_reply(mad, MAD_DREP);
 		break;
-	case MAD_LAP:
-		reply = soft_cm_reply(mad, MAD_APR);
-		reply.status = MAD_APR_UNSUPPORTED;
-		break;
 	case MAD_SIDR_REQ:
 		reply = soft_cm_reply(mad, MAD_SIDR_REP);
 		reply.local_id = mad->local_id;
@@ -140,8 +134,7 @@ void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socke
 	cm_id = mad.kind == MAD_REJ ? find_rejected(cm, &mad, socket, from)
 				    : soft_cm_id_find(cm, mad.remote_id, mad.local_id, socket, from);
 	/* A late REP: the peer missed the end of the connection. */
-	if (!cm_id || mad.kind == MAD_SIDR_REQ || mad.kind == MAD_LAP ||
-	    (mad.kind == MAD_REP && cm_id->state == CM_TIMEWAIT)) {
+	if (!cm_id || mad.kind == MAD_SIDR_REQ || (mad.kind == MAD_REP && cm_id->state == CM_TIMEWAIT)) {
 		reply_stateless(cm, socket, from, &mad);
 		return;
 	}

@@ -104,7 +104,7 @@ enum outcome soft_cm_connect(struct endpoint *base, const void *data, size_t len
 	}
 	soft_cm_id_attach(cm_id, endpoint);
 	cm_id->active = true;
-	cm_id->local_qpn = soft_qp_qpn(endpoint->qp);
+	cm_id->local_qpn = base->qpn;
 	cm_id->transaction = soft_random();
 	cm_id->agreement.rq_psn = (uint32_t)soft_random() & PSN_MASK;
 	cm_id->agreement.retry_count = retry == PATH_UNSET ? CM_QP_RETRIES : (unsigned)retry;

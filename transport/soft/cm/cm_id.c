@@ -10,7 +10,6 @@
 #define NEXT(state) STATE_BIT(CM_##state)
 
 enum {
-	ID_HALF_BITS = 16, /* of an identifier */
 	NO_GUID = 0,
 };
 
@@ -149,13 +148,13 @@ struct soft_endpoint *soft_listener_find(struct soft_transport *transport, enum 
 
 /* ---- identifiers ---- */
 
-/* 0 means none in some messages. find_id() matters only after 2^32 connections. */
+/* 0 means none in some messages. */
 static uint32_t next_id(struct soft_cm *cm)
 {
 	uint32_t id;
 
 	do
-		id = soft_number_permute(&cm->id_keys, ID_HALF_BITS, cm->id_counter++);
+		id = (uint32_t)soft_random();
 	while (!id || find_id(cm, id));
 	return id;
 }

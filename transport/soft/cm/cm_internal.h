@@ -114,11 +114,9 @@ struct soft_cm_id {
 struct soft_cm {
 	struct soft_transport *transport;
 	struct soft_table tables[CM_INDEXES];
-	uint64_t secret; /* keys the hashes */
-	struct soft_number_keys id_keys;
-	uint32_t id_counter; /* of identifiers */
-	unsigned half_open;  /* cm_ids in CM_REQ_RECEIVED and CM_REP_SENT */
-	unsigned orphans;    /* in CM_DREQ_SENT without endpoint */
+	uint64_t secret;    /* keys the hashes */
+	unsigned half_open; /* cm_ids in CM_REQ_RECEIVED and CM_REP_SENT */
+	unsigned orphans;   /* in CM_DREQ_SENT without endpoint */
 	struct soft_list rep_sent;
 	struct soft_list timewait;     /* and rejected */
 	uint64_t reported_transaction; /* the last request that a NAT has changed */

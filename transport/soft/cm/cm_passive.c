@@ -293,7 +293,7 @@ enum outcome soft_cm_accept(struct endpoint *base, const void *data, size_t leng
 	/* The peer sent REJ meanwhile: its event is queued. */
 	if (!cm_id || cm_id->state == CM_TIMEWAIT)
 		return OUTCOME_OK;
-	cm_id->local_qpn = soft_qp_qpn(endpoint->qp);
+	cm_id->local_qpn = base->qpn;
 	cm_id->agreement.rq_psn = (uint32_t)soft_random() & PSN_MASK;
 	if (ack_timeout != PATH_UNSET)
 		cm_id->agreement.ack_timeout = (unsigned)ack_timeout;

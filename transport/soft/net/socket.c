@@ -75,11 +75,6 @@ static void socket_set_options(int fd, enum address_family family)
 	}
 }
 
-static bool is_loopback4(const struct address *address)
-{
-	return address->family == ADDRESS_IP4 && address->bytes[0] == 127;
-}
-
 /* Returns NULL with errno on failure. SO_REUSEADDR shares a group's port with other processes. */
 static struct soft_socket *socket_open(struct soft_transport *transport, const struct address *address, bool group)
 {
@@ -192,7 +187,7 @@ static enum outcome socket_outcome(int error)
 
 static const char *socket_hint(const struct address *address)
 {
-	if (is_loopback4(address))
+	if (address_is_loopback(address) && address->family == ADDRESS_IP4)
 		return "each soft process needs its own local address: use another (127.0.0.2, ...), or end the other "
 		       "process";
 	if (address_is_loopback(address))
@@ -244,7 +239,7 @@ static struct soft_socket *own_loopback_socket(struct soft_transport *transport,
 	struct address address = { .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } };
 
 	for (struct soft_socket *socket = transport->sockets; socket; socket = socket->next)
-		if (!socket->group && is_loopback4(&socket->address))
+		if (!socket->group && socket->address.family == ADDRESS_IP4 && address_is_loopback(&socket->address))
 			return socket;
 	for (int last = 1; last <= LOOPBACK_MAX; last++) {
 		struct soft_socket *socket;
@@ -289,7 +284,7 @@ static enum outcome open_route_socket(struct soft_transport *transport, struct e
 		return OUTCOME_NO_CONNECTION;
 	}
 	/* The peer may be another process of this host, which has bound that address. */
-	if ((is_loopback4(&path->local) || address_same_host(&path->local, &path->peer)) &&
+	if ((address_is_loopback(&path->local) || address_same_host(&path->local, &path->peer)) &&
 	    path->local.family == ADDRESS_IP4 && !socket_find(transport, &path->local)) {
 		path->socket = own_loopback_socket(transport, &path->peer);
 		if (!path->socket)
@@ -396,7 +391,7 @@ static int open_all_local(struct soft_transport *transport, const struct address
 
 		if (!entry->ifa_addr || !address_from_socket(entry->ifa_addr, &address))
 			continue;
-		if (is_loopback4(&address) || (address.family == ADDRESS_IP6 && any->family == ADDRESS_IP4) ||
+		if ((address.family == ADDRESS_IP4 ? address_is_loopback(&address) : any->family == ADDRESS_IP4) ||
 		    socket_find(transport, &address) || open_one_of_many(transport, &address, limit.rlim_cur))
 			continue;
 		/* Any other error: the address is not usable yet (tentative), and netlink reports when it is. */

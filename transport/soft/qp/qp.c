@@ -15,7 +15,8 @@
 #include "transport/soft/wire/mad.h"
 
 enum {
-	QPN_HALF_BITS = 12,
+	QPN_HALF = 12, /* bits */
+	QPN_HALF_MASK = (1 << QPN_HALF) - 1,
 	QPN_FIRST = 2, /* 0 and 1 are for management */
 	QPN_LAST = 0xfffffe,
 	PKEY_FULL_MEMBER = 0x8000, /* ignored: limited members are accepted too */
@@ -40,7 +41,8 @@ struct soft_qp_table *soft_qp_table_open(struct soft_transport *transport)
 		return NULL;
 	table->transport = transport;
 	soft_table_open(&table->by_qpn);
-	soft_number_init_keys(&table->qpn_keys);
+	for (unsigned round = 0; round < QPN_ROUNDS; round++)
+		table->qpn_keys[round] = soft_random();
 	table->qpn_counter = (uint32_t)soft_random();
 	return table;
 }
@@ -54,13 +56,28 @@ void soft_qp_table_close(struct soft_qp_table *table)
 	free(table);
 }
 
+/* A Feistel network: different counters give different QPNs, and a QPN reveals nothing about the next one. */
+static uint32_t qpn_permute(const struct soft_qp_table *table, uint32_t counter)
+{
+	uint32_t left = counter >> QPN_HALF & QPN_HALF_MASK, right = counter & QPN_HALF_MASK;
+
+	for (unsigned round = 0; round < QPN_ROUNDS; round++) {
+		uint64_t key = table->qpn_keys[round], mixed = soft_number_mix(soft_number_mix(key ^ right) + key);
+		uint32_t next = (left ^ (uint32_t)mixed) & QPN_HALF_MASK;
+
+		left = right;
+		right = next;
+	}
+	return left << QPN_HALF | right;
+}
+
 /* Each QPN is used once: a Linux peer that still knows it rejects the REQ as stale, and ends the old connection. */
 static uint32_t qpn_allocate(struct soft_qp_table *table)
 {
 	uint32_t qpn;
 
 	do
-		qpn = soft_number_permute(&table->qpn_keys, QPN_HALF_BITS, table->qpn_counter++);
+		qpn = qpn_permute(table, table->qpn_counter++);
 	while (qpn < QPN_FIRST || qpn > QPN_LAST || soft_table_find(&table->by_qpn, qpn));
 	return qpn;
 }
@@ -85,23 +102,24 @@ static struct soft_qp *qp_allocate(uint32_t sends, uint32_t receives)
 	return qp;
 }
 
-enum outcome soft_qp_create(struct soft_endpoint *endpoint)
+enum outcome soft_qp_create(struct endpoint *base)
 {
-	struct soft_transport *transport = soft_of(endpoint->base.transport);
+	struct soft_endpoint *endpoint = soft_endpoint_of(base);
+	struct soft_transport *transport = soft_of(base->transport);
 	struct soft_qp_table *table = transport->qps;
-	const struct endpoint_options *options = &endpoint->base.options;
-	struct error *reason = endpoint_error(&endpoint->base);
+	const struct endpoint_options *options = &base->options;
+	struct error *reason = endpoint_error(base);
 	struct soft_qp *qp;
 
 	assert(options->send_depth <= SOFT_QP_DEPTH_MAX && options->receive_depth <= SOFT_QP_DEPTH_MAX);
 	if (table->by_qpn.count >= SOFT_QPS_MAX) {
-		error_set(reason, endpoint->base.name, "too many queue pairs: the maximum is %d", SOFT_QPS_MAX);
+		error_set(reason, base->name, "too many queue pairs: the maximum is %d", SOFT_QPS_MAX);
 		return OUTCOME_INTERNAL;
 	}
 	/* One more send, for the probe. */
 	qp = qp_allocate(options->send_depth + 1, options->receive_depth);
 	if (!qp) {
-		error_errno(reason, endpoint->base.name, ENOMEM, "creating a queue pair");
+		error_errno(reason, base->name, ENOMEM, "creating a queue pair");
 		return OUTCOME_INTERNAL;
 	}
 	qp->transport = transport;
@@ -111,13 +129,8 @@ enum outcome soft_qp_create(struct soft_endpoint *endpoint)
 	if (is_group_qp(qp))
 		qp->requester.next_psn = (uint32_t)soft_random() & PSN_MASK;
 	endpoint->qp = qp;
-	endpoint->base.qpn = soft_qp_qpn(qp);
+	endpoint->base.qpn = qp->by_qpn.key;
 	return OUTCOME_OK;
-}
-
-uint32_t soft_qp_qpn(const struct soft_qp *qp)
-{
-	return qp->by_qpn.key;
 }
 
 /* ---- states ---- */
@@ -148,11 +161,6 @@ bool soft_qp_has_signalled_work(const struct soft_qp *qp)
 			return true;
 	}
 	return false;
-}
-
-uint32_t soft_qp_last_ack(const struct soft_qp *qp)
-{
-	return responder_last_ack(qp);
 }
 
 void soft_qp_acknowledged(struct soft_qp *qp, uint32_t psn)

@@ -22,9 +22,8 @@ struct soft_agreement {
  * Creates the endpoint's queue pair with the depths of its options and a random QPN that this process has not used
  * before. It accepts receives at once.
  */
-enum outcome soft_qp_create(struct soft_endpoint *endpoint);
+enum outcome soft_qp_create(struct endpoint *endpoint);
 void soft_qp_destroy(struct soft_qp *qp);
-uint32_t soft_qp_qpn(const struct soft_qp *qp);
 
 /* Enters RTR: the queue pair receives packets. It sends by the endpoint's path. */
 void soft_qp_connect(struct soft_qp *qp, const struct soft_agreement *agreement);

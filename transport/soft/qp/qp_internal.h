@@ -33,6 +33,7 @@ enum qp_state {
 
 enum {
 	PSN_AHEAD_MAX = 1 << 20, /* further beyond epsn: dropped, as no peer sends so far ahead */
+	QPN_ROUNDS = 6,
 };
 
 /* A posted SEND, WRITE or READ, a probe, or a datagram. */
@@ -198,7 +199,7 @@ struct soft_qp {
 struct soft_qp_table {
 	struct soft_transport *transport;
 	struct soft_table by_qpn;
-	struct soft_number_keys qpn_keys;
+	uint64_t qpn_keys[QPN_ROUNDS]; /* secret */
 	uint32_t qpn_counter;
 	struct soft_list scheduled; /* with a reply to send */
 	struct loop_timer keepalive_timer;
@@ -250,8 +251,6 @@ void responder_receive(struct soft_qp *qp, const struct packet *packet);
 bool responder_reply(struct soft_qp *qp);
 /* Sends the last ACKs before the queue pair enters QP_DRAINING. */
 void responder_drain(struct soft_qp *qp);
-/* As soft_qp_last_ack(). */
-uint32_t responder_last_ack(const struct soft_qp *qp);
 
 /* The oldest receive has that many bytes, of which the packet has the last. */
 void responder_complete_receive(struct soft_qp *qp, const struct packet *packet, uint32_t length);

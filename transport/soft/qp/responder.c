@@ -505,7 +505,7 @@ bool responder_reply(struct soft_qp *qp)
 	return true;
 }
 
-uint32_t responder_last_ack(const struct soft_qp *qp)
+uint32_t soft_qp_last_ack(const struct soft_qp *qp)
 {
 	return ackable_psn(&qp->responder);
 }

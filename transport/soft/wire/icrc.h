@@ -27,16 +27,12 @@ typedef uint32_t icrc_updater(const struct icrc_table *table, uint32_t crc, cons
 struct icrc_table {
 	icrc_updater *update;
 	uint32_t slices[8][256];		   /* CRC of a byte followed by 0 to 7 zeros */
-	uint64_t folds[4];			   /* constants of the carry-less multiplication */
 	uint32_t initial;			   /* CRC of the 8 bytes of ones before the IP header */
 	uint32_t inverse_bytes[ICRC_INVERSE_STEP]; /* x^(-8 n) ... */
 	uint32_t inverse_blocks[ICRC_INVERSE_END / ICRC_INVERSE_STEP]; /* ... and x^(-8 * 64 n) mod P */
 };
 
 void icrc_prepare(struct icrc_table *table);
-
-/* "a table", or the name of the CPU instruction in use. */
-const char *icrc_method(const struct icrc_table *table);
 
 /* Uses the table only; for tests. */
 void icrc_prepare_plain(struct icrc_table *table);

@@ -76,32 +76,16 @@ static uint32_t update_table(const struct icrc_table *table, uint32_t crc, const
  * Carry-less multiplication folds a block of 128 bits onto a later one: it multiplies the two halves by powers of x.
  * Four lanes keep the multiplier busy. The last block has the CRC of the whole, which the table computes.
  *
- * The product of reflected numbers is off by one bit, and a 32-bit remainder is at x^32 of a 64-bit word: hence the
- * shift by one and the exponents less 32 in fold_constants().
+ * The constants are x^(d + 32) and x^(d - 32) mod P, each shifted left by one, for a distance d of 512 bits (the lanes)
+ * and of 128 (a block): the product of reflected numbers is off by one bit, and a 32-bit remainder is at x^32 of a
+ * 64-bit word.
  */
+static const uint64_t folds[] = { 0x154442bd4, 0x1c6e41596, 0x1751997d0, 0x0ccaa009e };
+
 enum {
 	BLOCK = 16,
 	LANES = 4,
 };
-
-static uint32_t gf_power_of_x(unsigned exponent)
-{
-	uint32_t power = ONE;
-
-	while (exponent--)
-		power = gf_multiply_x(power);
-	return power;
-}
-
-static void fold_constants(uint64_t folds[4])
-{
-	static const unsigned distances[] = { BLOCK * LANES * 8, BLOCK * 8 };
-
-	for (unsigned i = 0; i < 2; i++) {
-		folds[2 * i] = (uint64_t)gf_power_of_x(distances[i] + 32) << 1;
-		folds[2 * i + 1] = (uint64_t)gf_power_of_x(distances[i] - 32) << 1;
-	}
-}
 
 __attribute__((target("pclmul,sse2"))) static inline __m128i fold(__m128i block, __m128i onto, __m128i factors)
 {
@@ -128,7 +112,7 @@ __attribute__((target("pclmul,sse2"))) static uint32_t update_pclmul(const struc
 	fourth = load_block(bytes + BLOCK * 3);
 
 	/* Not an array: with -Os it would be in memory. */
-	factors = load_block(table->folds);
+	factors = load_block(folds);
 	while ((length -= BLOCK * LANES) >= BLOCK * LANES) {
 		bytes += BLOCK * LANES;
 		first = fold(first, load_block(bytes), factors);
@@ -136,7 +120,7 @@ __attribute__((target("pclmul,sse2"))) static uint32_t update_pclmul(const struc
 		third = fold(third, load_block(bytes + BLOCK * 2), factors);
 		fourth = fold(fourth, load_block(bytes + BLOCK * 3), factors);
 	}
-	factors = load_block(table->folds + 2);
+	factors = load_block(folds + 2);
 	fourth = fold(fold(fold(first, second, factors), third, factors), fourth, factors);
 	for (bytes += BLOCK * LANES; length >= BLOCK; length -= BLOCK, bytes += BLOCK)
 		fourth = fold(fourth, load_block(bytes), factors);
@@ -154,9 +138,8 @@ static bool has_pclmul(void)
 	return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_PCLMUL);
 }
 
-static icrc_updater *find_instruction(struct icrc_table *table)
+static icrc_updater *find_instruction(void)
 {
-	fold_constants(table->folds);
 	return has_pclmul() ? update_pclmul : NULL;
 }
 
@@ -172,17 +155,15 @@ static uint32_t update_crc32x(const struct icrc_table *table, uint32_t crc, cons
 	return update_table(table, crc, bytes, length);
 }
 
-static icrc_updater *find_instruction(struct icrc_table *table)
+static icrc_updater *find_instruction(void)
 {
-	(void)table;
 	return getauxval(AT_HWCAP) & HWCAP_CRC32 ? update_crc32x : NULL;
 }
 
 #else
 
-static icrc_updater *find_instruction(struct icrc_table *table)
+static icrc_updater *find_instruction(void)
 {
-	(void)table;
 	return NULL;
 }
 
@@ -242,20 +223,9 @@ void icrc_prepare(struct icrc_table *table)
 	icrc_updater *update;
 
 	icrc_prepare_plain(table);
-	update = find_instruction(table);
+	update = find_instruction();
 	if (update && icrc_measure(table, update) <= icrc_measure(table, table->update))
 		table->update = update;
-}
-
-const char *icrc_method(const struct icrc_table *table)
-{
-	if (table->update == update_table)
-		return "a table";
-#if defined(__x86_64__)
-	return "pclmulqdq";
-#else
-	return "crc32x";
-#endif
 }
 
 uint32_t icrc_update(const struct icrc_table *table, uint32_t crc, const void *bytes, size_t length)

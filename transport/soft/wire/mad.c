@@ -28,8 +28,6 @@ static const uint8_t private_sizes[] = {
 	[MAD_DREP - MAD_REQ] = 224,
 	[MAD_SIDR_REQ - MAD_REQ] = 216,
 	[MAD_SIDR_REP - MAD_REQ] = 136,
-	[MAD_LAP - MAD_REQ] = 168,
-	[MAD_APR - MAD_REQ] = 148,
 };
 
 /*
@@ -99,7 +97,6 @@ static const struct field fields[] = {
 	FIELD(KIND(DREQ), 17, 0, 24, dreq.acked_psn),
 
 	FIELD(KIND(SIDR_REP), 4, 0, 8, status),
-	FIELD(KIND(APR), 9, 0, 8, status),
 };
 /* clang-format on */
 
@@ -192,7 +189,7 @@ bool mad_parse(const uint8_t *bytes, size_t length, struct mad *mad)
 	    bytes[3] != METHOD_SEND)
 		return false;
 	kind = (unsigned)bytes_read(bytes + ATTRIBUTE_ID, 2);
-	if (kind < MAD_REQ || kind > MAD_APR)
+	if (kind < MAD_REQ || kind > MAD_SIDR_REP)
 		return false;
 
 	memset(mad, 0, sizeof(*mad));

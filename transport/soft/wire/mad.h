@@ -31,18 +31,15 @@ enum {
 
 /* Attribute IDs. */
 enum mad_kind {
-	MAD_REQ = 0x10,	 /* connection request */
-	MAD_MRA = 0x11,	 /* message receipt acknowledgement: the reply takes longer */
-	MAD_REJ = 0x12,	 /* rejected */
-	MAD_REP = 0x13,	 /* reply to a request: accepted */
-	MAD_RTU = 0x14,	 /* ready to use */
-	MAD_DREQ = 0x15, /* disconnect request */
-	MAD_DREP = 0x16, /* disconnect reply */
-	/* Rejected as not supported: */
-	MAD_SIDR_REQ = 0x17, /* service ID resolution request */
+	MAD_REQ = 0x10,	     /* connection request */
+	MAD_MRA = 0x11,	     /* message receipt acknowledgement: the reply takes longer */
+	MAD_REJ = 0x12,	     /* rejected */
+	MAD_REP = 0x13,	     /* reply to a request: accepted */
+	MAD_RTU = 0x14,	     /* ready to use */
+	MAD_DREQ = 0x15,     /* disconnect request */
+	MAD_DREP = 0x16,     /* disconnect reply */
+	MAD_SIDR_REQ = 0x17, /* service ID resolution request: rejected as not supported */
 	MAD_SIDR_REP = 0x18,
-	MAD_LAP = 0x19, /* load alternate path */
-	MAD_APR = 0x1a,
 };
 
 /* Bytes of private data. In a REQ they include the address header. */
@@ -106,7 +103,7 @@ struct mad_rep {
 enum mad_answered {
 	MAD_ANSWERED_REQ = 0,
 	MAD_ANSWERED_REP = 1,
-	MAD_ANSWERED_OTHER = 2, /* of a REJ: none, as after a timeout; of an MRA: LAP */
+	MAD_ANSWERED_OTHER = 2, /* of a REJ: none, as after a timeout */
 };
 
 struct mad_rej {
@@ -122,8 +119,7 @@ struct mad_mra {
 };
 
 enum {
-	MAD_SIDR_UNSUPPORTED = 1,
-	MAD_APR_UNSUPPORTED = 2,
+	MAD_SIDR_UNSUPPORTED = 1
 };
 
 /* The start of its private data is ours: a stock peer sends zeros, and ignores what it receives. */
@@ -144,7 +140,7 @@ struct mad {
 		struct mad_rej rej;
 		struct mad_rep rep;
 		struct mad_dreq dreq;
-		uint8_t status; /* of a SIDR_REP or APR */
+		uint8_t status; /* of a SIDR_REP */
 	};
 	const uint8_t *private_data; /* points into the parsed bytes; to write: NULL for none */
 	size_t private_length;	     /* after mad_parse(): all that the kind has */

@@ -33,7 +33,8 @@ struct fake_endpoint {
 	char rejection[PRIVATE_DATA_MAX]; /* what it was rejected with */
 };
 
-struct fake {
+/* Of the test that runs. */
+static struct fake {
 	struct transport transport;
 	struct channel channels[2];
 	bool channels_destroyed[2];
@@ -57,12 +58,7 @@ struct fake {
 	bool time_is_over;
 	FAKE_FIELDS
 	const char *cause; /* of endpoint_timeout_cause(); NULL: none */
-};
-
-static inline struct fake *fake_of(struct endpoint *endpoint)
-{
-	return (struct fake *)endpoint->transport;
-}
+} fake;
 
 static inline struct fake_endpoint *of(struct endpoint *endpoint)
 {
@@ -79,12 +75,10 @@ static inline enum outcome once(enum outcome *next)
 
 static inline enum outcome fake_channel_create(struct transport *transport, struct channel **channel)
 {
-	struct fake *fake = (struct fake *)transport;
-
-	if (fake->next.channel)
-		return once(&fake->next.channel);
-	assert_true(fake->channel_count < LENGTH(fake->channels));
-	*channel = &fake->channels[fake->channel_count++];
+	if (fake.next.channel)
+		return once(&fake.next.channel);
+	assert_true(fake.channel_count < LENGTH(fake.channels));
+	*channel = &fake.channels[fake.channel_count++];
 	(*channel)->transport = transport;
 	return OUTCOME_OK;
 }
@@ -92,23 +86,19 @@ static inline enum outcome fake_channel_create(struct transport *transport, stru
 /* No endpoint may use it any more. */
 static inline void fake_channel_destroy(struct channel *channel)
 {
-	struct fake *fake = (struct fake *)channel->transport;
-
-	for (size_t i = 0; i < fake->endpoint_count; i++)
-		if (fake->endpoints[i]->base.state != ENDPOINT_DESTROYED)
-			assert_ptr_not_equal(fake->endpoints[i]->base.channel, channel);
-	assert_false(fake->channels_destroyed[channel - fake->channels]);
-	fake->channels_destroyed[channel - fake->channels] = true;
+	for (size_t i = 0; i < fake.endpoint_count; i++)
+		if (fake.endpoints[i]->base.state != ENDPOINT_DESTROYED)
+			assert_ptr_not_equal(fake.endpoints[i]->base.channel, channel);
+	assert_false(fake.channels_destroyed[channel - fake.channels]);
+	fake.channels_destroyed[channel - fake.channels] = true;
 }
 
 static inline enum outcome fake_region_create(struct domain *domain, size_t length, unsigned access,
 					      struct region **region)
 {
-	struct fake *fake = (struct fake *)domain->transport;
-
-	assert_true(access < LENGTH(fake->regions_with));
-	fake->regions_with[access]++;
-	fake->regions_created++;
+	assert_true(access < LENGTH(fake.regions_with));
+	fake.regions_with[access]++;
+	fake.regions_created++;
 	*region = calloc(1, sizeof(**region));
 	**region = (struct region){ .domain = domain, .memory = calloc(1, length), .length = length, .remote_key = 7 };
 	return OUTCOME_OK;
@@ -116,7 +106,7 @@ static inline enum outcome fake_region_create(struct domain *domain, size_t leng
 
 static inline void fake_region_destroy(struct region *region)
 {
-	((struct fake *)region->domain->transport)->regions_destroyed++;
+	fake.regions_destroyed++;
 	free(region->memory);
 	free(region);
 }
@@ -124,14 +114,13 @@ static inline void fake_region_destroy(struct region *region)
 static inline enum outcome fake_endpoint_create(struct channel *channel, enum endpoint_kind kind,
 						const struct endpoint_options *options, struct endpoint **endpoint)
 {
-	struct fake *fake = (struct fake *)channel->transport;
 	struct fake_endpoint *created;
 
-	if (fake->next.endpoint)
-		return once(&fake->next.endpoint);
+	if (fake.next.endpoint)
+		return once(&fake.next.endpoint);
 	created = calloc(1, sizeof(*created));
-	assert_true(fake->endpoint_count < ENDPOINTS_MAX);
-	fake->endpoints[fake->endpoint_count++] = created;
+	assert_true(fake.endpoint_count < ENDPOINTS_MAX);
+	fake.endpoints[fake.endpoint_count++] = created;
 	endpoint_initialise(&created->base, channel, kind, options);
 	*endpoint = &created->base;
 	return OUTCOME_OK;
@@ -154,29 +143,29 @@ static inline enum outcome fake_resolve(struct endpoint *endpoint, const struct 
 	if (source)
 		endpoint->local = *source;
 	loop_stop(endpoint->transport->loop);
-	return once(&fake_of(endpoint)->next.resolve);
+	return once(&fake.next.resolve);
 }
 
 static inline enum outcome fake_create_qp(struct endpoint *endpoint)
 {
-	endpoint->qpn = (uint32_t)fake_of(endpoint)->endpoint_count + 1;
-	if (fake_of(endpoint)->next.create_qp)
+	endpoint->qpn = (uint32_t)fake.endpoint_count + 1;
+	if (fake.next.create_qp)
 		error_set(&endpoint->transport->error, endpoint->name, "no queue pair left");
-	return once(&fake_of(endpoint)->next.create_qp);
+	return once(&fake.next.create_qp);
 }
 
 static inline enum outcome fake_connect(struct endpoint *endpoint, const void *data, size_t length)
 {
-	assert_true(hello_read(data, length, fake_of(endpoint)->tool, &of(endpoint)->hello));
-	return once(&fake_of(endpoint)->next.connect);
+	assert_true(hello_read(data, length, fake.tool, &of(endpoint)->hello));
+	return once(&fake.next.connect);
 }
 
 static inline enum outcome fake_accept(struct endpoint *endpoint, const void *data, size_t length)
 {
-	assert_true(hello_read(data, length, fake_of(endpoint)->tool, &of(endpoint)->hello));
-	if (fake_of(endpoint)->next.accept)
+	assert_true(hello_read(data, length, fake.tool, &of(endpoint)->hello));
+	if (fake.next.accept)
 		error_set(&endpoint->transport->error, endpoint->name, "it cannot be accepted");
-	return once(&fake_of(endpoint)->next.accept);
+	return once(&fake.next.accept);
 }
 
 static inline void fake_reject(struct endpoint *endpoint, const void *data, size_t length)
@@ -189,7 +178,7 @@ static inline void fake_reject(struct endpoint *endpoint, const void *data, size
 static inline enum outcome fake_disconnect(struct endpoint *endpoint)
 {
 	of(endpoint)->disconnected = true;
-	return once(&fake_of(endpoint)->next.disconnect);
+	return once(&fake.next.disconnect);
 }
 
 static inline enum outcome fake_post(struct endpoint *base, const struct work *work, size_t count)
@@ -217,15 +206,13 @@ static inline enum outcome fake_join(struct endpoint *endpoint)
 
 static inline enum outcome fake_migrate(struct endpoint *endpoint, struct channel *channel)
 {
-	return once(&fake_of(endpoint)->next.migrate);
+	return once(&fake.next.migrate);
 }
 
 static inline void fake_timeout_cause(const struct endpoint *endpoint, char text[])
 {
-	const char *cause = ((const struct fake *)endpoint->transport)->cause;
-
-	if (cause)
-		strcpy(text, cause);
+	if (fake.cause)
+		strcpy(text, fake.cause);
 }
 
 static const struct backend fake_backend = {
@@ -252,71 +239,62 @@ static const struct backend fake_backend = {
 /* Where the link wraps it: a command gives up its privileges. */
 void __wrap_privileges_drop(const struct log *log, unsigned kept)
 {
-	struct fake *fake = (struct fake *)((uintptr_t)log - offsetof(struct fake, environment.log));
-
-	fake->dropped = true;
-	for (size_t i = 0; i < fake->endpoint_count; i++)
-		fake->sent_before_drop |= fake->endpoints[i]->send_count > 0;
+	fake.dropped = true;
+	for (size_t i = 0; i < fake.endpoint_count; i++)
+		fake.sent_before_drop |= fake.endpoints[i]->send_count > 0;
 }
 
 /* What goes to stderr is kept for assert_ended(). */
-static inline struct fake *fake_create(const struct command *command, enum hello_tool tool)
+static inline void fake_create(const struct command *command, enum hello_tool tool)
 {
-	struct fake *fake = calloc(1, sizeof(*fake));
-
-	fake->command = command;
-	fake->tool = tool;
-	fake->environment = (struct environment){
+	fake = (struct fake){ .command = command, .tool = tool };
+	fake.environment = (struct environment){
 		.command = command,
 		.loop = loop_create(),
-		.log = { .name = command->name, .errors = &fake->reported },
+		.log = { .name = command->name, .errors = &fake.reported },
 		.output = stdout,
 	};
-	fake->transport = (struct transport){
+	fake.transport = (struct transport){
 		.backend = &fake_backend,
-		.loop = fake->environment.loop,
-		.log = &fake->environment.log,
+		.loop = fake.environment.loop,
+		.log = &fake.environment.log,
 	};
-	fake->environment.transport = &fake->transport;
-	fake->domain = (struct domain){ .transport = &fake->transport, .device = "fake0", .max_message = 1 << 30 };
-	capture_begin(&fake->errors);
-	return fake;
+	fake.environment.transport = &fake.transport;
+	fake.domain = (struct domain){ .transport = &fake.transport, .device = "fake0", .max_message = 1 << 30 };
+	capture_begin(&fake.errors);
 }
 
 static inline int tear_down(void **state)
 {
-	struct fake *fake = *state;
-
-	for (size_t i = 0; i < fake->endpoint_count; i++)
-		free(fake->endpoints[i]);
-	loop_destroy(fake->environment.loop);
-	free(fake);
+	for (size_t i = 0; i < fake.endpoint_count; i++)
+		free(fake.endpoints[i]);
+	loop_destroy(fake.environment.loop);
 	return 0;
 }
 
 /* As far as an endpoint that listens or resolves. */
-static inline void start(struct fake *fake)
+static inline void start(void)
 {
-	assert_int_equal(fake->command->start(&fake->environment, &fake->options, &fake->state), OUTCOME_OK);
-	loop_run(fake->environment.loop);
+	assert_int_equal(fake.command->start(&fake.environment, &fake.options, &fake.state), OUTCOME_OK);
+	loop_run(fake.environment.loop);
 }
 
 /* The run is over: with that outcome, after those words on stderr ("" for none at all). */
-static inline void assert_ended(struct fake *fake, enum outcome outcome, const char *words)
+static inline void assert_ended(enum outcome outcome, const char *words)
 {
 	const char *text;
 
-	environment_print_verdict(&fake->environment);
-	fake->command->stop(fake->state);
-	text = capture_end(&fake->errors);
+	environment_print_verdict(&fake.environment);
+	fake.command->stop(fake.state);
+	text = capture_end(&fake.errors);
 	if (!*words && *text)
 		fail_msg("unexpected on stderr: %s", text);
 	if (!strstr(text, words))
 		fail_msg("\"%s\" is not in: %s", words, text);
-	assert_int_equal(fake->environment.outcome, outcome);
-	assert_int_equal(fake->regions_destroyed, fake->regions_created);
-	for (size_t i = 0; i < fake->endpoint_count; i++)
-		assert_int_equal(fake->endpoints[i]->base.state, ENDPOINT_DESTROYED);
+	assert_int_equal(fake.environment.outcome, outcome);
+	assert_int_equal(fake.regions_destroyed, fake.regions_created);
+	for (size_t i = 0; i < fake.endpoint_count; i++)
+		assert_int_equal(fake.endpoints[i]->base.state, ENDPOINT_DESTROYED);
 }
 
 static inline void complete(struct endpoint *endpoint, enum work_kind kind, uint32_t tag, uint32_t length)
@@ -329,31 +307,30 @@ static inline void complete(struct endpoint *endpoint, enum work_kind kind, uint
 /* The device takes the receive that was posted first. */
 static inline struct work next_receive(struct endpoint *endpoint)
 {
-	struct fake_endpoint *fake = of(endpoint);
-	struct work receive = fake->receives[fake->first_receive];
+	struct fake_endpoint *taker = of(endpoint);
+	struct work receive = taker->receives[taker->first_receive];
 
-	assert_true(fake->receive_count > 0);
-	fake->first_receive = (fake->first_receive + 1) % RECEIVES_MAX;
-	fake->receive_count--;
+	assert_true(taker->receive_count > 0);
+	taker->first_receive = (taker->first_receive + 1) % RECEIVES_MAX;
+	taker->receive_count--;
 	return receive;
 }
 
 /* A client's endpoint as far as asking its server. */
-static inline void resolved(struct fake *fake, struct endpoint *endpoint)
+static inline void resolved(struct endpoint *endpoint)
 {
-	endpoint->domain = &fake->domain;
+	endpoint->domain = &fake.domain;
 	endpoint_reached(endpoint, EVENT_ADDRESS_RESOLVED);
 	endpoint_enter(endpoint, ENDPOINT_RESOLVING_ROUTE);
 	endpoint_reached(endpoint, EVENT_ROUTE_RESOLVED);
 }
 
 /* server: what it accepts with, or NULL for a stock one. */
-static inline struct endpoint *connect_endpoint(struct fake *fake, struct endpoint *endpoint,
-						const struct hello *server)
+static inline struct endpoint *connect_endpoint(struct endpoint *endpoint, const struct hello *server)
 {
 	uint8_t bytes[HELLO_SIZE];
 
-	resolved(fake, endpoint);
+	resolved(endpoint);
 	assert_int_equal(endpoint->state, ENDPOINT_CONNECTING);
 	if (server)
 		hello_write(server, bytes);
@@ -362,13 +339,13 @@ static inline struct endpoint *connect_endpoint(struct fake *fake, struct endpoi
 }
 
 /* A client asks the server, with a hello or as a stock one. */
-static inline struct endpoint *request_connection(struct fake *fake, const struct hello *hello)
+static inline struct endpoint *request_connection(const struct hello *hello)
 {
-	struct endpoint *listener = &fake->endpoints[0]->base, *request;
+	struct endpoint *listener = &fake.endpoints[0]->base, *request;
 	uint8_t bytes[HELLO_SIZE];
 
 	fake_endpoint_create(listener->channel, ENDPOINT_CONNECTION, &listener->options, &request);
-	request->domain = &fake->domain;
+	request->domain = &fake.domain;
 	request->peer = (struct address){ .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 }, .port = 4242 };
 	endpoint_set_name(request);
 	endpoint_enter(request, ENDPOINT_REQUESTED);
@@ -400,42 +377,40 @@ static inline void absent(struct endpoint *endpoint)
 	endpoint_fail(endpoint, OUTCOME_NO_CONNECTION);
 }
 
-static inline void assert_reports(struct fake *fake, const char *words)
+static inline void assert_reports(const char *words)
 {
-	assert_reports_since(fake->command->figures(fake->state), NULL, 0, words);
+	assert_reports_since(fake.command->figures(fake.state), NULL, 0, words);
 }
 
 /* An interval begins. */
-static inline void next_interval(struct fake *fake)
+static inline void next_interval(void)
 {
-	figures_copy(fake->command->figures(fake->state));
-	fake->interval_began = clock_now();
+	figures_copy(fake.command->figures(fake.state));
+	fake.interval_began = clock_now();
 }
 
-static inline void assert_reports_interval(struct fake *fake, const char *words)
+static inline void assert_reports_interval(const char *words)
 {
-	struct figures figures = fake->command->figures(fake->state);
+	struct figures figures = fake.command->figures(fake.state);
 
-	assert_reports_since(figures, figures.before, fake->interval_began, words);
+	assert_reports_since(figures, figures.before, fake.interval_began, words);
 }
 
 static inline void time_is_over(void *context)
 {
-	struct fake *fake = context;
-
-	fake->time_is_over = true;
-	loop_stop(fake->environment.loop);
+	fake.time_is_over = true;
+	loop_stop(fake.environment.loop);
 }
 
 /* Or until the run has ended. */
-static inline void run_for(struct fake *fake, int64_t nanoseconds)
+static inline void run_for(int64_t nanoseconds)
 {
 	struct loop_timer timer = { 0 };
 
-	fake->time_is_over = false;
-	loop_timer_start(fake->environment.loop, &timer, nanoseconds, time_is_over, fake);
-	while (!fake->time_is_over && !fake->environment.ended)
-		loop_run(fake->environment.loop);
+	fake.time_is_over = false;
+	loop_timer_start(fake.environment.loop, &timer, nanoseconds, time_is_over, NULL);
+	while (!fake.time_is_over && !fake.environment.ended)
+		loop_run(fake.environment.loop);
 	loop_timer_stop(&timer);
 }
 

@@ -1,21 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * selftest: runs server and client of every command in this process, one command after the other, and prints a verdict
- * for each.
+ * selftest: runs server and client of every command in this process, one command after the other, as child runs
+ * (cmd/child_run.h), and prints a verdict for each.
  *
  * It is the only command that selects a transport by itself. Its first line names that transport.
  */
-#include "cmd/selftest/selftest.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd/child_run.h"
+#include "core/interface.h"
 #include "core/units.h"
+
+enum {
+	LOOPBACK_TRIED = 16, /* 127.0.0.1 and following: a soft process needs an address of its own */
+};
 
 /* Added to --timeout, within which a command ends by itself; a receiver waits a little longer for late datagrams. */
 #define MARGIN CLOCK_NS_PER_S
+
+struct selftest_options {
+	struct common_options common;
+	const char *address;
+	bool verbose;
+};
 
 /* clang-format off */
 static const struct option options_table[] = {
@@ -85,7 +94,9 @@ struct selftest {
 	const char *target;
 	const char *name; /* the log's name, without that of a part */
 	char part_name[CHILD_RUN_NAME_SIZE];
-	struct testbed testbed;
+	struct address address;
+	struct channel *channel;
+	struct domain domain; /* a copy, as the domain may be freed; .device is NULL until the address is resolved */
 	struct child_run server, client; /* of the part that runs */
 	struct loop_timer limit;	 /* of the one whose peer has ended, then of its shutdown */
 	struct result results[PARTS];
@@ -95,10 +106,126 @@ struct selftest {
 	bool interrupted;
 };
 
+/* ---- transport, address and ports ---- */
+
+/* Finds a port of the address that nobody listens on. The port is released in the loop's next turn. */
+static enum outcome find_port(const struct selftest *selftest, uint16_t *port)
+{
+	static const struct endpoint_handlers handlers = { 0 };
+	const struct endpoint_options options = { .port_space = PORT_SPACE_TCP };
+	struct endpoint *listener;
+	enum outcome outcome =
+		endpoint_create(ENDPOINT_LISTENER, selftest->channel, &options, &handlers, NULL, &listener);
+
+	if (outcome)
+		return outcome;
+	outcome = endpoint_listen(listener, &selftest->address);
+	*port = listener->local.port;
+	endpoint_destroy(listener);
+	return outcome;
+}
+
+static bool needs_no_device(const struct selftest *selftest)
+{
+	return !transport_opens_devices(transport_name(selftest->environment->transport));
+}
+
+/* Fills list with the addresses to try. Returns their number. */
+static size_t find_candidates(const struct selftest *selftest, struct interface_address list[INTERFACE_ADDRESSES_MAX])
+{
+	list[0] = (struct interface_address){ .loopback = false };
+	if (selftest->target)
+		return address_parse(selftest->target, ADDRESS_FORMAT_IP, &list[0].address);
+	if (!needs_no_device(selftest))
+		return interface_addresses(list);
+	for (uint8_t i = 0; i < LOOPBACK_TRIED; i++)
+		list[i] = (struct interface_address){ .address = { .family = ADDRESS_IP4,
+								   .bytes = { 127, 0, 0, i + 1 } } };
+	return LOOPBACK_TRIED;
+}
+
+/* On failure fills *error: with that of the requested or first address, which is the cause. */
+static enum outcome find_address(struct selftest *selftest, struct error *error)
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = find_candidates(selftest, list);
+	enum outcome outcome = OUTCOME_NO_DEVICE;
+	char host[ADDRESS_TEXT_SIZE];
+	uint16_t port;
+
+	error_clear(error);
+	for (size_t i = 0; outcome && i < count; i++) {
+		selftest->address = list[i].address;
+		if (!list[i].loopback)
+			outcome = find_port(selftest, &port);
+		if (outcome && !error_is_set(error))
+			*error = selftest->environment->transport->error;
+	}
+	if (outcome) {
+		if (selftest->target || needs_no_device(selftest))
+			return outcome;
+		error_set(error, NULL, "no address of this host leads to an RDMA device");
+		error_hint(error, "the interface of the device must be up and have an address");
+		return OUTCOME_NO_DEVICE;
+	}
+	/* Packets to its own addresses pass the loopback interface. */
+	if (!needs_no_device(selftest) || !interface_is_down("lo"))
+		return OUTCOME_OK;
+	error_set(error, address_host(&selftest->address, host),
+		  "this host cannot send to itself: the interface lo is down");
+	error_hint(error, "ip link set lo up");
+	return OUTCOME_NO_DEVICE;
+}
+
+static enum outcome try_transport(struct selftest *selftest, const char *name, struct error *error)
+{
+	struct environment *environment = selftest->environment;
+	enum outcome outcome = common_open(&selftest->options->common, name, environment, error);
+
+	if (outcome)
+		return outcome;
+	outcome = channel_create(environment->transport, &selftest->channel);
+	if (outcome)
+		*error = environment->transport->error;
+	else
+		outcome = find_address(selftest, error);
+	if (outcome) {
+		transport_close(environment->transport);
+		environment->transport = NULL;
+	}
+	return outcome;
+}
+
+/*
+ * Opens environment->transport and selects a local address: one is usable if the backend accepts a listener there,
+ * which it reports immediately and without a packet. A user who names no transport gets verbs if an address is, else
+ * soft.
+ */
+static enum outcome open_transport(struct selftest *selftest, const char *name)
+{
+	struct error verbs, soft, *error = &verbs;
+	enum outcome outcome = try_transport(selftest, name ? name : "verbs", error);
+
+	if (outcome && !name) {
+		enum outcome other = try_transport(selftest, "soft", &soft);
+
+		/* Neither is usable: the cause is soft's, or verbs' if soft is not built in. */
+		if (other != OUTCOME_USAGE) {
+			outcome = other;
+			error = &soft;
+		}
+	}
+	if (outcome)
+		log_report(&selftest->environment->log, error);
+	return outcome;
+}
+
+/* ---- the parts ---- */
+
 static void selftest_finish(struct selftest *selftest)
 {
 	struct environment *environment = selftest->environment;
-	const char *device = selftest->testbed.domain.device;
+	const char *device = selftest->domain.device;
 	uint64_t done = selftest->passed + selftest->failed + selftest->skipped;
 	char skipped[32] = "";
 
@@ -148,8 +275,8 @@ static void record_verdict(const struct selftest *selftest, struct result *resul
 /* Why the device or the kernel cannot do a part; NULL if both can. */
 static const char *reason_to_skip(const struct selftest *selftest, const struct part *part)
 {
-	const struct domain *domain = &selftest->testbed.domain;
-	const struct address *address = &selftest->testbed.address;
+	const struct domain *domain = &selftest->domain;
+	const struct address *address = &selftest->address;
 	struct address loopback = { .family = ADDRESS_IP6, .bytes[15] = 1 };
 
 	if (!part->multicast)
@@ -165,16 +292,16 @@ static const char *reason_to_skip(const struct selftest *selftest, const struct 
 }
 
 /* The port, or the group: its address contains the port, as concurrent runs on one network rarely use the same. */
-static enum outcome choose_number(const struct testbed *testbed, bool multicast, char number[ADDRESS_TEXT_SIZE])
+static enum outcome choose_number(const struct selftest *selftest, bool multicast, char number[ADDRESS_TEXT_SIZE])
 {
 	uint16_t port;
-	enum outcome outcome = testbed_find_port(testbed, &port);
+	enum outcome outcome = find_port(selftest, &port);
 
 	if (outcome)
 		return outcome;
 	if (!multicast)
 		snprintf(number, ADDRESS_TEXT_SIZE, "%u", port);
-	else if (testbed->address.family == ADDRESS_IP4)
+	else if (selftest->address.family == ADDRESS_IP4)
 		snprintf(number, ADDRESS_TEXT_SIZE, "239.255.%u.%u", port >> 8, port & 0xff);
 	else
 		snprintf(number, ADDRESS_TEXT_SIZE, "ff15::%x", port);
@@ -186,7 +313,7 @@ static void start(struct selftest *selftest, struct child_run *run, const struct
 {
 	char arguments[CHILD_RUN_ARGUMENTS_SIZE], host[ADDRESS_TEXT_SIZE];
 
-	log_fill(arguments, sizeof(arguments), format, address_host(&selftest->testbed.address, host), number);
+	log_fill(arguments, sizeof(arguments), format, address_host(&selftest->address, host), number);
 	child_run_start(run, selftest->environment, part->command, role, selftest->options->common.timeout, arguments);
 }
 
@@ -235,7 +362,7 @@ static enum outcome run_part(struct selftest *selftest, const struct part *part)
 	struct environment *environment = selftest->environment;
 	struct child_run *server = &selftest->server, *client = &selftest->client;
 	char number[ADDRESS_TEXT_SIZE];
-	enum outcome outcome = choose_number(&selftest->testbed, part->multicast, number);
+	enum outcome outcome = choose_number(selftest, part->multicast, number);
 
 	if (outcome)
 		return outcome;
@@ -284,7 +411,7 @@ static void test(struct selftest *selftest, const struct part *part, struct resu
 		selftest->skipped++;
 		record_verdict(selftest, result, "skip", reason);
 		environment_print(environment, "%s: skipped: %s (%s, %s)", name, reason,
-				  transport_name(environment->transport), selftest->testbed.domain.device);
+				  transport_name(environment->transport), selftest->domain.device);
 		return;
 	}
 	environment->log.name = name;
@@ -316,7 +443,7 @@ static void device_resolved(void *context, struct endpoint *probe, const struct 
 	struct selftest *selftest = context;
 
 	if (probe->domain)
-		selftest->testbed.domain = *probe->domain;
+		selftest->domain = *probe->domain;
 	environment_record_outcome(selftest->environment, event->outcome);
 	selftest->probed = true;
 	loop_stop(selftest->environment->loop);
@@ -326,17 +453,16 @@ static void device_resolved(void *context, struct endpoint *probe, const struct 
 static enum outcome find_device(struct selftest *selftest)
 {
 	static const struct endpoint_handlers handlers = { .event = device_resolved };
-	const struct testbed *testbed = &selftest->testbed;
 	const struct endpoint_options options = {
 		.port_space = PORT_SPACE_TCP,
 		.timeout = selftest->options->common.timeout,
 	};
 	struct endpoint *probe = NULL;
 	enum outcome outcome =
-		endpoint_create(ENDPOINT_CONNECTION, testbed->channel, &options, &handlers, selftest, &probe);
+		endpoint_create(ENDPOINT_CONNECTION, selftest->channel, &options, &handlers, selftest, &probe);
 
 	if (!outcome)
-		outcome = endpoint_resolve(probe, NULL, &testbed->address);
+		outcome = endpoint_resolve(probe, NULL, &selftest->address);
 	environment_record_outcome(selftest->environment, outcome);
 	while (!outcome && !selftest->probed && !selftest->interrupted && environment_wait(selftest->environment))
 		;
@@ -359,18 +485,18 @@ static enum outcome selftest_check(struct environment *environment, const void *
 	return OUTCOME_USAGE;
 }
 
-static void print_testbed(const struct environment *environment, const struct testbed *testbed)
+static void print_transport(const struct selftest *selftest)
 {
-	const char *transport = transport_name(environment->transport);
+	const char *transport = transport_name(selftest->environment->transport);
 	const char *reason = "";
 	char host[ADDRESS_TEXT_SIZE];
 
-	if (testbed->automatic && transport_opens_devices(transport))
+	if (!common_transport(&selftest->options->common) && transport_opens_devices(transport))
 		reason = ": usable RDMA device found";
-	else if (WITH_VERBS && testbed->automatic)
+	else if (WITH_VERBS && !common_transport(&selftest->options->common))
 		reason = ": no usable RDMA device found (--transport verbs shows why)";
-	environment_print(environment, "%s: testing transport %s at %s%s", environment->log.name, transport,
-			  address_host(&testbed->address, host), reason);
+	environment_print(selftest->environment, "%s: testing transport %s at %s%s", selftest->name, transport,
+			  address_host(&selftest->address, host), reason);
 }
 
 static enum outcome selftest_start(struct environment *environment, const void *options, void **state)
@@ -385,16 +511,15 @@ static enum outcome selftest_start(struct environment *environment, const void *
 	for (unsigned i = 0; i < PARTS; i++)
 		selftest->results[i].command = parts[i].command->name;
 	selftest->name = environment->log.name;
-	return testbed_open(environment, options, &selftest->testbed);
+	return open_transport(selftest, common_transport(&selftest->options->common));
 }
 
 static void selftest_run(void *state)
 {
 	struct selftest *selftest = state;
-	struct environment *environment = selftest->environment;
 	enum outcome no_device;
 
-	print_testbed(environment, &selftest->testbed);
+	print_transport(selftest);
 	no_device = find_device(selftest);
 	for (unsigned i = 0; !no_device && i < PARTS && !selftest->interrupted; i++)
 		test(selftest, &parts[i], &selftest->results[i]);

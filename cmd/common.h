@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The options that commands share. */
+/* The options that commands share, and the path that they select. */
 #ifndef CMD_COMMON_H
 #define CMD_COMMON_H
 
-#include "cmd/path.h"
 #include "cmd/reporting/reporting.h"
 #include "core/clock.h"
 #include "core/options.h"
+#include "core/report.h"
 #include "transport/transport.h"
 
 struct environment;
@@ -17,8 +17,12 @@ struct common_options {
 	int64_t deadline;      /* of the whole run, nanoseconds; 0: none */
 	const char *transport; /* NULL: RDMATEST_TRANSPORT, or the default transport */
 	struct reporting_options reporting;
-	struct path_options path;     /* of endpoint_option_table; else PATH_OPEN */
-	struct family_options family; /* of endpoint_option_table; else zeros */
+	/* Of endpoint_option_table; else PATH_OPEN and zeros. */
+	struct path_options path;
+	struct {
+		bool ip4;
+		bool ip6;
+	} family; /* the only addresses of a name that may be used */
 	bool daemon;
 	bool poll;
 	int64_t spin; /* microseconds */
@@ -109,9 +113,6 @@ enum {
 /* The transport of --transport or else RDMATEST_TRANSPORT, NULL for the default one. */
 const char *common_transport(const struct common_options *common);
 
-/* PRIVILEGE_FILES if the run writes files, else 0. */
-unsigned common_privileges(const struct common_options *common);
-
 /*
  * Allocates a command's options struct for options_parse(). The path is PATH_OPEN, because the program may lack the
  * options that set it. Returns NULL without memory. Free with free().
@@ -121,5 +122,11 @@ void *common_options_create(size_t size);
 /* Opens the transport as environment->transport and applies --poll and --spin. */
 enum outcome common_open(const struct common_options *common, const char *name, struct environment *environment,
 			 struct error *error);
+
+/* Returns OUTCOME_USAGE after it has reported an option that the transport does not support, or that needs --device. */
+enum outcome path_check(const struct environment *environment, const struct common_options *options);
+
+/* Adds the values of a struct path, of endpoint_path(). A zeroed path has no values. */
+void path_report(struct report *report, const void *member);
 
 #endif

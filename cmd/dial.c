@@ -147,12 +147,6 @@ void dial_give_up(struct dial *dial)
 	dial_stop(dial);
 }
 
-void dial_interrupt(struct dial *dial)
-{
-	loop_timer_stop(&dial->pause);
-	dial->address_next = dial->resolver.count;
-}
-
 void dial_hint(struct dial *dial)
 {
 	char text[ERROR_TEXT_SIZE];
@@ -192,7 +186,8 @@ enum outcome dial_looked_up(struct dial *dial, enum address_family source)
 
 void dial_stop(struct dial *dial)
 {
-	dial_interrupt(dial);
+	loop_timer_stop(&dial->pause);
+	dial->address_next = dial->resolver.count;
 	dial->until = 0;
 	forget_error(dial);
 }

@@ -73,14 +73,11 @@ void dial_failed(struct dial *dial, enum outcome outcome, bool busy);
 /* The owner ends without a connection: reports the error. */
 void dial_give_up(struct dial *dial);
 
-/* The run is cut short: there are no more attempts. Harmless at any time. */
-void dial_interrupt(struct dial *dial);
-/* Call it after dial_interrupt(): reports the last error as a hint, because it did not end the run. Then forgets it. */
+/* The run is cut short: reports the last error as a hint, because it did not end the run. There are no more attempts.
+ */
 void dial_hint(struct dial *dial);
 
-/*
- * The server is there, or no attempt is wanted: forgets the error, without a callback. Harmless at any time.
- */
+/* The server is there, or no attempt is wanted: forgets the error, without a callback. Harmless at any time. */
 void dial_stop(struct dial *dial);
 
 #endif

@@ -39,14 +39,14 @@ enum outcome host_check(const struct log *log, const char *option, const char *t
 	return OUTCOME_USAGE;
 }
 
-static bool is_allowed(const struct family_options *options, enum address_family source, enum address_family family)
+static bool is_allowed(const struct common_options *options, enum address_family source, enum address_family family)
 {
 	if (source && source != family)
 		return false;
-	return !(options->ip4 && family == ADDRESS_IP6) && !(options->ip6 && family == ADDRESS_IP4);
+	return !(options->family.ip4 && family == ADDRESS_IP6) && !(options->family.ip6 && family == ADDRESS_IP4);
 }
 
-static enum outcome filter(struct resolver *resolver, const struct family_options *options, enum address_family source)
+static enum outcome filter(struct resolver *resolver, const struct common_options *options, enum address_family source)
 {
 	size_t count = resolver->count;
 
@@ -57,9 +57,9 @@ static enum outcome filter(struct resolver *resolver, const struct family_option
 	if (resolver->count)
 		return OUTCOME_OK;
 	log_error(resolver->log, resolver->text, "no address matches %s",
-		  source	 ? "--source"
-		  : options->ip4 ? "--ipv4"
-				 : "--ipv6");
+		  source		? "--source"
+		  : options->family.ip4 ? "--ipv4"
+					: "--ipv6");
 	return OUTCOME_NO_CONNECTION;
 }
 
@@ -89,7 +89,7 @@ enum outcome lookup_finish(struct resolver *resolver, const struct environment *
 	else
 		resolver->outcome = resolver_read(resolver);
 	if (!resolver->outcome)
-		resolver->outcome = filter(resolver, &options->family, source);
+		resolver->outcome = filter(resolver, options, source);
 	return resolver->outcome;
 }
 

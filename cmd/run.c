@@ -128,6 +128,12 @@ static void print_ready(struct environment *environment, const struct address *a
 	environment_print(environment, "%s", line);
 }
 
+/* The directory of --prometheus may belong to another user. */
+static unsigned kept_privileges(const struct common_options *options)
+{
+	return WITH_REPORT && options->reporting.prometheus ? PRIVILEGE_FILES : 0;
+}
+
 static void set_up_once(struct environment *environment)
 {
 	const struct common_options *options = environment->to_set_up;
@@ -138,7 +144,7 @@ static void set_up_once(struct environment *environment)
 	if (WITH_REPORT && environment->reporting)
 		reporting_ready(environment->reporting);
 	if (!transport_opens_devices(common_transport(options)))
-		privileges_drop(&environment->log, common_privileges(options));
+		privileges_drop(&environment->log, kept_privileges(options));
 }
 
 /* Privileges are dropped before the ready line: whoever reads it connects. */
@@ -314,13 +320,12 @@ static enum outcome open_transport(struct run *run)
 	struct error error;
 
 	if (WITH_EXTRAS || WITH_SOFT)
-		outcome = path_check(name, &environment->log, environment->command->options, run->options,
-				     environment->given);
+		outcome = path_check(environment, run->options);
 	if (outcome)
 		return outcome;
 	/* The kernel's RDMA refuses a process whose credentials have changed since it opened the device. */
 	if (transport_opens_devices(name))
-		privileges_drop(&environment->log, PRIVILEGE_PORTS | common_privileges(run->options));
+		privileges_drop(&environment->log, PRIVILEGE_PORTS | kept_privileges(run->options));
 	outcome = common_open(run->options, name, environment, &error);
 	if (outcome)
 		log_report(&environment->log, &error);

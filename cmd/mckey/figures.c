@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "cmd/mckey/mckey.h"
-#include "cmd/path.h"
 
 /* A receiver has no rate below this time: a queued burst would measure our polling, not the sender. */
 #define BURST CLOCK_NS_PER_MS

@@ -49,56 +49,20 @@ static const char *value_text(const struct report *report, struct report_value v
 	return "-";
 }
 
-/* Top-level texts (the command, the target) are for programs: a person finds them in the lines around the report. */
-static bool is_omitted(const struct report *report, struct report_value value)
+/* Begins an item of the object or list of that depth: its name, unless it is an entry of a list. */
+static void block_item(struct report *report, unsigned depth, const char *name, const char *after)
 {
-	return value.kind == REPORT_NONE || (value.kind == REPORT_TEXT && !report->depth);
-}
+	struct report_frame *outer = &report->frames[depth];
+	const char *before = !depth ? "  " : outer->shown ? ", " : depth == 1 ? " " : "";
 
-/* Prints the separator before an item. */
-static void text_separate(struct report *report, unsigned depth)
-{
-	if (report->frames[depth].shown)
-		fputs(", ", report->stream);
-	else if (depth == 1)
-		fputc(' ', report->stream);
-}
-
-static void name_block(FILE *stream, const char *name)
-{
-	fputs("  ", stream);
-	text_name(stream, name);
-	fputc(':', stream);
-}
-
-/* The name of a list is printed before its first entry. */
-static void block_name(struct report *report, unsigned depth)
-{
-	const struct report_frame *frame = &report->frames[depth];
-	const struct report_frame *outer = frame - 1;
-
+	outer->shown++;
 	if (outer->nesting == REPORT_LIST) {
-		if (!outer->shown)
-			name_block(report->stream, outer->name);
 		fputs("\n    ", report->stream);
-	} else if (depth > 1) {
-		text_separate(report, depth - 1);
-		text_name(report->stream, frame->name);
-		fputs(" (", report->stream);
-	} else if (frame->nesting != REPORT_LIST) {
-		name_block(report->stream, frame->name);
+		return;
 	}
-}
-
-/* Prints the names of the open objects and lists that have none yet: a name is printed before the first value only. */
-static void print_pending_names(struct report *report)
-{
-	for (unsigned i = 1; i <= report->depth; i++) {
-		if (report->frames[i].shown)
-			continue;
-		block_name(report, i);
-		report->frames[i - 1].shown++;
-	}
+	fputs(before, report->stream);
+	text_name(report->stream, name);
+	fputs(after, report->stream);
 }
 
 static void block_end(struct report *report)
@@ -113,23 +77,21 @@ static void block_end(struct report *report)
 		fputc('\n', report->stream);
 }
 
+/* Top-level texts (the command, the target) are for programs: a person finds them in the lines around the report. */
 static void block_value(struct report *report, const char *name, struct report_value value)
 {
 	char text[UNITS_TEXT_SIZE];
 
-	if (is_omitted(report, value))
+	if (value.kind == REPORT_NONE || (value.kind == REPORT_TEXT && !report->depth))
 		return;
-	print_pending_names(report);
-	if (report->depth)
-		text_separate(report, report->depth);
-	else
-		fputs("  ", report->stream);
-	text_name(report->stream, name);
-	fputs(report->depth ? " " : ": ", report->stream);
+	/* The names of the open objects and lists come before their first value only. */
+	for (unsigned i = 1; i <= report->depth; i++)
+		if (!report->frames[i].shown)
+			block_item(report, i - 1, report->frames[i].name, i > 1 ? " (" : ":");
+	block_item(report, report->depth, name, report->depth ? " " : ": ");
 	fputs(value_text(report, value, text), report->stream);
 	if (!report->depth)
 		fputc('\n', report->stream);
-	report_top(report)->shown++;
 }
 
 const struct report_format report_block = {

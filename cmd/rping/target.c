@@ -471,7 +471,6 @@ enum outcome target_interrupt(struct target *target, enum interruption reason)
 	if (state >= TARGET_DISCONNECTING)
 		return OUTCOME_OK;
 	if (state <= TARGET_CONNECTING) {
-		dial_interrupt(&target->dial);
 		ended_early(target);
 		if (!target->all->several)
 			dial_hint(&target->dial);

@@ -494,7 +494,6 @@ void ucmatose_interrupt(void *state, enum interruption reason)
 	run->phase = PHASE_ENDED;
 	if (reason == INTERRUPTION_SIGNAL) /* a deadline is already logged */
 		log_error(&run->environment->log, NULL, "interrupted");
-	dial_interrupt(&run->dial);
 	dial_hint(&run->dial);
 	ucmatose_finish(run, OUTCOME_FAILED);
 }

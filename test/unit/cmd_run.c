@@ -945,6 +945,6 @@ TEST(intervals_end_when_prometheus_file_fails)
 		 "tool: %s: --prometheus: writing the file: No such file or directory (2)\n"
 		 "tool: deadline of 100 s exceeded\n",
 		 figures);
-	expect(&row, arguments, OUTCOME_INTERNAL,
-	       "open\nstart\ndeadline\ninterval\ntool: FAILED: done\nstop\nclose\n", err);
+	expect(&row, arguments, OUTCOME_INTERNAL, "open\nstart\ndeadline\ninterval\ntool: FAILED: done\nstop\nclose\n",
+	       err);
 }

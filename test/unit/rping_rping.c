@@ -94,21 +94,6 @@ static bool pings(struct endpoint *endpoint, unsigned count)
 	return signalled;
 }
 
-TEST(client_disconnects_after_the_last_answer, set_up, tear_down)
-{
-	struct endpoint *endpoint;
-
-	fake.options.validate = true;
-	fake.options.count = 2;
-	endpoint = connected_client(NULL);
-	assert_false(pings(endpoint, 1));
-	assert_false(of(endpoint)->disconnected);
-	assert_false(pings(endpoint, 1));
-	assert_true(of(endpoint)->disconnected);
-	disconnect(endpoint);
-	assert_ended(OUTCOME_OK, "");
-}
-
 /* A signalled send frees the send queue. The server's answer has proved its delivery: nothing waits for it. */
 TEST(client_signals_one_send_in_many, set_up, tear_down)
 {
@@ -185,14 +170,6 @@ TEST(client_detects_a_missing_write, set_up, tear_down)
 	assert_ended(OUTCOME_FAILED, "differs at byte 0 of 1: expected 0x00, found 0xff");
 }
 
-TEST(client_rejects_a_message_of_wrong_length, set_up, tear_down)
-{
-	struct endpoint *endpoint = connected_client(NULL);
-
-	receive_message(endpoint, &(struct advertisement){ 0 }, ADVERTISEMENT_SIZE - 1);
-	assert_ended(OUTCOME_FAILED, "a message of 15 bytes instead of 16");
-}
-
 TEST(client_rejects_an_unexpected_go_ahead, set_up, tear_down)
 {
 	struct endpoint *endpoint;
@@ -213,18 +190,6 @@ TEST(client_respects_the_size_limit_of_the_server, set_up, tear_down)
 	assert_true(of(endpoint)->disconnected);
 	disconnect(endpoint);
 	assert_ended(OUTCOME_FAILED, "the server accepts pings of at most 31 bytes, not 32");
-}
-
-TEST(client_reports_that_the_server_disconnected, set_up, tear_down)
-{
-	struct endpoint *endpoint;
-
-	fake.options.count = 3;
-	endpoint = connected_client(NULL);
-	pings(endpoint, 1);
-	fake.cause = "; this host refuses to send";
-	disconnect(endpoint);
-	assert_ended(OUTCOME_FAILED, "the server disconnected after 1 of 3 pings; this host refuses to send");
 }
 
 /* A stock server without -S accepts the pings of a client without -S. */
@@ -703,13 +668,6 @@ TEST(server_requests_confirmation_of_an_answer, set_up, tear_down)
 	assert_ended(OUTCOME_OK, "");
 }
 
-TEST(server_times_out_without_confirmation, set_up, tear_down)
-{
-	ping(connected_session(2), 32, 0);
-	loop_run(fake.environment.loop);
-	assert_ended(OUTCOME_FAILED, "waiting for the acknowledgement of the answer: timed out after 0.2 s in ping 0");
-}
-
 /* The next ping arrives before the completion of the confirmation. */
 TEST(server_ignores_a_late_confirmation, set_up, tear_down)
 {
@@ -728,51 +686,99 @@ TEST(server_ignores_a_late_confirmation, set_up, tear_down)
 	assert_ended(OUTCOME_OK, "");
 }
 
-TEST(server_rejects_a_message_during_a_read, set_up, tear_down)
-{
-	struct endpoint *endpoint = connected_session(0);
+/* What a client does, and its device. */
+enum step {
+	NOTHING,
+	SOURCE, /* an advertisement of so many bytes */
+	READ,
+	SINK,
+	PING,  /* a whole one */
+	EMPTY, /* a message of no bytes */
+	FAILED_READ,
+	SILENCE,
+	LEAVE,
+};
 
-	advertise(endpoint, fake.source, 32);
-	advertise(endpoint, fake.sink, 32);
-	assert_ended(OUTCOME_FAILED, "ping 0: a message out of order, while reading the ping");
+static void play(struct endpoint *endpoint, enum step step, uint32_t size)
+{
+	switch (step) {
+	case NOTHING:
+		break;
+	case SOURCE:
+	case SINK:
+		advertise(endpoint, step == SOURCE ? fake.source : fake.sink, size);
+		break;
+	case READ:
+		perform_read(endpoint);
+		break;
+	case PING:
+		ping(endpoint, size, 0);
+		break;
+	case EMPTY:
+		receive_message(endpoint, &(struct advertisement){ 0 }, 0);
+		break;
+	case FAILED_READ:
+		endpoint->handlers->completion(
+			endpoint->context, endpoint,
+			&(struct completion){ .kind = WORK_READ, .status = COMPLETION_REMOTE_ACCESS });
+		break;
+	case SILENCE:
+		loop_run(fake.environment.loop);
+		break;
+	case LEAVE:
+		disconnect(endpoint);
+		break;
+	}
 }
 
-TEST(server_rejects_an_empty_source, set_up, tear_down)
+TEST(server_fails_clients_that_break_the_protocol, set_up, tear_down)
 {
-	advertise(connected_session(0), fake.source, 0);
-	assert_ended(OUTCOME_FAILED, "source of 0 bytes cannot be used: it is empty");
-}
+	static const struct {
+		struct {
+			enum step step;
+			uint32_t size;
+		} steps[3];
+		const char *words;
+		bool short_device, no_reads;
+	} rows[] = {
+		{ { { SOURCE, 0 } }, "source of 0 bytes cannot be used: it is empty" },
+		{ { { SOURCE, PING_SIZE_MAX + 1 } },
+		  "source of 1048577 bytes cannot be used: it is longer than a ping may be" },
+		{ { { SOURCE, 4097 } },
+		  "source of 4097 bytes cannot be used: it is longer than a ping may be",
+		  .short_device = true },
+		{ { { SOURCE, 32 } }, "the peer allows no RDMA READ (responder resources 0)", .no_reads = true },
+		{ { { SOURCE, 32 }, { READ }, { SINK, 31 } },
+		  "sink of 31 bytes cannot be used: it is smaller than the ping" },
+		{ { { SOURCE, 32 }, { SINK, 32 } }, "ping 0: a message out of order, while reading the ping" },
+		{ { { EMPTY } }, "a message of 0 bytes instead of 16" },
+		{ { { SOURCE, 32 }, { FAILED_READ } }, "" },
+		{ { { LEAVE } }, "10.0.0.2:4242: the client disconnected after 0 pings" },
+		/* No READ completes, which would have freed the old buffer. */
+		{ { { PING, 32 }, { SOURCE, 64 }, { LEAVE } },
+		  "reading the ping: the client went away in the middle of ping 1" },
+		{ { { SILENCE } }, "waiting for the first ping: timed out after 0.4 s" },
+		{ { { SOURCE, 32 }, { SILENCE } }, "reading the ping: timed out after 0.4 s in ping 0" },
+		{ { { SOURCE, 32 }, { READ }, { SILENCE } }, "waiting for the client's sink: timed out after 0.4 s" },
+		{ { { PING, 32 }, { SILENCE } },
+		  "waiting for the acknowledgement of the answer: timed out after 0.2 s in ping 0" },
+	};
 
-TEST(server_rejects_a_source_above_its_limit, set_up, tear_down)
-{
-	advertise(connected_session(0), fake.source, PING_SIZE_MAX + 1);
-	assert_ended(OUTCOME_FAILED, "source of 1048577 bytes cannot be used: it is longer than a ping may be");
-}
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct endpoint *endpoint;
 
-TEST(server_respects_the_size_limit_of_its_device, set_up, tear_down)
-{
-	struct endpoint *endpoint;
-
-	fake.domain.max_message = 4096;
-	endpoint = connected_session(0);
-	advertise(endpoint, fake.source, 4097);
-	assert_ended(OUTCOME_FAILED, "source of 4097 bytes cannot be used: it is longer than a ping may be");
-}
-
-TEST(server_rejects_a_sink_smaller_than_the_ping, set_up, tear_down)
-{
-	struct endpoint *endpoint = connected_session(0);
-
-	advertise(endpoint, fake.source, 32);
-	perform_read(endpoint);
-	advertise(endpoint, fake.sink, 31);
-	assert_ended(OUTCOME_FAILED, "sink of 31 bytes cannot be used: it is smaller than the ping");
-}
-
-TEST(server_rejects_a_message_of_wrong_length, set_up, tear_down)
-{
-	receive_message(connected_session(0), &(struct advertisement){ 0 }, 0);
-	assert_ended(OUTCOME_FAILED, "a message of 0 bytes instead of 16");
+		if (i) {
+			tear_down(state);
+			set_up(state);
+		}
+		if (rows[i].short_device)
+			fake.domain.max_message = 4096;
+		endpoint = connected_session(0);
+		endpoint->no_reads = rows[i].no_reads;
+		for (size_t step = 0; step < LENGTH(rows[i].steps); step++)
+			play(endpoint, rows[i].steps[step].step, rows[i].steps[step].size);
+		assert_ended(OUTCOME_FAILED, rows[i].words);
+	}
 }
 
 /* It compares and prints when the answer is posted: the client measures the time until then. */
@@ -840,57 +846,6 @@ TEST(server_expects_count_pings_of_a_stock_client, set_up, tear_down)
 		else
 			assert_ended(OUTCOME_FAILED, "the client disconnected after 1 of 3 pings");
 	}
-}
-
-TEST(server_needs_a_client_that_allows_reads, set_up, tear_down)
-{
-	struct endpoint *endpoint = connected_session(3);
-
-	endpoint->no_reads = true;
-	advertise(endpoint, fake.source, 32);
-	assert_ended(OUTCOME_FAILED, "10.0.0.2:4242: the peer allows no RDMA READ (responder resources 0)");
-}
-
-TEST(one_shot_server_expects_a_ping, set_up, tear_down)
-{
-	disconnect(connected_session(0));
-	assert_ended(OUTCOME_FAILED, "10.0.0.2:4242: the client disconnected after 0 pings");
-}
-
-TEST(server_times_out_before_the_first_ping, set_up, tear_down)
-{
-	connected_session(0);
-	loop_run(fake.environment.loop);
-	assert_ended(OUTCOME_FAILED, "waiting for the first ping: timed out after 0.4 s");
-}
-
-TEST(server_times_out_in_a_read, set_up, tear_down)
-{
-	struct endpoint *endpoint = connected_session(0);
-
-	advertise(endpoint, fake.source, 32);
-	loop_run(fake.environment.loop);
-	assert_ended(OUTCOME_FAILED, "reading the ping: timed out after 0.4 s in ping 0");
-}
-
-TEST(server_fails_on_a_failed_completion, set_up, tear_down)
-{
-	struct endpoint *endpoint = connected_session(0);
-
-	advertise(endpoint, fake.source, 32);
-	endpoint->handlers->completion(endpoint->context, endpoint,
-				       &(struct completion){ .kind = WORK_READ, .status = COMPLETION_REMOTE_ACCESS });
-	assert_ended(OUTCOME_FAILED, "");
-}
-
-TEST(server_times_out_waiting_for_a_sink, set_up, tear_down)
-{
-	struct endpoint *endpoint = connected_session(0);
-
-	advertise(endpoint, fake.source, 32);
-	perform_read(endpoint);
-	loop_run(fake.environment.loop);
-	assert_ended(OUTCOME_FAILED, "waiting for the client's sink: timed out after 0.4 s");
 }
 
 TEST(failed_client_does_not_affect_others, set_up, tear_down)
@@ -1137,17 +1092,6 @@ TEST(server_buffer_is_as_long_as_the_longest_ping, set_up, tear_down)
 	}
 	disconnect(endpoint);
 	assert_ended(OUTCOME_OK, "");
-}
-
-/* No READ completes, which would have freed the old buffer. */
-TEST(server_frees_the_old_buffer_of_a_lost_client, set_up, tear_down)
-{
-	struct endpoint *endpoint = connected_session(0);
-
-	ping(endpoint, 32, 0);
-	advertise(endpoint, fake.source, 64);
-	disconnect(endpoint);
-	assert_ended(OUTCOME_FAILED, "reading the ping: the client went away in the middle of ping 1");
 }
 
 TEST(server_prints_the_range_of_sizes, set_up, tear_down)

@@ -60,11 +60,6 @@ $(verbs_tests): $(BUILD)/test/verbs/%: $(BUILD)/objects/test/verbs/%.o $(call ob
 $(BUILD)/test/verbs/suite: $(call object,$(filter-out %/pair.c,$(suite)))
 $(filter-out %/suite,$(verbs_tests)): $(call object,test/main.c)
 
-# The fault matrix: what runs its cells, and what is preloaded into the program to make a library call fail.
-$(BUILD)/faults: $(call object,test/fault/matrix.c test/fault/cells.c)
-	$(call say,LINK)
-	$(Q)$(link) -o $@ $^
-
 $(BUILD)/hostile: $(call object,test/fault/hostile.c)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
@@ -73,7 +68,7 @@ $(BUILD)/leave: $(call object,test/fault/leave.c) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
-# It comes before the sanitizers, and so cannot have them.
+# What is preloaded into the program to make a library call fail. It comes before the sanitizers, and so cannot have them.
 $(BUILD)/inject.so: test/fault/inject.c Makefile $(settings)
 	$(call say,LINK)
 	$(Q)$(compile) -fno-sanitize=all -fPIC -shared -o $@ $<
@@ -112,7 +107,7 @@ $(BUILD)/replay: $(call object,test/fuzz/replay.c test/network/vectors.c)
 units: $(units)
 verbs-tests: $(verbs_tests)
 conformance: $(BUILD)/conformance $(if $(filter 1,$(WITH_SOFT)),$(BUILD)/flood)
-faults-tools: $(BUILD)/faults $(BUILD)/leave $(BUILD)/inject.so $(if $(filter 1,$(WITH_VERBS)),$(BUILD)/hostile)
+faults-tools: $(BUILD)/leave $(BUILD)/inject.so $(if $(filter 1,$(WITH_VERBS)),$(BUILD)/hostile)
 
 # Built before the parts start, as these run side by side.
 programs-quick: all

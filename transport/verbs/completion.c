@@ -140,7 +140,7 @@ static void poll_and_arm(void *context)
 }
 
 /* Reads one completion event. The watcher is level-triggered: it fires again for the next. */
-void verbs_completion_readable(void *context)
+static void completion_readable(void *context)
 {
 	struct verbs_domain *domain = context;
 	struct verbs_completion_queue *completions;
@@ -192,9 +192,15 @@ static bool arm_all(void *context)
 	return poll_all(context);
 }
 
-void verbs_completion_poller_start(struct verbs_domain *domain)
+/* Before the first CQ of the domain. */
+static void start_polling(struct verbs_domain *domain)
 {
-	loop_poller_start(domain->base.transport->loop, &domain->completion_poller, poll_all, arm_all, domain);
+	struct loop *loop = domain->base.transport->loop;
+
+	loop_io_start(loop, &domain->completion_readable, domain->completion_channel->fd, completion_readable, domain);
+	/* --spin: polls without completion events, and arms the CQs before the loop sleeps. */
+	if (WITH_EXTRAS)
+		loop_poller_start(loop, &domain->completion_poller, poll_all, arm_all, domain);
 }
 
 void verbs_completion_queue_drain(struct verbs_completion_queue *completions)
@@ -246,6 +252,8 @@ static enum outcome cq_create(struct verbs_domain *domain, uint32_t entries, str
 		verbs_completion_queue_destroy(completions);
 		return verbs_report_resources(reason, domain->base.device, "arming a completion queue", error);
 	}
+	if (!domain->completion_queues)
+		start_polling(domain);
 	completions->next = domain->completion_queues;
 	domain->completion_queues = completions;
 	*result = completions;
@@ -280,14 +288,4 @@ void verbs_completion_release(struct verbs_endpoint *endpoint)
 	completions->reserved -= endpoint->reserved;
 	endpoint->completions = NULL;
 	endpoint->reserved = 0;
-}
-
-/* ibv_destroy_cq() blocks unless the acknowledged events are as many as the events read. */
-void verbs_completion_queue_destroy(struct verbs_completion_queue *completions)
-{
-	loop_timer_stop(&completions->again);
-	if (completions->unacknowledged)
-		ibv_ack_cq_events(completions->cq, completions->unacknowledged);
-	ibv_destroy_cq(completions->cq);
-	free(completions);
 }

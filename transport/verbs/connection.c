@@ -79,16 +79,6 @@ void verbs_reject(struct endpoint *base, const void *data, size_t length)
 	rdma_reject(endpoint->id, data, (uint8_t)length);
 }
 
-int verbs_send_disconnect(struct verbs_endpoint *endpoint)
-{
-	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_ERR };
-
-	/* librdmacm does that with a QP that it has made. An error is ignored: the QP is destroyed soon. */
-	if (endpoint->base.options.own_qp)
-		ibv_modify_qp(endpoint->qp, &attributes, IBV_QP_STATE);
-	return rdma_disconnect(endpoint->id);
-}
-
 enum outcome verbs_disconnect(struct endpoint *base)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;

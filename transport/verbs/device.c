@@ -16,6 +16,15 @@ void verbs_set_nonblocking(int descriptor)
 	fcntl(descriptor, F_SETFD, FD_CLOEXEC);
 }
 
+/* Starts the timer once: one that is restarted in every turn of a busy loop never expires. */
+void verbs_reap_later(struct verbs_transport *transport)
+{
+	if (transport->reaping)
+		return;
+	transport->reaping = true;
+	loop_timer_start(transport->base.loop, &transport->reaper, 0, transport->reap, transport);
+}
+
 /*
  * Fails the endpoints of the domain, or those of one QP or CQ, and logs the cause for each unless it is NULL. Handlers
  * may destroy endpoints: the slots remain until the reaper runs.
@@ -293,10 +302,6 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 	}
 	verbs_set_nonblocking(domain->completion_channel->fd);
 	verbs_set_nonblocking(id->verbs->async_fd);
-	loop_io_start(transport->base.loop, &domain->completion_readable, domain->completion_channel->fd,
-		      verbs_completion_readable, domain);
-	if (WITH_EXTRAS)
-		verbs_completion_poller_start(domain);
 	loop_io_start(transport->base.loop, &domain->async_readable, id->verbs->async_fd, async_readable, domain);
 	domain->next = transport->domains;
 	transport->domains = domain;
@@ -350,8 +355,6 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 		error_set(&transport->base.error, domain->base.device, "the device has failed before");
 		return OUTCOME_FAILED;
 	}
-	if (verbs_path_check(endpoint))
-		return OUTCOME_NO_CONNECTION;
 	if (endpoint->base.kind == ENDPOINT_GROUP)
 		endpoint->base.max_datagram = domain->mtu;
 	return OUTCOME_OK;
@@ -371,6 +374,16 @@ void verbs_domains_reap(struct verbs_transport *transport)
 		if (domain->base.removed && !domain->users)
 			verbs_domain_destroy(domain);
 	}
+}
+
+/* ibv_destroy_cq() blocks unless the acknowledged events are as many as the events read. */
+void verbs_completion_queue_destroy(struct verbs_completion_queue *completions)
+{
+	loop_timer_stop(&completions->again);
+	if (completions->unacknowledged)
+		ibv_ack_cq_events(completions->cq, completions->unacknowledged);
+	ibv_destroy_cq(completions->cq);
+	free(completions);
 }
 
 /* Its endpoints and regions are freed. Frees in reverse order of creation. */

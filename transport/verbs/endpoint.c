@@ -9,22 +9,56 @@
 #include "core/clock.h"
 #include "transport/verbs/verbs.h"
 
-/* Of EVENT_ESTABLISHED: delay_established(). */
-#define ESTABLISHED_DELAY (20 * CLOCK_NS_PER_MS)
 /* Of EVENT_DISCONNECTED, until the acknowledgements of outstanding sends have arrived. */
 #define DISCONNECT_DELAY (500 * CLOCK_NS_PER_MS)
-/* After a flushed completion, until another descriptor reports the cause. */
-#define CAUSE_DELAY (500 * CLOCK_NS_PER_MS)
 
 enum {
-	VENDOR_SIW = 0x626d74, /* soft-iWARP */
-	BACKLOG = 1024,	       /* of a listener; as the kernel's default limit, net.rdma_ucm.max_backlog */
+	SLOTS_FIRST = 16,
+	SLOTS_MAX = 1 << VERBS_SLOT_BITS,
+	BACKLOG = 1024, /* of a listener; as the kernel's default limit, net.rdma_ucm.max_backlog */
 	/* Limits of the kernel's tries to resolve, milliseconds. The stock tools have one of 2 s. */
 	ADDRESS_TRY_FIRST = 20,
 	ADDRESS_TRY_LONGEST = 2000,
 	ROUTE_TRY_FIRST = 2000,
 	ROUTE_TRY_LONGEST = 60000,
 };
+
+/* ---- the table of endpoints ---- */
+
+/* False without memory, or if the table is full. */
+static bool slot_take(struct verbs_transport *transport, struct verbs_endpoint *endpoint)
+{
+	if (transport->first_free == transport->slot_count) {
+		uint32_t count = transport->slot_count ? 2 * transport->slot_count : SLOTS_FIRST;
+		struct verbs_slot *slots;
+
+		if (count > SLOTS_MAX)
+			return false;
+		slots = realloc(transport->slots, count * sizeof(*slots));
+		if (!slots)
+			return false;
+		for (uint32_t slot = transport->slot_count; slot < count; slot++)
+			slots[slot] = (struct verbs_slot){ .next_free = slot + 1 };
+		transport->slots = slots;
+		transport->slot_count = count;
+	}
+	endpoint->slot = transport->first_free;
+	transport->first_free = transport->slots[endpoint->slot].next_free;
+	transport->slots[endpoint->slot].endpoint = endpoint;
+	return true;
+}
+
+static void slot_release(struct verbs_transport *transport, struct verbs_endpoint *endpoint)
+{
+	struct verbs_slot *slot = &transport->slots[endpoint->slot];
+
+	slot->endpoint = NULL;
+	slot->generation++;
+	slot->next_free = transport->first_free;
+	transport->first_free = endpoint->slot;
+}
+
+/* ---- creation and the free ---- */
 
 /* id: of a request, or NULL. */
 static struct verbs_endpoint *allocate_endpoint(struct channel *channel, enum endpoint_kind kind,
@@ -38,7 +72,7 @@ static struct verbs_endpoint *allocate_endpoint(struct channel *channel, enum en
 	/* librdmacm would set the service level of its path record. A group's is that of its address handle. */
 	if (kind != ENDPOINT_GROUP && endpoint_option(&endpoint->base, service_level) != PATH_UNSET)
 		endpoint->base.options.own_qp = true;
-	if (!verbs_slot_take(verbs_of(channel->transport), endpoint)) {
+	if (!slot_take(verbs_of(channel->transport), endpoint)) {
 		free(endpoint);
 		return NULL;
 	}
@@ -85,7 +119,7 @@ void verbs_endpoint_free(struct verbs_endpoint *endpoint)
 	loop_timer_stop(&endpoint->timer);
 	free(endpoint->delayed);
 	/* First: verbs_qp_destroy() handles completions, and those of this endpoint must no longer find it. */
-	verbs_slot_release(verbs_of(endpoint->base.transport), endpoint);
+	slot_release(verbs_of(endpoint->base.transport), endpoint);
 	verbs_abandon(endpoint);
 	verbs_qp_destroy(endpoint);
 	if (endpoint->group_handle)
@@ -95,11 +129,6 @@ void verbs_endpoint_free(struct verbs_endpoint *endpoint)
 	if (endpoint->id)
 		rdma_destroy_id(endpoint->id);
 	free(endpoint);
-}
-
-void verbs_timer_start(struct verbs_endpoint *endpoint, int64_t nanoseconds, loop_callback *callback)
-{
-	loop_timer_start(endpoint->base.transport->loop, &endpoint->timer, nanoseconds, callback, endpoint);
 }
 
 /* Returns 0 or an errno value. */
@@ -137,6 +166,16 @@ static enum outcome set_options(struct verbs_endpoint *endpoint)
 		return OUTCOME_OK;
 	error_errno(reason, endpoint->base.name, error, "setting the acknowledgement time-out to %d", (int)ack_timeout);
 	return OUTCOME_FAILED;
+}
+
+/* The id is bound to a device. */
+static enum outcome attach_device(struct verbs_endpoint *endpoint)
+{
+	enum outcome outcome = verbs_domain_attach(endpoint);
+
+	if (!outcome)
+		outcome = verbs_path_check(endpoint);
+	return outcome ? outcome : set_options(endpoint);
 }
 
 enum outcome verbs_listen(struct endpoint *base, const struct address *address)
@@ -238,10 +277,8 @@ static void begin_route(struct verbs_endpoint *endpoint)
 static void address_resolved(void *context)
 {
 	struct verbs_endpoint *endpoint = context;
-	enum outcome outcome = verbs_domain_attach(endpoint);
+	enum outcome outcome = attach_device(endpoint);
 
-	if (!outcome)
-		outcome = set_options(endpoint);
 	if (outcome) {
 		endpoint_fail(&endpoint->base, outcome);
 		return;
@@ -311,9 +348,7 @@ static void verbs_request(struct verbs_endpoint *listener, const struct rdma_cm_
 	verbs_address(rdma_get_peer_addr(event->id), &endpoint->base.peer);
 	endpoint_set_name(&endpoint->base);
 	endpoint_enter(&endpoint->base, ENDPOINT_REQUESTED);
-	outcome = verbs_domain_attach(endpoint);
-	if (!outcome)
-		outcome = set_options(endpoint);
+	outcome = attach_device(endpoint);
 	if (outcome) {
 		endpoint_reject(&endpoint->base, NULL, 0);
 		endpoint_request_failed(&listener->base, outcome);
@@ -372,42 +407,6 @@ static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_e
 		endpoint_fail(&endpoint->base, endpoint_outcome(&endpoint->base));
 }
 
-void verbs_report_established(struct verbs_endpoint *endpoint)
-{
-	struct verbs_delayed *delayed = endpoint->delayed;
-
-	if (!delayed)
-		return;
-	endpoint->delayed = NULL;
-	loop_timer_stop(&endpoint->timer);
-	endpoint_established(&endpoint->base, delayed->data, delayed->length);
-	free(delayed);
-}
-
-static void established_delay_over(void *context)
-{
-	verbs_report_established(context);
-}
-
-/*
- * The accepting side of soft-iWARP may miss data right after its MPA reply: while it moves the socket from its CM to
- * the QP it does not read, and reads again only when the next segment arrives. On iWARP the connecting side sends
- * first, so there EVENT_ESTABLISHED is delayed.
- */
-static bool delay_established(struct verbs_endpoint *endpoint, const void *data, size_t length)
-{
-	struct verbs_delayed *delayed = calloc(1, sizeof(*delayed) + length);
-
-	if (!delayed)
-		return false;
-	delayed->length = length;
-	if (length)
-		memcpy(delayed->data, data, length);
-	endpoint->delayed = delayed;
-	verbs_timer_start(endpoint, ESTABLISHED_DELAY, established_delay_over);
-	return true;
-}
-
 static void verbs_established(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
 {
 	const void *data = event->param.conn.private_data;
@@ -419,46 +418,10 @@ static void verbs_established(struct verbs_endpoint *endpoint, const struct rdma
 			return;
 		}
 		verbs_qp_set_rnr_timer(endpoint);
-		if (verbs_domain_of(endpoint)->limits.vendor_id == VENDOR_SIW &&
-		    delay_established(endpoint, data, length))
+		if (verbs_delay_established(endpoint, data, length))
 			return;
 	}
 	endpoint_established(&endpoint->base, data, length);
-}
-
-void verbs_report_disconnected(void *context)
-{
-	struct verbs_endpoint *endpoint = context;
-
-	endpoint->disconnect_pending = false;
-	loop_timer_stop(&endpoint->timer);
-	if (endpoint->base.state >= ENDPOINT_FAILED)
-		return;
-	if (endpoint->base.state == ENDPOINT_ESTABLISHED)
-		verbs_send_disconnect(endpoint);
-	endpoint_reached(&endpoint->base, EVENT_DISCONNECTED);
-}
-
-static void no_cause_reported(void *context)
-{
-	struct verbs_endpoint *endpoint = context;
-
-	if (endpoint->base.state != ENDPOINT_ESTABLISHED)
-		return;
-	error_set(endpoint_error(&endpoint->base), endpoint->base.name,
-		  "the queue pair failed, and the device gives no reason");
-	endpoint_fail(&endpoint->base, OUTCOME_FAILED);
-}
-
-/*
- * The cause of the error state is reported by a completion or an asynchronous event, on iWARP also by a CM event.
- * soft-RoCE reports none if it refuses a peer's request (rxe_resp.c, RESPST_ERR_RKEY_VIOLATION).
- */
-void verbs_flushed(struct verbs_endpoint *endpoint)
-{
-	if (endpoint->base.state == ENDPOINT_ESTABLISHED && !endpoint->disconnect_pending &&
-	    endpoint->base.domain->fabric != FABRIC_IWARP)
-		verbs_timer_start(endpoint, CAUSE_DELAY, no_cause_reported);
 }
 
 /*

@@ -5,55 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum {
-	SLOTS_FIRST = 16,
-	SLOTS_MAX = 1 << VERBS_SLOT_BITS
-};
-
-static enum outcome verbs_open(struct loop *loop, const struct log *log, struct error *reason,
-			       struct transport **transport)
-{
-	struct verbs_transport *verbs = calloc(1, sizeof(*verbs));
-
-	if (!verbs)
-		return verbs_report_resources(reason, NULL, "opening the transport", ENOMEM);
-	verbs->base = (struct transport){ .backend = &verbs_backend, .loop = loop, .log = log };
-	*transport = &verbs->base;
-	return OUTCOME_OK;
-}
-
-bool verbs_slot_take(struct verbs_transport *transport, struct verbs_endpoint *endpoint)
-{
-	if (transport->first_free == transport->slot_count) {
-		uint32_t count = transport->slot_count ? 2 * transport->slot_count : SLOTS_FIRST;
-		struct verbs_slot *slots;
-
-		if (count > SLOTS_MAX)
-			return false;
-		slots = realloc(transport->slots, count * sizeof(*slots));
-		if (!slots)
-			return false;
-		for (uint32_t slot = transport->slot_count; slot < count; slot++)
-			slots[slot] = (struct verbs_slot){ .next_free = slot + 1 };
-		transport->slots = slots;
-		transport->slot_count = count;
-	}
-	endpoint->slot = transport->first_free;
-	transport->first_free = transport->slots[endpoint->slot].next_free;
-	transport->slots[endpoint->slot].endpoint = endpoint;
-	return true;
-}
-
-void verbs_slot_release(struct verbs_transport *transport, struct verbs_endpoint *endpoint)
-{
-	struct verbs_slot *slot = &transport->slots[endpoint->slot];
-
-	slot->endpoint = NULL;
-	slot->generation++;
-	slot->next_free = transport->first_free;
-	transport->first_free = endpoint->slot;
-}
-
 /* Frees endpoints before the regions, domains and channels that they use. */
 static void reap(void *context)
 {
@@ -81,13 +32,17 @@ static void reap(void *context)
 	}
 }
 
-/* Starts the timer once: one that is restarted in every turn of a busy loop never expires. */
-void verbs_reap_later(struct verbs_transport *transport)
+static enum outcome verbs_open(struct loop *loop, const struct log *log, struct error *reason,
+			       struct transport **transport)
 {
-	if (transport->reaping)
-		return;
-	transport->reaping = true;
-	loop_timer_start(transport->base.loop, &transport->reaper, 0, reap, transport);
+	struct verbs_transport *verbs = calloc(1, sizeof(*verbs));
+
+	if (!verbs)
+		return verbs_report_resources(reason, NULL, "opening the transport", ENOMEM);
+	verbs->base = (struct transport){ .backend = &verbs_backend, .loop = loop, .log = log };
+	verbs->reap = reap;
+	*transport = &verbs->base;
+	return OUTCOME_OK;
 }
 
 static void verbs_close(struct transport *transport)

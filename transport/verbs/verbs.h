@@ -1,5 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The inside of the rdma-core backend (librdmacm and libibverbs). */
+/*
+ * The inside of the rdma-core backend (librdmacm and libibverbs).
+ * Each file calls only those below it:
+ *
+ *   verbs.c       open and close, the reaper
+ *   channel.c     events of the connection manager: copied, acknowledged, then handled
+ *   endpoint.c    an endpoint and its id: resolves, listens, handles the events
+ *   connection.c  connects, accepts, disconnects
+ *   group.c       joins and leaves
+ *   qp.c          queue pairs
+ *   completion.c  completion queues
+ *   delay.c       what an endpoint reports later than its event
+ *   work.c        posts work requests
+ *   region.c      memory regions
+ *   path.c        device, port and GID of an id, and the options that name them
+ *   device.c      domains, asynchronous events, the removal of a device
+ *   diagnosis.c   causes of errors in words
+ *   address.c     addresses of librdmacm
+ */
 #ifndef TRANSPORT_VERBS_VERBS_H
 #define TRANSPORT_VERBS_VERBS_H
 
@@ -41,6 +59,7 @@ struct verbs_transport {
 	struct verbs_channel *destroyed_channels;
 	bool reaping;
 	struct loop_timer reaper;
+	loop_callback *reap; /* verbs.c's, for this timer */
 };
 
 /* An rdma_cm event channel, watched by the loop. */
@@ -90,12 +109,6 @@ struct verbs_region {
 	struct verbs_region *next; /* in destroyed_regions */
 };
 
-/* A delayed EVENT_ESTABLISHED: verbs_report_established(). */
-struct verbs_delayed {
-	size_t length;
-	uint8_t data[]; /* private data of the peer */
-};
-
 struct verbs_endpoint {
 	struct endpoint base;
 	struct rdma_cm_id *id;
@@ -129,12 +142,6 @@ static inline struct verbs_domain *verbs_domain_of(const struct verbs_endpoint *
 	return (struct verbs_domain *)endpoint->base.domain;
 }
 
-/* verbs.c: the table of endpoints. verbs_slot_take() returns false if memory is short or the table full. */
-bool verbs_slot_take(struct verbs_transport *transport, struct verbs_endpoint *endpoint);
-void verbs_slot_release(struct verbs_transport *transport, struct verbs_endpoint *endpoint);
-/* Frees destroyed objects in the next turn of the loop. */
-void verbs_reap_later(struct verbs_transport *transport);
-
 #define VERBS_MANAGER_FILE "/dev/infiniband/rdma_cm"
 
 /* diagnosis.c: why there is no event channel, or no memory, with a hint at the remedy. */
@@ -165,7 +172,9 @@ void verbs_channel_free(struct verbs_channel *channel);
 
 /* device.c: sets O_NONBLOCK and FD_CLOEXEC. */
 void verbs_set_nonblocking(int descriptor);
-/* Finds or creates the domain of the id's port, and sets endpoint->domain. */
+/* Frees destroyed objects in the next turn of the loop. */
+void verbs_reap_later(struct verbs_transport *transport);
+/* Finds or creates the domain of the id's port, and sets endpoint->domain and max_datagram. */
 enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint);
 /* Creates the domain of the id's port, if there is none, so that the removal of the device is noticed. */
 void verbs_domain_watch(struct verbs_transport *transport, struct rdma_cm_id *id,
@@ -173,6 +182,7 @@ void verbs_domain_watch(struct verbs_transport *transport, struct rdma_cm_id *id
 /* An endpoint or region no longer uses the domain. */
 void verbs_domain_release(struct verbs_domain *domain);
 void verbs_domain_destroy(struct verbs_domain *domain);
+void verbs_completion_queue_destroy(struct verbs_completion_queue *completions);
 /* Destroys failed and removed domains without users. */
 void verbs_domains_reap(struct verbs_transport *transport);
 /* The device was removed or has failed: logs that once and fails the endpoints of all its ports. */
@@ -192,10 +202,20 @@ void verbs_completion_release(struct verbs_endpoint *endpoint);
 void verbs_completion_queue_drain(struct verbs_completion_queue *completions);
 /* Drains every CQ of the domain. */
 void verbs_completion_drain(struct verbs_domain *domain);
-void verbs_completion_queue_destroy(struct verbs_completion_queue *completions);
-void verbs_completion_readable(void *domain);
-/* --spin: polls without completion events, and arms the CQs before the loop sleeps. */
-void verbs_completion_poller_start(struct verbs_domain *domain);
+
+/* delay.c */
+/* Starts the endpoint's timer. It is the callback's argument. */
+void verbs_timer_start(struct verbs_endpoint *endpoint, int64_t nanoseconds, loop_callback *callback);
+/* A flushed completion: the QP is in the error state. Fails the endpoint if no cause is reported within a while. */
+void verbs_flushed(struct verbs_endpoint *endpoint);
+/* True if EVENT_ESTABLISHED has to wait; data is copied. */
+bool verbs_delay_established(struct verbs_endpoint *endpoint, const void *data, size_t length);
+/* Reports a delayed EVENT_ESTABLISHED now, as another event or completion follows. A timer callback, too. */
+void verbs_report_established(void *endpoint);
+/* Reports EVENT_DISCONNECTED. A timer callback, too. */
+void verbs_report_disconnected(void *endpoint);
+/* Stops the QP and sends a DREQ, or the DREP that the peer waits for. Returns 0, or -1 with errno. */
+int verbs_send_disconnect(struct verbs_endpoint *endpoint);
 
 /* region.c */
 enum outcome verbs_region_create(struct domain *domain, size_t length, unsigned access, struct region **region);
@@ -210,14 +230,6 @@ void verbs_endpoint_destroy(struct endpoint *endpoint);
 void verbs_endpoint_free(struct verbs_endpoint *endpoint);
 /* Handles a CM event, which is already acknowledged. A CONNECT_REQUEST is the listener's. */
 void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event);
-/* Starts the endpoint's timer. It is the callback's argument. */
-void verbs_timer_start(struct verbs_endpoint *endpoint, int64_t nanoseconds, loop_callback *callback);
-/* A flushed completion: the QP is in the error state. Fails the endpoint if no cause is reported within a while. */
-void verbs_flushed(struct verbs_endpoint *endpoint);
-/* Reports EVENT_DISCONNECTED. A timer callback, too. */
-void verbs_report_disconnected(void *endpoint);
-/* Reports a delayed EVENT_ESTABLISHED now, as another event or completion follows. */
-void verbs_report_established(struct verbs_endpoint *endpoint);
 enum outcome verbs_listen(struct endpoint *endpoint, const struct address *address);
 enum outcome verbs_resolve(struct endpoint *endpoint, const struct address *source, const struct address *destination);
 enum outcome verbs_migrate(struct endpoint *endpoint, struct channel *channel);
@@ -229,9 +241,6 @@ void verbs_reject(struct endpoint *endpoint, const void *data, size_t length);
 enum outcome verbs_disconnect(struct endpoint *endpoint);
 /* CONNECT_RESPONSE of a client with its own QP: moves the QP to RTS and sends the RTU. */
 enum outcome verbs_establish(struct verbs_endpoint *endpoint);
-/* Stops the QP and sends a DREQ, or the DREP that the peer waits for. Returns 0, or -1 with errno. */
-int verbs_send_disconnect(struct verbs_endpoint *endpoint);
-
 /* qp.c */
 enum outcome verbs_create_qp(struct endpoint *endpoint);
 void verbs_qp_destroy(struct verbs_endpoint *endpoint);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What an endpoint reports later than its event, by one timer: EVENT_ESTABLISHED, EVENT_DISCONNECTED, or a failure
+ * whose cause does not come.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "transport/verbs/verbs.h"
+
+/* Of EVENT_ESTABLISHED: verbs_delay_established(). */
+#define ESTABLISHED_DELAY (20 * CLOCK_NS_PER_MS)
+/* After a flushed completion, until another descriptor reports the cause. */
+#define CAUSE_DELAY (500 * CLOCK_NS_PER_MS)
+
+/* A delayed EVENT_ESTABLISHED. */
+struct verbs_delayed {
+	size_t length;
+	uint8_t data[]; /* private data of the peer */
+};
+
+enum {
+	VENDOR_SIW = 0x626d74 /* soft-iWARP */
+};
+
+void verbs_timer_start(struct verbs_endpoint *endpoint, int64_t nanoseconds, loop_callback *callback)
+{
+	loop_timer_start(endpoint->base.transport->loop, &endpoint->timer, nanoseconds, callback, endpoint);
+}
+
+void verbs_report_established(void *context)
+{
+	struct verbs_endpoint *endpoint = context;
+	struct verbs_delayed *delayed = endpoint->delayed;
+
+	if (!delayed)
+		return;
+	endpoint->delayed = NULL;
+	loop_timer_stop(&endpoint->timer);
+	endpoint_established(&endpoint->base, delayed->data, delayed->length);
+	free(delayed);
+}
+
+/*
+ * The accepting side of soft-iWARP may miss data right after its MPA reply: while it moves the socket from its CM to
+ * the QP it does not read, and reads again only when the next segment arrives. On iWARP the connecting side sends
+ * first, so there EVENT_ESTABLISHED is delayed.
+ */
+bool verbs_delay_established(struct verbs_endpoint *endpoint, const void *data, size_t length)
+{
+	bool is_siw = verbs_domain_of(endpoint)->limits.vendor_id == VENDOR_SIW;
+	struct verbs_delayed *delayed = is_siw ? calloc(1, sizeof(*delayed) + length) : NULL;
+
+	if (!delayed)
+		return false;
+	delayed->length = length;
+	if (length)
+		memcpy(delayed->data, data, length);
+	endpoint->delayed = delayed;
+	verbs_timer_start(endpoint, ESTABLISHED_DELAY, verbs_report_established);
+	return true;
+}
+
+int verbs_send_disconnect(struct verbs_endpoint *endpoint)
+{
+	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_ERR };
+
+	/* librdmacm does that with a QP that it has made. An error is ignored: the QP is destroyed soon. */
+	if (endpoint->base.options.own_qp)
+		ibv_modify_qp(endpoint->qp, &attributes, IBV_QP_STATE);
+	return rdma_disconnect(endpoint->id);
+}
+
+void verbs_report_disconnected(void *context)
+{
+	struct verbs_endpoint *endpoint = context;
+
+	endpoint->disconnect_pending = false;
+	loop_timer_stop(&endpoint->timer);
+	if (endpoint->base.state >= ENDPOINT_FAILED)
+		return;
+	if (endpoint->base.state == ENDPOINT_ESTABLISHED)
+		verbs_send_disconnect(endpoint);
+	endpoint_reached(&endpoint->base, EVENT_DISCONNECTED);
+}
+
+static void no_cause_reported(void *context)
+{
+	struct verbs_endpoint *endpoint = context;
+
+	if (endpoint->base.state != ENDPOINT_ESTABLISHED)
+		return;
+	error_set(endpoint_error(&endpoint->base), endpoint->base.name,
+		  "the queue pair failed, and the device gives no reason");
+	endpoint_fail(&endpoint->base, OUTCOME_FAILED);
+}
+
+/*
+ * The cause of the error state is reported by a completion or an asynchronous event, on iWARP also by a CM event.
+ * soft-RoCE reports none if it refuses a peer's request (rxe_resp.c, RESPST_ERR_RKEY_VIOLATION).
+ */
+void verbs_flushed(struct verbs_endpoint *endpoint)
+{
+	if (endpoint->base.state == ENDPOINT_ESTABLISHED && !endpoint->disconnect_pending &&
+	    endpoint->base.domain->fabric != FABRIC_IWARP)
+		verbs_timer_start(endpoint, CAUSE_DELAY, no_cause_reported);
+}

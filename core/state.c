@@ -22,23 +22,3 @@ bool state_change(const struct state_row *rows, unsigned from, unsigned to, cons
 		log_error(log, object, "defect: %s cannot follow %s", rows[to].text, rows[from].text);
 	return allowed;
 }
-
-void state_enter(struct state *state, unsigned next, const char *object)
-{
-	state_change(state->rows, state->current, next, state->log, "%s", object);
-	state->current = next;
-	if (state->rows[next].waits)
-		loop_phase_start(state->loop, &state->timer, state->timeout, state->expired, state->context);
-	else
-		state_stop(state);
-}
-
-void state_stop(struct state *state)
-{
-	loop_timer_stop(&state->timer);
-}
-
-const char *state_text(const struct state *state)
-{
-	return state->rows[state->current].text;
-}

@@ -20,25 +20,12 @@ enum {
 	CONNECTING_MAX = 48 /* targets at once: the backlog of a server is limited */
 };
 
-struct rping_client {
-	const struct rping_options *options;
-	struct environment *environment;
-	struct target *targets, **last;	    /* all of them */
-	struct target *queue, **queue_last; /* those that wait to connect */
-	size_t count, failed;
-	bool ending; /* start no more targets */
-	struct targets all;
-	struct client_figures before;
-};
-
-_Static_assert(!offsetof(struct rping_client, options), "is_server() reads it in a state of unknown role");
-
 /* ---- the end of a target, and of all ---- */
 
 static const struct ping_counts *sum_targets(struct rping_client *client)
 {
-	struct ping_counts *all = &client->all.figures.counts;
-	struct connect_times *longest = &client->all.figures.connect;
+	struct ping_counts *all = &client->figures.counts;
+	struct connect_times *longest = &client->figures.connect;
 
 	*all = (struct ping_counts){ 0 };
 	*longest = (struct connect_times){ 0 };
@@ -100,14 +87,14 @@ static void end_target(struct target *target, enum outcome outcome)
 		.longest = target->size,
 	};
 
-	if (target->peer.state.current == TARGET_DONE)
+	if (target->peer.state == TARGET_DONE)
 		return;
 	target_end(target, outcome);
 	client->failed += target->outcome != OUTCOME_OK;
 	environment_record_outcome(client->environment, target->outcome);
 	stream_target(client, target);
-	peer_print_result(&target->peer, target->outcome, &result, !client->all.several);
-	if (client->all.several && client->all.in_state[TARGET_DONE] == client->count)
+	peer_print_result(&target->peer, target->outcome, &result, !client->several);
+	if (client->several && client->in_state[TARGET_DONE] == client->count)
 		finish_several(client);
 }
 
@@ -129,7 +116,7 @@ static void enqueue(struct rping_client *client, struct target *target)
 /* After each change: connects targets that wait. */
 static void client_advance(struct rping_client *client)
 {
-	const size_t *in_state = client->all.in_state;
+	const size_t *in_state = client->in_state;
 	struct target *target;
 
 	while ((target = client->queue) && in_state[TARGET_CONNECTING] < CONNECTING_MAX && !client->ending &&
@@ -137,7 +124,7 @@ static void client_advance(struct rping_client *client)
 		client->queue = target->queued;
 		if (!client->queue)
 			client->queue_last = &client->queue;
-		if (target->peer.state.current == TARGET_WAITING)
+		if (target->peer.state == TARGET_WAITING)
 			dial_begin(&target->dial);
 	}
 	/* Every target is connected or has ended. */
@@ -146,16 +133,6 @@ static void client_advance(struct rping_client *client)
 }
 
 /* ---- callbacks of a target ---- */
-
-static enum outcome target_dial_connect(void *context)
-{
-	return target_connect(context);
-}
-
-static void target_dial_paused(void *context)
-{
-	target_wait(context);
-}
 
 static void target_dial_resumed(void *context)
 {
@@ -174,8 +151,8 @@ static void target_dial_failed(void *context, enum outcome outcome)
 }
 
 static const struct dial_handlers dial_handlers = {
-	.connect = target_dial_connect,
-	.paused = EXTRA(target_dial_paused),
+	.connect = target_connect,
+	.paused = EXTRA(target_wait),
 	.resumed = EXTRA(target_dial_resumed),
 	.failed = target_dial_failed,
 };
@@ -185,7 +162,7 @@ static enum outcome begin_pings(struct target *target, const struct endpoint_eve
 {
 	enum outcome outcome = target_established(target, event);
 
-	if (outcome || target->peer.state.current != TARGET_PACING)
+	if (outcome || target->peer.state != TARGET_PACING)
 		return outcome;
 	client_advance(target->client);
 	return target->client->environment->ended ? OUTCOME_OK : target_next(target);
@@ -214,7 +191,7 @@ static void target_event(void *context, struct endpoint *endpoint, const struct 
 		end_target(target, target_verdict(target));
 		break;
 	case EVENT_FAILED:
-		if (target->peer.state.current == TARGET_CONNECTING)
+		if (target->peer.state == TARGET_CONNECTING)
 			dial_failed(&target->dial, event->outcome,
 				    hello_says_busy(event->private_data, event->private_length));
 		else
@@ -276,13 +253,12 @@ static enum outcome add_target(struct rping_client *client, const char *address,
 		free(copy);
 		return OUTCOME_INTERNAL;
 	}
-	target_prepare(target, &client->all, copy, port);
-	target->client = client;
+	target_prepare(target, client, copy, port);
 	if (json)
 		target->histogram = (struct histogram *)(target + 1);
 	*client->last = target;
 	client->last = &target->next;
-	client->all.several = client->count++;
+	client->several = client->count++;
 	enqueue(client, target);
 	return OUTCOME_OK;
 }
@@ -368,11 +344,11 @@ static void look_up_targets(struct rping_client *client)
 	for (struct target *target = client->targets; target; target = target->next, begun--) {
 		for (; next && begun < LOOKUPS_MAX; next = next->next, begun++)
 			dial_look_up(&next->dial);
-		target_end_if_failed(target, dial_looked_up(&target->dial, client->all.source.family));
+		target_end_if_failed(target, dial_looked_up(&target->dial, client->source.family));
 	}
 }
 
-enum outcome rping_client_start(struct environment *environment, const struct rping_options *options, void **state)
+static enum outcome client_start(struct environment *environment, const struct rping_options *options, void **state)
 {
 	struct rping_client *client = *state = environment_allocate(environment, 1, sizeof(*client));
 	struct resolver source = { 0 };
@@ -380,39 +356,36 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 
 	if (!client)
 		return OUTCOME_INTERNAL;
+	client->role = &rping_client_role;
 	client->environment = environment;
 	client->options = options;
 	client->last = &client->targets;
 	client->queue_last = &client->queue;
-	client->all = (struct targets){
-		.environment = environment,
-		.options = options,
-		.dial_handlers = &dial_handlers,
-		.endpoint_handlers = &endpoint_handlers,
-		.expired = target_expired,
-	};
+	client->dial_handlers = &dial_handlers;
+	client->endpoint_handlers = &endpoint_handlers;
+	client->expired = target_expired;
 	outcome = make_targets(client);
 	if (!outcome)
-		outcome = channel_create(environment->transport, &client->all.channel);
+		outcome = channel_create(environment->transport, &client->channel);
 	if (outcome)
 		return outcome;
 	/* A look-up may take seconds, and so may a server that does not reply. */
 	if (environment_live(environment) >= LIVE_ROWS)
 		environment_print(environment, "%s: connecting to %s", environment->log.name,
-				  client->all.several ? "the servers" : client->targets->address);
+				  client->several ? "the servers" : client->targets->address);
 	if (options->source)
 		outcome = lookup(&source, environment, &options->common, options->source, ADDRESS_FORMAT_ANY);
 	if (outcome) {
 		environment_finish(environment, outcome, NULL, "no ping was sent");
 		return OUTCOME_OK;
 	}
-	client->all.source = source.addresses[0];
+	client->source = source.addresses[0];
 	look_up_targets(client);
 	client_advance(client);
 	return OUTCOME_OK;
 }
 
-void rping_client_interrupt(void *state, enum interruption reason)
+static void client_interrupt(void *state, enum interruption reason)
 {
 	struct rping_client *client = state;
 
@@ -428,12 +401,12 @@ static void report_targets(struct report *report, const void *member)
 	size_t index = 0;
 
 	/* In text, a single target has no entry of its own. */
-	if (!client->all.several && report->format->form & IN_TEXT)
+	if (!client->several && report->format->form & IN_TEXT)
 		return;
 	for (struct target *target = client->targets; target; target = target->next) {
 		report_object(report, NULL);
 		snprintf(text, sizeof(text), "%zu", index++);
-		target_report(target, client->all.several ? text : NULL, report);
+		target_report(target, client->several ? text : NULL, report);
 		report_end(report);
 	}
 }
@@ -449,10 +422,10 @@ static const struct figure ping_figures[] = {
 	FIGURES_END,
 };
 
-struct figures rping_client_figures(void *state)
+static struct figures client_figures(void *state)
 {
 	struct rping_client *client = state;
-	struct client_figures *figures = &client->all.figures;
+	struct client_figures *figures = &client->figures;
 
 	sum_targets(client);
 	figures->role = "client";
@@ -462,11 +435,10 @@ struct figures rping_client_figures(void *state)
 		figures->path = client->targets->path;
 	}
 	return (struct figures){ ping_figures, figures, &client->before, sizeof(*figures),
-				 .summarised =
-					 figures->counts.answered.count || (client->all.several && client->failed) };
+				 .summarised = figures->counts.answered.count || (client->several && client->failed) };
 }
 
-void rping_client_stop(void *state)
+static void client_stop(void *state)
 {
 	struct rping_client *client = state;
 	struct target *target;
@@ -478,3 +450,5 @@ void rping_client_stop(void *state)
 	}
 	free(client);
 }
+
+const struct rping_role rping_client_role = { client_start, client_interrupt, client_figures, client_stop };

@@ -7,19 +7,29 @@
 #include "core/units.h"
 
 void peer_prepare(struct peer *peer, struct environment *environment, const struct rping_options *options,
-		  const struct log *log, const struct state_row *states, loop_callback *expired)
+		  const struct log *log, const struct peer_state *states, loop_callback *expired)
 {
 	peer->options = options;
 	peer->environment = environment;
 	peer->log = log;
-	peer->state = (struct state){
-		.rows = states,
-		.loop = environment->loop,
-		.log = &environment->log,
-		.timeout = options->common.timeout,
-		.expired = expired,
-		.context = peer,
-	};
+	peer->states = states;
+	peer->limit = options->common.timeout;
+	peer->expired = expired;
+}
+
+const char *peer_state_text(const struct peer *peer)
+{
+	return peer->states[peer->state].text;
+}
+
+void peer_enter(struct peer *peer, unsigned state, const char *object)
+{
+	log_debug(&peer->environment->log, "%s: %s -> %s", object, peer_state_text(peer), peer->states[state].text);
+	peer->state = state;
+	if (peer->states[state].waits)
+		loop_phase_start(peer->environment->loop, &peer->timer, peer->limit, peer->expired, peer);
+	else
+		loop_timer_stop(&peer->timer);
 }
 
 /* ---- the connection ---- */
@@ -53,7 +63,7 @@ enum outcome peer_open(struct peer *peer)
 
 void peer_close(struct peer *peer)
 {
-	state_stop(&peer->state);
+	loop_timer_stop(&peer->timer);
 	endpoint_destroy(peer->endpoint);
 	peer->endpoint = NULL;
 	region_destroy(peer->messages);
@@ -88,11 +98,10 @@ enum outcome peer_receive(struct peer *peer, const struct completion *completion
 
 enum outcome peer_timed_out(const struct peer *peer)
 {
-	const struct state *state = &peer->state;
 	char silence[ENDPOINT_TIMEOUT_CAUSE_SIZE], text[LOOP_PHASE_TEXT_SIZE];
 
-	log_cause(peer->log, peer->endpoint->name, state_text(state), 0, "%s in ping %" PRIu64 "%s",
-		  loop_phase_text(state->loop, state->timeout, text), peer->pings,
+	log_cause(peer->log, peer->endpoint->name, peer_state_text(peer), 0, "%s in ping %" PRIu64 "%s",
+		  loop_phase_text(peer->environment->loop, peer->limit, text), peer->pings,
 		  endpoint_timeout_cause(peer->endpoint, silence));
 	return OUTCOME_FAILED;
 }
@@ -100,7 +109,7 @@ enum outcome peer_timed_out(const struct peer *peer)
 enum outcome peer_out_of_order(const struct peer *peer)
 {
 	return peer_error(peer, "ping %" PRIu64 ": a message out of order, while %s", peer->pings,
-			  state_text(&peer->state));
+			  peer_state_text(peer));
 }
 
 bool peer_verify(const struct peer *peer, const uint8_t *ping, uint32_t size)

@@ -12,7 +12,6 @@
 
 #include "cmd/rping/protocol.h"
 #include "cmd/rping/rping.h"
-#include "core/state.h"
 
 /*
  * The control messages, in one region: the client's two advertisements or the server's go-ahead, and the receives. A
@@ -27,6 +26,11 @@ enum {
 	PINGS_TEXT_SIZE = 64
 };
 
+struct peer_state {
+	const char *text; /* "connecting" */
+	bool waits;	  /* for at most peer->limit */
+};
+
 struct peer {
 	const struct rping_options *options;
 	struct environment *environment;
@@ -34,12 +38,20 @@ struct peer {
 	struct endpoint *endpoint; /* NULL: no connection */
 	struct region *messages;
 	uint64_t pings; /* answered, including warm-up */
-	struct state state;
+	unsigned state; /* an index of states */
+	const struct peer_state *states;
+	int64_t limit; /* nanoseconds */
+	loop_callback *expired;
+	struct loop_timer timer;
 };
 
 /* Initialises a zeroed peer, which has no connection. expired is called when a state has taken too long. */
 void peer_prepare(struct peer *peer, struct environment *environment, const struct rping_options *options,
-		  const struct log *log, const struct state_row *states, loop_callback *expired);
+		  const struct log *log, const struct peer_state *states, loop_callback *expired);
+
+/* Enters a state, with a fresh timer if that one waits. object is the name in the trace. */
+void peer_enter(struct peer *peer, unsigned state, const char *object);
+const char *peer_state_text(const struct peer *peer);
 
 /*
  * The domain is known: allocates memory and queue pair, and posts the receives. That must precede the connection: its

@@ -122,15 +122,12 @@ static enum outcome rping_start(struct environment *environment, const void *com
 {
 	const struct rping_options *options = command_options;
 
-	return (options->server ? rping_server_start : rping_client_start)(environment, options, state);
+	return (options->server ? &rping_server_role : &rping_client_role)->start(environment, options, state);
 }
 
-/* The state of either role begins with the options. */
-static bool is_server(const void *state)
+static const struct rping_role *role_of(const void *state)
 {
-	const struct rping_options *const *options = state;
-
-	return (*options)->server;
+	return *(const struct rping_role *const *)state;
 }
 
 static bool rping_is_open_ended(const void *command_options)
@@ -142,17 +139,17 @@ static bool rping_is_open_ended(const void *command_options)
 
 static void rping_interrupt(void *state, enum interruption reason)
 {
-	(is_server(state) ? rping_server_interrupt : rping_client_interrupt)(state, reason);
+	role_of(state)->interrupt(state, reason);
 }
 
 static struct figures rping_figures(void *state)
 {
-	return (is_server(state) ? rping_server_figures : rping_client_figures)(state);
+	return role_of(state)->figures(state);
 }
 
 static void rping_stop(void *state)
 {
-	(is_server(state) ? rping_server_stop : rping_client_stop)(state);
+	role_of(state)->stop(state);
 }
 
 const struct command rping_command = {

@@ -61,24 +61,23 @@ static inline uint32_t rping_sweep(const struct rping_options *options)
 	return WITH_REPORT ? (uint32_t)options->last_size : 0;
 }
 
+/* The functions of struct command for a role, whose state begins with a pointer to it. */
+struct rping_role {
+	enum outcome (*start)(struct environment *environment, const struct rping_options *options, void **state);
+	void (*interrupt)(void *state, enum interruption reason);
+	struct figures (*figures)(void *state);
+	void (*stop)(void *state);
+};
+
+extern const struct rping_role rping_client_role, rping_server_role;
+
 /*
- * The functions of struct command for each role. The state of either begins with the options.
- *
  * Checks the address text, the argument of option, without a name look-up, also against the family of -I. Reports an
  * error and returns OUTCOME_USAGE if it cannot work.
  */
 enum outcome rping_client_check(const struct rping_options *options, const char *option, const char *text,
 				const struct log *log);
-enum outcome rping_client_start(struct environment *environment, const struct rping_options *options, void **state);
-void rping_client_interrupt(void *state, enum interruption reason);
-struct figures rping_client_figures(void *state);
-void rping_client_stop(void *state);
-
 /* Returns the address that the server listens on, as given; the wildcard address if none or a device name was given. */
 const char *rping_listen_address(const struct rping_options *options);
-enum outcome rping_server_start(struct environment *environment, const struct rping_options *options, void **state);
-void rping_server_interrupt(void *state, enum interruption reason);
-struct figures rping_server_figures(void *state);
-void rping_server_stop(void *state);
 
 #endif

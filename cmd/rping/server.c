@@ -4,7 +4,6 @@
  * one-shot server ends with its first client and has the outcome of that session. An error ends one session only.
  */
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "core/units.h"
 
 struct rping_server {
+	const struct rping_role *role;
 	const struct rping_options *options;
 	struct environment *environment;
 	const struct log *log;
@@ -34,8 +34,6 @@ struct rping_server {
 	struct log silent; /* of many clients without a ping, which could fill the log */
 	struct log_limit no_ping_limit;
 };
-
-_Static_assert(!offsetof(struct rping_server, options), "is_server() reads it in a state of unknown role");
 
 /* ---- the end ---- */
 
@@ -320,7 +318,7 @@ const char *rping_listen_address(const struct rping_options *options)
 	return options->common.family.ip6 ? "::" : "0.0.0.0";
 }
 
-enum outcome rping_server_start(struct environment *environment, const struct rping_options *options, void **state)
+static enum outcome server_start(struct environment *environment, const struct rping_options *options, void **state)
 {
 	struct rping_server *server = *state = environment_allocate(environment, 1, sizeof(*server));
 	struct resolver local;
@@ -328,6 +326,7 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 
 	if (!server)
 		return OUTCOME_INTERNAL;
+	server->role = &rping_server_role;
 	server->options = options;
 	outcome = channel_create(environment->transport, &server->channel);
 	if (outcome)
@@ -348,7 +347,7 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 	return OUTCOME_OK;
 }
 
-void rping_server_interrupt(void *state, enum interruption reason)
+static void server_interrupt(void *state, enum interruption reason)
 {
 	struct rping_server *server = state;
 	struct session *next;
@@ -377,7 +376,7 @@ static const struct figure server_figures[] = {
 	FIGURES_END,
 };
 
-struct figures rping_server_figures(void *state)
+static struct figures server_figures_update(void *state)
 {
 	struct rping_server *server = state;
 	struct server_figures *figures = &server->figures;
@@ -390,7 +389,7 @@ struct figures rping_server_figures(void *state)
 }
 
 /* Endpoints still use the channel while they are destroyed: transport_close() frees it. */
-void rping_server_stop(void *state)
+static void server_stop(void *state)
 {
 	struct rping_server *server = state;
 
@@ -400,3 +399,5 @@ void rping_server_stop(void *state)
 	endpoint_destroy(server->listener);
 	free(server);
 }
+
+const struct rping_role rping_server_role = { server_start, server_interrupt, server_figures_update, server_stop };

@@ -21,15 +21,15 @@ enum session_state {
  * A client may pause between two pings, but not within one and not before the first: a client that connects and sends
  * nothing would block a server without -P for ever. The transport limits the time of accepting and disconnecting.
  */
-static const struct state_row states[] = {
-	[SESSION_ACCEPTING] = { "accepting", STATE_ANY },
-	[SESSION_ESTABLISHED] = { "waiting for the first ping", STATE_ANY, .waits = true },
-	[SESSION_IDLE] = { "waiting for the next ping", STATE_ANY },
-	[SESSION_ANSWERED] = { "waiting for the next ping, which confirms the answer", STATE_ANY, .waits = true },
-	[SESSION_CONFIRMING] = { "waiting for the acknowledgement of the answer", STATE_ANY, .waits = true },
-	[SESSION_READING] = { "reading the ping", STATE_ANY, .waits = true },
-	[SESSION_AWAITING_SINK] = { "waiting for the client's sink", STATE_ANY, .waits = true },
-	[SESSION_DISCONNECTING] = { "disconnecting", STATE_ANY },
+static const struct peer_state states[] = {
+	[SESSION_ACCEPTING] = { "accepting" },
+	[SESSION_ESTABLISHED] = { "waiting for the first ping", .waits = true },
+	[SESSION_IDLE] = { "waiting for the next ping" },
+	[SESSION_ANSWERED] = { "waiting for the next ping, which confirms the answer", .waits = true },
+	[SESSION_CONFIRMING] = { "waiting for the acknowledgement of the answer", .waits = true },
+	[SESSION_READING] = { "reading the ping", .waits = true },
+	[SESSION_AWAITING_SINK] = { "waiting for the client's sink", .waits = true },
+	[SESSION_DISCONNECTING] = { "disconnecting" },
 };
 
 /* Index of the server's only message. It is all zeros. */
@@ -46,8 +46,8 @@ static void session_enter(struct session *session, enum session_state state)
 {
 	bool half = state == SESSION_ANSWERED || state == SESSION_CONFIRMING;
 
-	session->peer.state.timeout = session->peer.options->common.timeout / (half ? 2 : 1);
-	state_enter(&session->peer.state, state, session->peer.endpoint->name);
+	session->peer.limit = session->peer.options->common.timeout / (half ? 2 : 1);
+	peer_enter(&session->peer, state, session->peer.endpoint->name);
 }
 
 /* ---- the connection ---- */
@@ -91,7 +91,7 @@ void session_established(struct session *session)
 
 bool session_is_connected(const struct session *session)
 {
-	return session->peer.state.current >= SESSION_ESTABLISHED;
+	return session->peer.state >= SESSION_ESTABLISHED;
 }
 
 static enum outcome session_disconnect(struct session *session)
@@ -128,7 +128,7 @@ static enum outcome request_confirmation(struct session *session)
 /* The completion may arrive after the client's next message, which has confirmed delivery. */
 static enum outcome confirmed(struct session *session)
 {
-	if (session->peer.state.current != SESSION_CONFIRMING)
+	if (session->peer.state != SESSION_CONFIRMING)
 		return OUTCOME_OK;
 	answer_delivered(session);
 	if (session->ending)
@@ -228,7 +228,7 @@ static enum outcome write_sink(struct session *session, const struct advertiseme
 
 static enum outcome message_received(struct session *session, const struct completion *completion)
 {
-	enum session_state state = session->peer.state.current;
+	enum session_state state = session->peer.state;
 	struct advertisement memory;
 	enum outcome outcome = peer_receive(&session->peer, completion, &memory);
 
@@ -263,14 +263,15 @@ enum outcome session_complete(struct session *session, const struct completion *
 enum outcome session_expire(struct session *session)
 {
 	/* At the deadline session_interrupt() follows. */
-	if (session->peer.state.current == SESSION_ANSWERED)
-		return loop_deadline_passed(session->peer.state.loop) ? OUTCOME_OK : request_confirmation(session);
+	if (session->peer.state == SESSION_ANSWERED)
+		return loop_deadline_passed(session->peer.environment->loop) ? OUTCOME_OK
+									     : request_confirmation(session);
 	return peer_timed_out(&session->peer);
 }
 
 enum outcome session_interrupt(struct session *session, enum interruption reason)
 {
-	enum session_state state = session->peer.state.current;
+	enum session_state state = session->peer.state;
 
 	if (!session_is_connected(session))
 		return OUTCOME_FAILED;
@@ -285,7 +286,7 @@ enum outcome session_interrupt(struct session *session, enum interruption reason
 
 enum outcome session_verdict(struct session *session)
 {
-	enum session_state state = session->peer.state.current;
+	enum session_state state = session->peer.state;
 	bool persistent = session->peer.options->persistent, interrupted = state == SESSION_DISCONNECTING;
 	/* The only client must have been answered at least once: else nothing was tested. */
 	uint64_t required = session->expected_pings ? session->expected_pings : !persistent;
@@ -295,7 +296,7 @@ enum outcome session_verdict(struct session *session)
 	if (session->deadline_passed)
 		return OUTCOME_FAILED;
 	if (state == SESSION_READING || state == SESSION_AWAITING_SINK) {
-		log_cause(session->peer.log, session->peer.endpoint->name, state_text(&session->peer.state), 0,
+		log_cause(session->peer.log, session->peer.endpoint->name, peer_state_text(&session->peer), 0,
 			  "the client went away in the middle of ping %" PRIu64 "%s", session->peer.pings,
 			  endpoint_timeout_cause(session->peer.endpoint, cause));
 		return OUTCOME_FAILED;

@@ -12,14 +12,14 @@
 #include "core/units.h"
 
 /* The transport limits the time of connecting and disconnecting. */
-static const struct state_row states[TARGET_STATES] = {
-	[TARGET_WAITING] = { "waiting to connect", STATE_ANY },
-	[TARGET_CONNECTING] = { "connecting", STATE_ANY },
-	[TARGET_READ] = { "waiting for the server to read the ping", STATE_ANY, .waits = true },
-	[TARGET_WRITTEN] = { "waiting for the server to write the ping back", STATE_ANY, .waits = true },
-	[TARGET_PACING] = { "waiting for the next slot", STATE_ANY },
-	[TARGET_DISCONNECTING] = { "disconnecting", STATE_ANY },
-	[TARGET_DONE] = { "done", 0 },
+static const struct peer_state states[TARGET_STATES] = {
+	[TARGET_WAITING] = { "waiting to connect" },
+	[TARGET_CONNECTING] = { "connecting" },
+	[TARGET_READ] = { "waiting for the server to read the ping", .waits = true },
+	[TARGET_WRITTEN] = { "waiting for the server to write the ping back", .waits = true },
+	[TARGET_PACING] = { "waiting for the next slot" },
+	[TARGET_DISCONNECTING] = { "disconnecting" },
+	[TARGET_DONE] = { "done" },
 };
 
 /* The client's messages. The server's answer proves the delivery of what was in one before. */
@@ -40,9 +40,9 @@ const char *target_name(const struct target *target)
 
 static void target_enter(struct target *target, enum target_state state)
 {
-	target->all->in_state[target->peer.state.current]--;
-	target->all->in_state[state]++;
-	state_enter(&target->peer.state, state, target->peer.endpoint ? target->peer.endpoint->name : target->address);
+	target->client->in_state[target->peer.state]--;
+	target->client->in_state[state]++;
+	peer_enter(&target->peer, state, target->peer.endpoint ? target->peer.endpoint->name : target->address);
 }
 
 /* ---- how many pings, and of which size ---- */
@@ -127,7 +127,7 @@ static void record_error(struct target *target, const char *text)
 /* Reports the transport's error, if any. The last error of the run is then the target's. */
 static void note_error(struct target *target)
 {
-	const struct environment *environment = target->all->environment;
+	const struct environment *environment = target->client->environment;
 	char text[ERROR_TEXT_SIZE];
 
 	environment_report_error(environment);
@@ -138,9 +138,9 @@ static void note_error(struct target *target)
 static void hint_at_size(const struct target *target)
 {
 	const struct peer *peer = &target->peer;
-	bool in_ping = peer->state.current == TARGET_READ || peer->state.current == TARGET_WRITTEN;
+	bool in_ping = peer->state == TARGET_READ || peer->state == TARGET_WRITTEN;
 
-	if (!in_ping || loop_deadline_passed(peer->state.loop) || (peer->pings && peer->pings != target->first))
+	if (!in_ping || loop_deadline_passed(peer->environment->loop) || (peer->pings && peer->pings != target->first))
 		return;
 	if (target->stock && target->size > PING_SIZE_STOCK && peer->endpoint->state == ENDPOINT_DISCONNECTED)
 		log_hint(peer->log, "a stock server ends when a ping is longer than its own -S (64 by default): "
@@ -160,9 +160,9 @@ static enum outcome ended_early(struct target *target)
 {
 	char pings[PINGS_TEXT_SIZE], text[PINGS_TEXT_SIZE + 96];
 
-	if (target->peer.state.current <= TARGET_CONNECTING)
+	if (target->peer.state <= TARGET_CONNECTING)
 		snprintf(text, sizeof(text), "ended early, before the first ping, while %s",
-			 state_text(&target->peer.state));
+			 peer_state_text(&target->peer));
 	else
 		snprintf(text, sizeof(text), "ended early, after %s", pings_text(target, pings));
 	if (target->deadline_passed)
@@ -185,25 +185,28 @@ static void drop_connection(struct target *target)
 	target->source = target->sink = NULL;
 }
 
-void target_wait(struct target *target)
+void target_wait(void *context)
 {
+	struct target *target = context;
+
 	target_enter(target, TARGET_WAITING);
 	drop_connection(target);
 }
 
-enum outcome target_connect(struct target *target)
+enum outcome target_connect(void *context)
 {
-	const struct targets *all = target->all;
-	struct endpoint_options options = peer_endpoint_options(all->options);
+	struct target *target = context;
+	const struct rping_client *client = target->client;
+	struct endpoint_options options = peer_endpoint_options(client->options);
 	enum outcome outcome;
 
 	drop_connection(target);
 	target_enter(target, TARGET_CONNECTING);
 	target->times = (struct connect_times){ 0 };
-	outcome = endpoint_create(ENDPOINT_CONNECTION, all->channel, &options, all->endpoint_handlers, target,
+	outcome = endpoint_create(ENDPOINT_CONNECTION, client->channel, &options, client->endpoint_handlers, target,
 				  &target->peer.endpoint);
 	if (!outcome)
-		outcome = endpoint_resolve(target->peer.endpoint, all->source.family ? &all->source : NULL,
+		outcome = endpoint_resolve(target->peer.endpoint, client->source.family ? &client->source : NULL,
 					   &target->dial.address);
 	return outcome;
 }
@@ -345,6 +348,7 @@ static enum outcome start_ping(struct target *target)
 
 enum outcome target_next(struct target *target)
 {
+	struct loop *loop = target->peer.environment->loop;
 	int64_t now, wait;
 
 	if (!has_more(target) && !next_size(target))
@@ -356,14 +360,14 @@ enum outcome target_next(struct target *target)
 		return start_ping(target);
 	wait = (target->until ? MIN(target->slot, target->until) : target->slot) - now;
 	target_enter(target, TARGET_PACING);
-	loop_timer_start(target->peer.state.loop, &target->peer.state.timer, wait, target->all->expired, target);
-	loop_wake(target->peer.state.loop, wait);
+	loop_timer_start(loop, &target->peer.timer, wait, target->client->expired, target);
+	loop_wake(loop, wait);
 	return OUTCOME_OK;
 }
 
 enum outcome target_expire(struct target *target)
 {
-	return target->peer.state.current == TARGET_PACING ? target_next(target) : peer_timed_out(&target->peer);
+	return target->peer.state == TARGET_PACING ? target_next(target) : peer_timed_out(&target->peer);
 }
 
 /* In the JSON stream, and as a line on the terminal, as ping's. */
@@ -382,8 +386,8 @@ static void show_ping(const struct target *target, int64_t round_trip, bool veri
 	}
 	if (WITH_EXTRAS && environment_live(environment) == LIVE_EVENTS)
 		environment_print(environment, "%" PRIu32 " bytes from %s: seq=%" PRIu64 " time=%s", target->size,
-				  target->all->several ? target_name(target)
-						       : address_host(&target->dial.address, host),
+				  target->client->several ? target_name(target)
+							  : address_host(&target->dial.address, host),
 				  target->peer.pings, units_time(round_trip, time));
 }
 
@@ -408,7 +412,7 @@ static void count_ping(struct target *target, int64_t now, bool verified)
 	counts->answered.to = MAX(now, target->slot);
 	counts->answered.bytes += target->size;
 	samples_add(&target->round_trip, round_trip);
-	histogram_add(&target->all->figures.round_trip, round_trip);
+	histogram_add(&target->client->figures.round_trip, round_trip);
 	if (target->histogram && !rping_sweep(target->peer.options))
 		histogram_add(target->histogram, round_trip);
 	show_ping(target, round_trip, verified);
@@ -419,7 +423,7 @@ static void print_ping(const struct target *target)
 {
 	char label[ADDRESS_TEXT_SIZE + 16] = "ping data";
 
-	if (target->all->several)
+	if (target->client->several)
 		snprintf(label, sizeof(label), "ping data: %s", target_name(target));
 	ping_print(target->peer.environment->output, label, target->sink->memory, target->size);
 }
@@ -453,16 +457,16 @@ enum outcome target_complete(struct target *target, const struct completion *com
 		return outcome;
 	peer_print_completion(&target->peer, "send");
 	peer_print_completion(&target->peer, "recv");
-	if (target->peer.state.current == TARGET_READ)
+	if (target->peer.state == TARGET_READ)
 		return advertise(target, SINK, TARGET_WRITTEN);
-	return target->peer.state.current == TARGET_WRITTEN ? ping_finished(target) : peer_out_of_order(&target->peer);
+	return target->peer.state == TARGET_WRITTEN ? ping_finished(target) : peer_out_of_order(&target->peer);
 }
 
 /* ---- the end ---- */
 
 enum outcome target_interrupt(struct target *target, enum interruption reason)
 {
-	enum target_state state = target->peer.state.current;
+	enum target_state state = target->peer.state;
 
 	target->deadline_passed = reason == INTERRUPTION_DEADLINE;
 	target->last = true;
@@ -472,7 +476,7 @@ enum outcome target_interrupt(struct target *target, enum interruption reason)
 		return OUTCOME_OK;
 	if (state <= TARGET_CONNECTING) {
 		ended_early(target);
-		if (!target->all->several)
+		if (!target->client->several)
 			dial_hint(&target->dial);
 		dial_stop(&target->dial);
 		return OUTCOME_FAILED;
@@ -489,8 +493,8 @@ enum outcome target_verdict(struct target *target)
 	const struct peer *peer = &target->peer;
 	char pings[PINGS_TEXT_SIZE], cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
-	if (peer->state.current != TARGET_DISCONNECTING) {
-		log_cause(peer->log, peer->endpoint->name, state_text(&peer->state), 0,
+	if (peer->state != TARGET_DISCONNECTING) {
+		log_cause(peer->log, peer->endpoint->name, peer_state_text(peer), 0,
 			  "the server disconnected after %s%s", pings_text(target, pings),
 			  endpoint_timeout_cause(peer->endpoint, cause));
 		return OUTCOME_FAILED;
@@ -521,18 +525,18 @@ void target_end(struct target *target, enum outcome outcome)
 	target->verdict = outcome ? "fail" : "pass";
 }
 
-void target_prepare(struct target *target, struct targets *all, char *address, uint16_t port)
+void target_prepare(struct target *target, struct rping_client *client, char *address, uint16_t port)
 {
-	const struct rping_options *options = all->options;
+	const struct rping_options *options = client->options;
 
-	all->in_state[TARGET_WAITING]++;
-	target->all = all;
+	client->in_state[TARGET_WAITING]++;
+	target->client = client;
 	target->address = address;
-	peer_prepare(&target->peer, all->environment, options, &all->environment->log, states, all->expired);
+	peer_prepare(&target->peer, client->environment, options, &client->environment->log, states, client->expired);
 	dial_initialise(&target->dial, &(struct dial_options){
-					       .handlers = all->dial_handlers,
+					       .handlers = client->dial_handlers,
 					       .context = target,
-					       .environment = all->environment,
+					       .environment = client->environment,
 					       .common = &options->common,
 					       .format = ADDRESS_FORMAT_ANY,
 					       .host = address,

@@ -52,23 +52,27 @@ struct client_figures {
 	const struct rping_client *client; /* for the list of its targets */
 };
 
-/* What the targets of a run share. */
-struct targets {
-	struct environment *environment;
+/* The run of a client, which client.c fills. */
+struct rping_client {
+	const struct rping_role *role;
 	const struct rping_options *options;
+	struct environment *environment;
 	struct channel *channel;
-	struct address source; /* ADDRESS_NONE without -I */
-	bool several;
+	struct address source;		    /* ADDRESS_NONE without -I */
+	struct target *targets, **last;	    /* all of them */
+	struct target *queue, **queue_last; /* those that wait to connect */
+	size_t count, failed;
 	size_t in_state[TARGET_STATES];
-	struct client_figures figures;
+	bool several;
+	bool ending; /* start no more targets */
+	struct client_figures figures, before;
 	const struct dial_handlers *dial_handlers;
 	const struct endpoint_handlers *endpoint_handlers;
 	loop_callback *expired; /* the timer of a target: target_expire() */
 };
 
 struct target {
-	struct peer peer; /* first, so that one can be had from the other */
-	struct targets *all;
+	struct peer peer;	      /* first, so that one can be had from the other */
 	struct rping_client *client;  /* the owner */
 	struct target *next, *queued; /* the owner's list, and its queue */
 	char *address;		      /* as the user typed it */
@@ -104,12 +108,11 @@ struct target {
 };
 
 /* Initialises a zeroed target, which waits. It owns the address. */
-void target_prepare(struct target *target, struct targets *all, char *address, uint16_t port);
+void target_prepare(struct target *target, struct rping_client *client, char *address, uint16_t port);
 
-/* Waits to connect, without a connection. */
-void target_wait(struct target *target);
-/* Connects to the address of the dial. */
-enum outcome target_connect(struct target *target);
+/* For the dial: waits to connect, without a connection; connects to its address. */
+void target_wait(void *target);
+enum outcome target_connect(void *target);
 /* The address is resolved: allocates what does not depend on the server while the route is being resolved. */
 enum outcome target_open(struct target *target, const struct endpoint_event *event);
 /* The route is resolved: sends the request. */

@@ -201,7 +201,7 @@ static enum outcome try_transport(struct selftest *selftest, const char *name, s
  * which it reports immediately and without a packet. A user who names no transport gets verbs if an address is, else
  * soft.
  */
-static enum outcome open_transport(struct selftest *selftest, const char *name)
+static enum outcome select_transport(struct selftest *selftest, const char *name)
 {
 	struct error verbs, soft, *error = &verbs;
 	enum outcome outcome = try_transport(selftest, name ? name : "verbs", error);
@@ -511,7 +511,7 @@ static enum outcome selftest_start(struct environment *environment, const void *
 	for (unsigned i = 0; i < PARTS; i++)
 		selftest->results[i].command = parts[i].command->name;
 	selftest->name = environment->log.name;
-	return open_transport(selftest, common_transport(&selftest->options->common));
+	return select_transport(selftest, common_transport(&selftest->options->common));
 }
 
 static void selftest_run(void *state)

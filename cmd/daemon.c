@@ -30,12 +30,11 @@ static void __attribute__((noreturn)) wait_for_child(const struct log *log, pid_
 	_exit(OUTCOME_INTERNAL);
 }
 
-enum outcome daemon_begin(struct daemon *daemon, const struct log *log)
+enum outcome daemon_begin(const struct log *log, int *parent)
 {
 	int ends[2];
 	pid_t child;
 
-	daemon->log = log;
 	if (pipe2(ends, O_CLOEXEC)) {
 		log_errno(log, "--daemon", errno, "creating a pipe");
 		return OUTCOME_INTERNAL;
@@ -52,7 +51,7 @@ enum outcome daemon_begin(struct daemon *daemon, const struct log *log)
 		wait_for_child(log, child, ends[0]);
 	}
 	close(ends[0]);
-	daemon->parent = ends[1];
+	*parent = ends[1];
 	return OUTCOME_OK;
 }
 
@@ -66,22 +65,22 @@ static void detach_terminal(int null)
 			dup3(null, fd, 0);
 }
 
-enum outcome daemon_ready(struct daemon *daemon)
+enum outcome daemon_ready(const struct log *log, int parent)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	ssize_t length;
 
 	if (null < 0) {
-		log_errno(daemon->log, "--daemon", errno, "opening /dev/null");
+		log_errno(log, "--daemon", errno, "opening /dev/null");
 		return OUTCOME_INTERNAL;
 	}
 	setsid();
-	length = write(daemon->parent, "", 1);
-	close(daemon->parent);
+	length = write(parent, "", 1);
+	close(parent);
 	if (length == 1)
 		detach_terminal(null);
 	else
-		log_error(daemon->log, "--daemon", "the parent process has exited");
+		log_error(log, "--daemon", "the parent process has exited");
 	close(null);
 	return length == 1 ? OUTCOME_OK : OUTCOME_INTERNAL;
 }

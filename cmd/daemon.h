@@ -6,18 +6,13 @@
 #include "core/log.h"
 #include "core/outcome.h"
 
-struct daemon {
-	const struct log *log;
-	int parent; /* the pipe to the waiting parent */
-};
-
 /*
- * Call it before a loop or device exists. Only the child returns: the parent exits with 0 when the child is ready, or
- * with the child's exit code if the child ends first.
+ * Call it before a loop or device exists. Only the child returns, with the pipe to its parent: that exits with 0 when
+ * the child is ready, or with the child's exit code if the child ends first.
  */
-enum outcome daemon_begin(struct daemon *daemon, const struct log *log);
+enum outcome daemon_begin(const struct log *log, int *parent);
 
 /* Detaches from the terminal and releases the parent. Call it after the last line that the caller is to see. */
-enum outcome daemon_ready(struct daemon *daemon);
+enum outcome daemon_ready(const struct log *log, int parent);
 
 #endif

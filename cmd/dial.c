@@ -157,11 +157,6 @@ void dial_hint(struct dial *dial)
 	dial_stop(dial);
 }
 
-void dial_initialise(struct dial *dial, const struct dial_options *options)
-{
-	*dial = (struct dial){ .options = *options };
-}
-
 void dial_look_up(struct dial *dial)
 {
 	const struct dial_options *options = &dial->options;

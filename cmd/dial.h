@@ -40,6 +40,7 @@ struct dial_options {
 	int64_t wait_server; /* nanoseconds; 0: one round */
 };
 
+/* Its owner zeroes it, then sets the options. */
 struct dial {
 	struct dial_options options;
 	struct address address;	      /* in use; ADDRESS_NONE before */
@@ -51,9 +52,6 @@ struct dial {
 	struct resolver resolver; /* the addresses */
 	size_t address_next;	  /* of the next attempt */
 };
-
-/* Copies options; what they point to must outlive the dial. Does nothing else. */
-void dial_initialise(struct dial *dial, const struct dial_options *options);
 
 /* Starts to look the name up. */
 void dial_look_up(struct dial *dial);

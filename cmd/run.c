@@ -27,7 +27,6 @@ struct run {
 	struct errors errors;
 	struct loop_signal signal;
 	struct loop_timer shutdown; /* limits the time of an orderly shutdown */
-	struct daemon daemon;
 	struct reporting reporting;
 };
 
@@ -157,7 +156,7 @@ bool environment_ready(struct environment *environment, const struct address *ad
 		print_ready(environment, address, line);
 	if (WITH_EXTRAS && line && environment->daemon) {
 		environment_print(environment, "%ld", (long)getpid());
-		outcome = output_is_lost() ? OUTCOME_INTERNAL : daemon_ready(environment->daemon);
+		outcome = output_is_lost() ? OUTCOME_INTERNAL : daemon_ready(&environment->log, environment->daemon);
 	}
 	if (outcome)
 		environment_finish(environment, outcome, NULL, "set-up did not complete");
@@ -312,7 +311,7 @@ static enum outcome run_loop(struct run *run)
 	return OUTCOME_OK;
 }
 
-static enum outcome open_transport(struct run *run)
+static enum outcome run_open_transport(struct run *run)
 {
 	struct environment *environment = &run->environment;
 	const char *name = common_transport(run->options);
@@ -345,10 +344,8 @@ static enum outcome run_command(struct run *run)
 		outcome = output_discard(&environment->output, &environment->log);
 	if (!outcome && command->check)
 		outcome = command->check(environment, run->options);
-	if (!outcome && EXTRA(run->options->daemon)) {
-		environment->daemon = &run->daemon;
-		outcome = daemon_begin(&run->daemon, &environment->log);
-	}
+	if (!outcome && EXTRA(run->options->daemon))
+		outcome = daemon_begin(&environment->log, &environment->daemon);
 	if (outcome)
 		return outcome;
 	environment->loop = loop_create();
@@ -357,7 +354,7 @@ static enum outcome run_command(struct run *run)
 		return OUTCOME_INTERNAL;
 	}
 	if (!HAS_CHILD_RUNS || !command->chooses_transport)
-		outcome = open_transport(run);
+		outcome = run_open_transport(run);
 	return outcome ? outcome : run_loop(run);
 }
 

@@ -117,7 +117,7 @@ struct environment {
 
 	/* NULL in a child run of selftest or doctor. */
 	struct reporting *reporting;
-	struct daemon *daemon;			/* NULL also without --daemon */
+	int daemon;				/* the pipe to the parent of --daemon, else 0 */
 	const struct common_options *to_set_up; /* NULL also after the first environment_ready() */
 
 	bool child; /* a child run: it also stops the loop once a peer may come, and is then ready */

@@ -45,6 +45,8 @@ static void report_begin(struct report *report, const char *name, enum report_ne
 		report->format->begin(report, name, nesting);
 	report->depth++;
 	*report_top(report) = (struct report_frame){ .name = name, .nesting = nesting };
+	if (!name)
+		report->entry[0] = 0;
 }
 
 void report_object(struct report *report, const char *name)
@@ -62,6 +64,8 @@ void report_end(struct report *report)
 	assert(report->depth);
 	if (report->format->end)
 		report->format->end(report);
+	if (report_top(report)->nesting == REPORT_LIST)
+		report->entry[0] = 0;
 	report->depth--;
 }
 

@@ -54,19 +54,6 @@ static bool has_label(const char *labels, const char *name)
 	return false;
 }
 
-static void prometheus_begin(struct report *report, const char *name, enum report_nesting nesting)
-{
-	(void)nesting;
-	if (!name)
-		report->entry[0] = 0;
-}
-
-static void prometheus_end(struct report *report)
-{
-	if (report_top(report)->nesting == REPORT_LIST)
-		report->entry[0] = 0;
-}
-
 static void prometheus_name(struct report *report, const char *name, struct report_value value)
 {
 	const char *comma = report->labels[0] && report->entry[0] ? "," : "";
@@ -97,8 +84,6 @@ static void prometheus_value(struct report *report, const char *name, struct rep
 }
 
 const struct report_format report_prometheus = {
-	.begin = prometheus_begin,
-	.end = prometheus_end,
 	.value = prometheus_value,
 	.form = IN_PROMETHEUS,
 };

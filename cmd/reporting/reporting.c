@@ -13,14 +13,19 @@
 #define PROMETHEUS_INTERVAL (15 * CLOCK_NS_PER_S)
 #define ROW_DELAY_MAX	    (20 * CLOCK_NS_PER_MS)
 
+struct figures reporting_figures(const struct reporting *reporting)
+{
+	const struct command *command = reporting->environment->command;
+
+	return reporting->state && command->figures ? command->figures(reporting->state) : (struct figures){ 0 };
+}
+
 void reporting_add_figures(struct reporting *reporting, bool of_interval)
 {
-	struct figures figures;
+	struct figures figures = reporting_figures(reporting);
 
-	if (!reporting->state || !reporting->environment->command->figures)
-		return;
-	figures = reporting->environment->command->figures(reporting->state);
-	figures_report(&reporting->report, figures.rows, figures.values, of_interval ? figures.before : NULL);
+	if (figures.rows)
+		figures_report(&reporting->report, figures.rows, figures.values, of_interval ? figures.before : NULL);
 }
 
 static enum reporting_form form_of(const struct reporting_options *options)
@@ -92,8 +97,7 @@ void reporting_begin_interval(struct reporting *reporting)
 		return;
 	reporting->interval_open = true;
 	reporting->report.interval_began = clock_now();
-	if (reporting->environment->command->figures)
-		figures_copy(reporting->environment->command->figures(reporting->state));
+	figures_copy(reporting_figures(reporting));
 }
 
 void reporting_end_interval(struct reporting *reporting)
@@ -185,17 +189,11 @@ static void report_rest(struct reporting *reporting)
 	reporting->report.without_rates = false;
 }
 
-/* In text, where the verdict is the last line, a run in which no data moved ends with it alone. */
-static bool has_summary(const struct reporting *reporting)
-{
-	return reporting->form != REPORTING_TEXT ||
-	       (reporting->state && reporting->environment->command->figures &&
-		reporting->environment->command->figures(reporting->state).summarised);
-}
-
 char *reporting_end(struct reporting *reporting)
 {
-	bool summarises = has_summary(reporting);
+	bool is_text = reporting->form == REPORTING_TEXT;
+	/* In text, where the verdict is the last line, a run in which no data moved ends with it alone. */
+	bool summarises = !is_text || reporting_figures(reporting).summarised;
 
 	loop_signal_stop(&reporting->quit);
 	loop_timer_stop(&reporting->interval);
@@ -209,7 +207,7 @@ char *reporting_end(struct reporting *reporting)
 		reporting_write_prometheus(reporting);
 	/* What fails later changes no outcome. */
 	reporting->environment->log.reported = NULL;
-	if (reporting->form != REPORTING_TEXT)
+	if (!is_text)
 		return reporting_json_summary(reporting);
 	if (summarises)
 		reporting_text_summary(reporting);

@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "core/figures.h"
 #include "core/log.h"
 #include "core/loop.h"
 #include "core/outcome.h"
@@ -119,7 +120,9 @@ char *reporting_end(struct reporting *reporting);
 
 /* ---- the forms ---- */
 
-/* Adds the command's figures to the report. */
+/* Returns those of the command, or zeros without a run. */
+struct figures reporting_figures(const struct reporting *reporting);
+/* Adds them to the report. */
 void reporting_add_figures(struct reporting *reporting, bool of_interval);
 
 void reporting_text_interval(struct reporting *reporting);

@@ -217,7 +217,7 @@ static void print_header(struct reporting *reporting, FILE *stream)
 static bool has_row(const struct reporting *reporting)
 {
 	bool rest = reporting->environment->ended;
-	struct figures figures = reporting->environment->command->figures(reporting->state);
+	struct figures figures = reporting_figures(reporting);
 	bool counted = figures.before && figures_increased(figures.rows, figures.values, figures.before);
 
 	if (reporting->live)

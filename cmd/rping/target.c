@@ -533,17 +533,17 @@ void target_prepare(struct target *target, struct rping_client *client, char *ad
 	target->client = client;
 	target->address = address;
 	peer_prepare(&target->peer, client->environment, options, &client->environment->log, states, client->expired);
-	dial_initialise(&target->dial, &(struct dial_options){
-					       .handlers = client->dial_handlers,
-					       .context = target,
-					       .environment = client->environment,
-					       .common = &options->common,
-					       .format = ADDRESS_FORMAT_ANY,
-					       .host = address,
-					       .port = port,
-					       .server = options->addresses.count == 1 ? "rping -s" : NULL,
-					       .wait_server = options->wait_server,
-				       });
+	target->dial.options = (struct dial_options){
+		.handlers = client->dial_handlers,
+		.context = target,
+		.environment = client->environment,
+		.common = &options->common,
+		.format = ADDRESS_FORMAT_ANY,
+		.host = address,
+		.port = port,
+		.server = options->addresses.count == 1 ? "rping -s" : NULL,
+		.wait_server = options->wait_server,
+	};
 	target->first = (uint64_t)options->warmup;
 	target->complete = !requested_count(target) && !options->duration;
 }

@@ -288,18 +288,17 @@ static enum outcome dial_server(struct ucmatose *run)
 	};
 	enum outcome outcome;
 
-	dial_initialise(&run->dial,
-			&(struct dial_options){
-				.handlers = &handlers,
-				.context = run,
-				.environment = run->environment,
-				.common = &run->options->common,
-				.format = (enum address_format)run->options->format,
-				.host = run->options->server,
-				.port = (uint16_t)run->options->port,
-				.server = run->options->port_space == PORT_SPACE_IB ? "ucmatose -P ib" : "ucmatose",
-				.wait_server = run->options->wait_server,
-			});
+	run->dial.options = (struct dial_options){
+		.handlers = &handlers,
+		.context = run,
+		.environment = run->environment,
+		.common = &run->options->common,
+		.format = (enum address_format)run->options->format,
+		.host = run->options->server,
+		.port = (uint16_t)run->options->port,
+		.server = run->options->port_space == PORT_SPACE_IB ? "ucmatose -P ib" : "ucmatose",
+		.wait_server = run->options->wait_server,
+	};
 	dial_look_up(&run->dial);
 	outcome = dial_looked_up(&run->dial, run->source.family);
 	if (outcome)

@@ -29,14 +29,15 @@ static int daemon_status(int told, int hold, int code)
 	pid_t caller = fork();
 
 	if (!caller) {
-		struct daemon daemon;
+		int parent;
 		pid_t own;
 		char byte;
 
-		if (daemon_begin(&daemon, &tool_log))
+		if (daemon_begin(&tool_log, &parent))
 			_exit(99);
 		own = getpid();
-		if (told && (write(told, &own, sizeof(own)) < 0 || daemon_ready(&daemon) || read(hold, &byte, 1)))
+		if (told &&
+		    (write(told, &own, sizeof(own)) < 0 || daemon_ready(&tool_log, parent) || read(hold, &byte, 1)))
 			_exit(98);
 		_exit(code);
 	}
@@ -82,9 +83,9 @@ TEST(parent_reports_killed_daemon)
 	capture_begin(&errors);
 	caller = fork();
 	if (!caller) {
-		struct daemon daemon;
+		int parent;
 
-		daemon_begin(&daemon, &tool_log);
+		daemon_begin(&tool_log, &parent);
 		raise(SIGKILL);
 	}
 	assert_int_equal(exit_status(caller), OUTCOME_INTERNAL);
@@ -101,13 +102,13 @@ TEST(daemon_without_dev_null_fails)
 	capture_begin(&errors);
 	caller = fork();
 	if (!caller) {
-		struct daemon daemon;
+		int parent;
 
-		daemon_begin(&daemon, &tool_log);
+		daemon_begin(&tool_log, &parent);
 		getrlimit(RLIMIT_NOFILE, &limit);
 		limit.rlim_cur = STDERR_FILENO + 1;
 		setrlimit(RLIMIT_NOFILE, &limit);
-		_exit((int)daemon_ready(&daemon));
+		_exit((int)daemon_ready(&tool_log, parent));
 	}
 	assert_int_equal(exit_status(caller), OUTCOME_INTERNAL);
 	assert_string_equal(capture_end(&errors), "tool: --daemon: opening /dev/null: Too many open files (24)\n");

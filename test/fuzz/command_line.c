@@ -72,8 +72,8 @@ static void check_values(const struct command *command, const char *options, con
 
 static enum outcome run(const struct command *command, int count, char *const *words, char *options, char *defaults)
 {
-	const struct common_options *common = (const struct common_options *)(const void *)options;
-	struct environment environment = { .log.name = "fuzz" };
+	struct common_options *common = (struct common_options *)(void *)options;
+	struct environment environment = { .log.name = "fuzz", .command = command };
 	uint64_t none;
 	enum outcome outcome;
 
@@ -85,8 +85,9 @@ static enum outcome run(const struct command *command, int count, char *const *w
 	check_values(command, options, defaults);
 	if (command->check)
 		outcome = command->check(&environment, options);
+	common->transport = "soft";
 	if (!outcome && !command->chooses_transport)
-		outcome = path_check("soft", &environment.log, command->options, options, environment.given);
+		outcome = path_check(&environment, common);
 	return outcome;
 }
 

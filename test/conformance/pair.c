@@ -273,6 +273,9 @@ void bench_clear(struct bench *bench)
 	region_destroy(bench->client_region);
 	region_destroy(bench->server_region);
 	bench_linger(bench, 5);
+	bench->client = bench->server = bench->listening = (struct end){ .bench = bench };
+	bench->listener = NULL;
+	bench->client_region = bench->server_region = NULL;
 }
 
 bool bench_open(struct bench *bench, const char *transport, const char *address, const char *remove_command)

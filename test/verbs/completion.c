@@ -15,7 +15,7 @@ static int notify_late(struct ibv_cq *cq, int solicited)
 	return cq_notify(cq, solicited);
 }
 
-TEST(arming_loses_nothing)
+TEST(arming_loses_nothing, NULL, end)
 {
 	for (int64_t spin = 0; spin <= 50000; spin += 50000) {
 		struct ibv_context *context;
@@ -33,30 +33,26 @@ TEST(arming_loses_nothing)
 		assert_true(arms > 0);
 		assert_int_equal(end_last_completion(&bench.server, WORK_RECEIVE)->tag, 9);
 		context->ops.req_notify_cq = cq_notify;
-		end();
 	}
 }
 
 /* What a connection had reserved of a queue is there for the next one. */
-TEST(queues_are_used_again)
+TEST(queues_are_used_again, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	options.send_depth = options.receive_depth = 60;
 	for (unsigned turn = 0; turn < 10; turn++) {
 		if (turn)
 			bench_clear(&bench);
-		bench.client = bench.server = bench.listening = (struct end){ .bench = &bench };
-		bench.client_region = bench.server_region = NULL;
 		assert_true(bench_connect(&bench, &options));
 		assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
 	}
 	assert_non_null(provider.cqs);
 	assert_null(provider.cqs->next);
-	end();
 }
 
 /* A device may leave completions of a queue pair that goes in the queue: their places are the next connection's. */
-TEST(a_queue_pair_leaves_no_completion)
+TEST(a_queue_pair_leaves_no_completion, NULL, end)
 {
 	struct completion_queue *queue;
 
@@ -69,8 +65,6 @@ TEST(a_queue_pair_leaves_no_completion)
 	cq_push(queue, &late, true, true);
 	bench_clear(&bench);
 	assert_int_equal(queue->count, 0);
-	bench_close(&bench);
-	provider_end();
 }
 
 /* The server's receive that was taken as the nth. */
@@ -80,7 +74,7 @@ static const struct completion *await_receive(size_t count)
 	return end_last_completion(&bench.server, WORK_RECEIVE);
 }
 
-TEST(what_took_the_receive)
+TEST(what_took_the_receive, NULL, end)
 {
 	const struct completion *completion;
 
@@ -99,11 +93,10 @@ TEST(what_took_the_receive)
 	completion = await_receive(3);
 	assert_int_equal(completion->length, 200);
 	assert_false(completion->has_immediate);
-	end();
 }
 
 /* The completion of work of a slot's earlier user. */
-TEST(a_stale_completion)
+TEST(a_stale_completion, NULL, end)
 {
 	uint32_t slot;
 	uint64_t stale;
@@ -130,7 +123,6 @@ TEST(a_stale_completion)
 	cq_push(cq_of(bench.client.endpoint), &late, true, false);
 	assert_true(bench_await_completions(&bench, &bench.client, WORK_RECEIVE, 1));
 	assert_int_equal(end_last_completion(&bench.client, WORK_RECEIVE)->tag, 9);
-	end();
 }
 
 /* A send of the client that completes with that status, and the words of its error. */
@@ -149,7 +141,7 @@ static void expect_failed_send(bool unsignalled, enum completion_status status, 
 }
 
 /* What a device says in a failed completion besides its status means nothing; each status has its number and words. */
-TEST(failed_completions)
+TEST(failed_completions, NULL, end)
 {
 	static const struct {
 		enum ibv_wc_status status;
@@ -172,12 +164,11 @@ TEST(failed_completions)
 		expect_failed_send(false, rows[row].told, "send failed: ");
 		if (rows[row].status != IBV_WC_LOC_ACCESS_ERR && rows[row].told != COMPLETION_OTHER)
 			assert_int_equal(rows[row].told, rows[row].status);
-		end();
 	}
 }
 
 /* One that is gone answers nothing. */
-TEST(a_peer_without_a_queue)
+TEST(a_peer_without_a_queue, NULL, end)
 {
 	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_ERR };
 
@@ -187,11 +178,10 @@ TEST(a_peer_without_a_queue)
 	expect_failed_send(true, COMPLETION_RETRY_EXCEEDED, "retries exceeded");
 	/* The peer's receives were flushed, which is not reported. */
 	assert_int_equal(end_completions(&bench.server, WORK_RECEIVE), 0);
-	end();
 }
 
 /* The error of a time-out has what is known of the local port. */
-TEST(why_the_peer_is_silent)
+TEST(why_the_peer_is_silent, NULL, end)
 {
 	static const struct {
 		enum ibv_port_state state;
@@ -214,12 +204,11 @@ TEST(why_the_peer_is_silent)
 		bench_linger(&bench, 2);
 		provider.breaks_with = IBV_WC_RETRY_EXC_ERR;
 		expect_failed_send(false, COMPLETION_RETRY_EXCEEDED, rows[row].cause);
-		end();
 	}
 }
 
 /* A thousand connections cost one domain, and few completion queues, of which none overflows. */
-TEST(queues_are_shared)
+TEST(queues_are_shared, NULL, end)
 {
 	unsigned count = 0;
 
@@ -236,7 +225,6 @@ TEST(queues_are_shared)
 	assert_int_equal(provider.protection_domains, 1);
 	/* Of a queue pair with two queues of that length one completion queue takes all completions. */
 	assert_int_equal(bench.client.endpoint->domain->max_qp_wr, 300);
-	end();
 	/* Each is twice as large as the one before, up to 65536 entries. */
 	begin(PROVIDER_ROCE);
 	provider.devices[0]->limits.max_cqe = provider.devices[0]->limits.max_qp_wr = 1 << 20;
@@ -244,16 +232,14 @@ TEST(queues_are_shared)
 	assert_true(bench_connect(&bench, &options));
 	assert_int_equal(provider.cqs->capacity, 40000);
 	assert_int_equal(provider.cqs->next->capacity, 65536);
-	end();
 	begin(PROVIDER_ROCE);
 	provider.devices[0]->limits.max_cqe = 20;
 	assert_true(bench_listen(&bench, &options));
 	EXPECT_TOLD("has at most 20 entries, 32 are needed", assert_false(bench_resolve(&bench, &options)));
-	end();
 }
 
 /* A queue pair that could not be made keeps no entries. */
-TEST(what_failed_takes_no_room)
+TEST(what_failed_takes_no_room, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	assert_true(bench_listen(&bench, &options));
@@ -266,11 +252,10 @@ TEST(what_failed_takes_no_room)
 	bench.client.count = 0;
 	assert_true(bench_resolve(&bench, &options));
 	assert_int_equal(verbs(bench.client.endpoint)->completions->reserved, 2 * PAIR_DEPTH);
-	end();
 }
 
 /* Events of completion queues are paid back, and the last before a queue goes: the provider sees to the sum. */
-TEST(events_are_paid_back)
+TEST(events_are_paid_back, NULL, end)
 {
 	const struct completion_queue *cq;
 	unsigned max = 0;
@@ -290,11 +275,10 @@ TEST(events_are_paid_back)
 	assert_true(cq->taken > 64);
 	assert_true(cq->acknowledged > 0);
 	assert_true(max < 64);
-	end();
 }
 
 /* Woken for an event that is not there: another process may have taken it, or the kernel woke too many. */
-TEST(woken_for_nothing)
+TEST(woken_for_nothing, NULL, end)
 {
 	struct verbs_domain *domain;
 
@@ -303,12 +287,11 @@ TEST(woken_for_nothing)
 	domain = verbs_domain_of(verbs(bench.client.endpoint));
 	domain->completion_readable.callback(domain);
 	assert_false(bench.client.endpoint->domain->removed);
-	end();
 }
 
 /* The queue was armed when it was created, and later arming fails: without an error a connection would wait for ever.
  */
-TEST(a_queue_that_cannot_be_armed)
+TEST(a_queue_that_cannot_be_armed, NULL, end)
 {
 	connect_both(PROVIDER_ROCE);
 	bench_linger(&bench, 5);
@@ -318,11 +301,10 @@ TEST(a_queue_that_cannot_be_armed)
 		assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
 		assert_true(bench_await_event(&bench, &bench.server, EVENT_FAILED));
 	});
-	end();
 }
 
 /* More completions than one turn of the loop may handle, before the first is reported. */
-TEST(a_flood_of_completions)
+TEST(a_flood_of_completions, NULL, end)
 {
 	enum {
 		COUNT = 1200
@@ -340,11 +322,10 @@ TEST(a_flood_of_completions)
 	assert_true(bench_await_completions(&bench, &bench.server, WORK_RECEIVE, COUNT));
 	for (uint32_t index = 0; index < COUNT; index++)
 		assert_int_equal(bench.server.records[1 + index].completion.tag, index);
-	end();
 }
 
 /* The message lies in the completion queue, which nobody was woken for. */
-TEST(the_last_message_before_the_end)
+TEST(the_last_message_before_the_end, NULL, end)
 {
 	struct completion_queue *cq;
 
@@ -358,11 +339,10 @@ TEST(the_last_message_before_the_end)
 	assert_true(bench_await_event(&bench, &bench.server, EVENT_DISCONNECTED));
 	assert_int_equal(end_completions(&bench.server, WORK_RECEIVE), 1);
 	assert_int_equal(bench.server.records[bench.server.count - 1].event, EVENT_DISCONNECTED);
-	end();
 }
 
 /* A device that raises no event for flushed work. Flushed work is never reported. */
-TEST(a_silent_flush)
+TEST(a_silent_flush, NULL, end)
 {
 	for (int fabric = PROVIDER_ROCE; fabric <= PROVIDER_IWARP; fabric++) {
 		connect_both((enum provider_fabric)fabric);
@@ -371,12 +351,11 @@ TEST(a_silent_flush)
 		assert_true(bench_await_event(&bench, &bench.client, EVENT_DISCONNECTED));
 		assert_true(bench_await_event(&bench, &bench.server, EVENT_DISCONNECTED));
 		assert_int_equal(end_completions(&bench.server, WORK_RECEIVE), 0);
-		end();
 	}
 }
 
 /* soft-RoCE flushes the queue pair whose peer was refused, and raises no event of the device. */
-TEST(a_queue_that_is_flushed_without_a_reason)
+TEST(a_queue_that_is_flushed_without_a_reason, NULL, end)
 {
 	for (int silent = 0; silent < 2; silent++) {
 		struct work work = { .kind = WORK_WRITE, .length = 8, .remote_address = 1, .remote_key = 1 };
@@ -388,6 +367,5 @@ TEST(a_queue_that_is_flushed_without_a_reason)
 		EXPECT_FAILURE(&bench.server,
 			       silent ? "the queue pair failed, and the device gives no reason" : "access error");
 		assert_int_equal(end_completions(&bench.server, WORK_RECEIVE), 0);
-		end();
 	}
 }

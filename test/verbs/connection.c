@@ -21,7 +21,7 @@ static struct cm_id *ask(const struct rdma_conn_param *parameters)
 	return client;
 }
 
-TEST(reads_are_limited_by_the_device)
+TEST(reads_are_limited_by_the_device, NULL, end)
 {
 	const struct rdma_conn_param parameters = {
 		.qp_num = 99, .initiator_depth = 16, .responder_resources = 9, .retry_count = 6, .rnr_retry_count = 5
@@ -48,12 +48,11 @@ TEST(reads_are_limited_by_the_device)
 		assert_int_equal(attributes->retry_cnt, 6);
 		assert_int_equal(attributes->rnr_retry, 5);
 		cm_ask_end(client);
-		end();
 	}
 }
 
 /* But on iWARP, where a peer of an older protocol says nothing of that. */
-TEST(peer_that_allows_no_reads)
+TEST(peer_that_allows_no_reads, NULL, end)
 {
 	for (int iwarp = 0; iwarp <= 1; iwarp++) {
 		struct cm_id *client;
@@ -62,11 +61,10 @@ TEST(peer_that_allows_no_reads)
 		client = ask(&(struct rdma_conn_param){ .qp_num = 99 });
 		assert_int_equal(bench.server.endpoint->no_reads, !iwarp);
 		cm_ask_end(client);
-		end();
 	}
 }
 
-TEST(how_often_to_try_again)
+TEST(how_often_to_try_again, NULL, end)
 {
 	for (int asked = 0; asked < 2; asked++)
 		for (int own_qp = 0; own_qp < 2; own_qp++) {
@@ -98,7 +96,6 @@ TEST(how_often_to_try_again)
 				assert_int_equal(id_of(endpoint)->type_of_service, asked ? 96 : -1);
 				assert_int_equal(id_of(endpoint)->ack_timeout, asked ? 14 : -1);
 			}
-			end();
 		}
 }
 
@@ -111,18 +108,17 @@ static void note_timer(const struct queue_pair *qp)
 }
 
 /* From the time that the peer may send, before the connection is reported. */
-TEST(how_soon_the_peer_tries_again)
+TEST(how_soon_the_peer_tries_again, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	options.own_qp = true;
 	provider.moved = note_timer;
 	assert_true(bench_connect(&bench, &options));
 	assert_int_equal(ready_to_receive_with, 1);
-	end();
 }
 
 /* A kernel that does not know the option: the queue pair is moved by hand, with the time-out. */
-TEST(a_time_out_that_the_kernel_lacks)
+TEST(a_time_out_that_the_kernel_lacks, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	path.ack_timeout = 14;
@@ -131,7 +127,6 @@ TEST(a_time_out_that_the_kernel_lacks)
 	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
 	assert_int_equal(qp_of(bench.client.endpoint)->attributes.timeout, 14);
 	assert_int_equal(qp_of(bench.server.endpoint)->attributes.timeout, 14);
-	end();
 }
 
 static const struct {
@@ -159,7 +154,7 @@ static const struct {
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_DISCONNECTED, -ETIMEDOUT, ERROR_NO_REPLY, "no answer in time" },
 };
 
-TEST(why_it_did_not_connect)
+TEST(why_it_did_not_connect, NULL, end)
 {
 	for (size_t row = 0; row < LENGTH(failures); row++) {
 		begin(failures[row].fabric);
@@ -173,24 +168,22 @@ TEST(why_it_did_not_connect)
 		cm_raise(id_of(bench.client.endpoint), failures[row].type, failures[row].status);
 		bench_linger(&bench, 5);
 		assert_int_equal(end_events(&bench.client, EVENT_FAILED), 1);
-		end();
 	}
 }
 
 /* librdmacm moves the client's QP. */
-TEST(qp_of_client_is_not_moved)
+TEST(qp_of_client_is_not_moved, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	request_connection();
 	provider_fail("ucma_modify_qp", ETIMEDOUT, 0);
 	EXPECT_FAILURE(&bench.client, "connecting: no answer in time (");
 	assert_int_equal(bench.error.kind, ERROR_NO_REPLY);
-	end();
 }
 
 /* What librdmacm answers at once decides what becomes of the endpoint; only without a listener or a reply another try
  * may succeed. */
-TEST(connecting_and_leaving_that_fail)
+TEST(connecting_and_leaving_that_fail, NULL, end)
 {
 	static const struct {
 		int error;
@@ -208,7 +201,6 @@ TEST(connecting_and_leaving_that_fail)
 		EXPECT_TOLD("connecting: ",
 			    assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), OUTCOME_NO_CONNECTION));
 		assert_int_equal(bench.error.kind, rows[row].kind);
-		end();
 	}
 	for (int own_qp = 0; own_qp < 2; own_qp++) {
 		begin(PROVIDER_ROCE);
@@ -219,12 +211,11 @@ TEST(connecting_and_leaving_that_fail)
 			    assert_int_equal(endpoint_disconnect(bench.client.endpoint), OUTCOME_FAILED));
 		/* librdmacm, which failed, has not moved its own. */
 		assert_int_equal(qp_of(bench.client.endpoint)->base.state == IBV_QPS_ERR, own_qp);
-		end();
 	}
 }
 
 /* Neither a failed listener nor a listener of another device keeps the identifier of a request. */
-TEST(an_unwanted_request)
+TEST(an_unwanted_request, NULL, end)
 {
 	unsigned before = 0, after = 0;
 
@@ -241,11 +232,10 @@ TEST(an_unwanted_request)
 		after++;
 	assert_int_equal(after, before);
 	assert_int_equal(end_events(&bench.listening, EVENT_REQUEST), 0);
-	end();
 }
 
 /* The command hears of a request that finds no memory, and the peer is refused. */
-TEST(a_request_without_memory)
+TEST(a_request_without_memory, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	request_connection();
@@ -256,11 +246,10 @@ TEST(a_request_without_memory)
 	});
 	assert_int_equal(end_events(&bench.listening, EVENT_REQUEST_FAILED), 1);
 	assert_int_equal(end_events(&bench.listening, EVENT_REQUEST), 0);
-	end();
 }
 
 /* The client has gone before its request is answered, and its withdrawal is not yet heard of. */
-TEST(an_answer_to_nobody)
+TEST(an_answer_to_nobody, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	bench.answer_requests = false;
@@ -268,11 +257,10 @@ TEST(an_answer_to_nobody)
 	provider_pump();
 	EXPECT_TOLD("the peer withdrew the request",
 		    assert_int_equal(endpoint_create_qp(bench.server.endpoint), OUTCOME_NO_CONNECTION));
-	end();
 }
 
 /* The client's first message comes before its RTU. The kernel sends a DREQ only after that, and would not say so. */
-TEST(a_message_in_place_of_the_rtu)
+TEST(a_message_in_place_of_the_rtu, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	bench.accept_receives = 4;
@@ -288,11 +276,10 @@ TEST(a_message_in_place_of_the_rtu)
 	assert_true(bench_await_event(&bench, &bench.client, EVENT_DISCONNECTED));
 	assert_true(bench_await_event(&bench, &bench.server, EVENT_DISCONNECTED));
 	assert_int_equal(end_events(&bench.server, EVENT_ESTABLISHED), 1);
-	end();
 }
 
 /* The connection manager's message overtakes the last acknowledgement; which may also never come. */
-TEST(the_last_acknowledgement)
+TEST(the_last_acknowledgement, NULL, end)
 {
 	for (int way = 0; way < 3; way++) {
 		struct completion_entry entry = { .base = { .opcode = IBV_WC_SEND } };
@@ -317,7 +304,6 @@ TEST(the_last_acknowledgement)
 		assert_int_equal(bench.client.records[bench.client.count - 1].event, EVENT_DISCONNECTED);
 		assert_int_equal(clock_now() - start >= 400 * CLOCK_NS_PER_MS, way == 2);
 		assert_true(bench_await_event(&bench, &bench.server, EVENT_DISCONNECTED));
-		end();
 	}
 }
 
@@ -338,7 +324,7 @@ static void complete_late(struct queue_pair *qp)
 }
 
 /* The endpoint is destroyed while it waits for it: when the acknowledgement comes there is nobody to tell. */
-TEST(the_last_acknowledgement_of_nobody)
+TEST(the_last_acknowledgement_of_nobody, NULL, end)
 {
 	connect_both(PROVIDER_ROCE);
 	provider.keeps_completions = true;
@@ -352,7 +338,6 @@ TEST(the_last_acknowledgement_of_nobody)
 	bench_linger(&bench, 5);
 	assert_int_equal(end_completions(&bench.client, WORK_SEND), 0);
 	assert_int_equal(end_events(&bench.client, EVENT_DISCONNECTED), 0);
-	end();
 }
 
 /* iWARP's client, whose server has been told of the connection. */
@@ -371,7 +356,7 @@ static void connect_iwarp(void)
 }
 
 /* On iWARP a client's connection is reported a moment late; its completions and its end are reported after it. */
-TEST(news_are_kept_back)
+TEST(news_are_kept_back, NULL, end)
 {
 	for (int way = 0; way < 3; way++) {
 		int64_t start = clock_now();
@@ -392,22 +377,20 @@ TEST(news_are_kept_back)
 		assert_memory_equal(bench.client.private_data, "welcome", 7);
 		if (way == 0)
 			assert_true(clock_now() - start >= 20 * CLOCK_NS_PER_MS);
-		end();
 	}
 }
 
 /* Only soft-iWARP needs the moment. */
-TEST(a_card_keeps_no_news)
+TEST(a_card_keeps_no_news, NULL, end)
 {
 	begin(PROVIDER_IWARP);
 	device_drive(provider.devices[0], "irdma");
 	assert_true(bench_connect(&bench, &options));
 	assert_null(verbs(bench.client.endpoint)->delayed);
-	end();
 }
 
 /* It is cut short while its news are kept back: what the device still completes finds nothing to settle. */
-TEST(news_kept_back_are_freed_once)
+TEST(news_kept_back_are_freed_once, NULL, end)
 {
 	connect_iwarp();
 	provider.keeps_completions = true;
@@ -417,7 +400,6 @@ TEST(news_kept_back_are_freed_once)
 	bench.client.endpoint = NULL;
 	bench_linger(&bench, 30);
 	assert_int_equal(end_events(&bench.client, EVENT_ESTABLISHED), 0);
-	end();
 }
 
 static void hear_nothing(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
@@ -427,7 +409,7 @@ static void hear_nothing(void *context, struct endpoint *endpoint, const struct 
 }
 
 /* Peers that cancel request after request do not fill a server's log; a failure of the listener is reported. */
-TEST(strangers_do_not_fill_the_log)
+TEST(strangers_do_not_fill_the_log, NULL, end)
 {
 	static const struct endpoint_handlers handlers = { .event = hear_nothing };
 	const struct rdma_cm_event event = { .event = RDMA_CM_EVENT_REJECTED, .status = 28 };

@@ -21,7 +21,7 @@ static struct endpoint *connect_port_2(struct end *end)
 }
 
 /* Port 1 is InfiniBand, port 2 Ethernet; an event of the device finds the endpoint of either. */
-TEST(a_card_of_two_fabrics)
+TEST(a_card_of_two_fabrics, NULL, end)
 {
 	for (int whole = 0; whole < 2; whole++) {
 		struct endpoint *other;
@@ -46,14 +46,13 @@ TEST(a_card_of_two_fabrics)
 		assert_int_equal(end_events(&bench.listening, EVENT_FAILED), 1);
 		assert_int_equal(end_events(&bench.client, EVENT_FAILED), whole);
 		endpoint_destroy(other);
-		end();
 	}
 }
 
 #define INLINE_HINT "the device may take fewer bytes inline"
 
 /* What is too much inline is named; what is too deep is made less deep. */
-TEST(limits_of_drivers)
+TEST(limits_of_drivers, NULL, end)
 {
 	static const struct {
 		const char *driver;
@@ -92,11 +91,10 @@ TEST(limits_of_drivers)
 			assert_null(strstr(capture.text, "locked"));
 			if (rows[row].got)
 				assert_int_equal(bench.client.endpoint->options.receive_depth, rows[row].got);
-			end();
 		}
 }
 
-TEST(events_of_the_device)
+TEST(events_of_the_device, NULL, end)
 {
 	static const struct {
 		enum ibv_event_type type;
@@ -134,7 +132,6 @@ TEST(events_of_the_device)
 			assert_non_null(strstr(told(&capture), "roce0: the device has failed before"));
 			endpoint_destroy(kept);
 		}
-		end();
 	}
 }
 
@@ -164,7 +161,7 @@ static void fail_channel(struct verbs_transport *transport)
  * A completion queue that fails when only disconnections are awaited, or nothing at all, harms nobody, nor does a
  * channel when all has ended; else it fails all that need it, with a reason.
  */
-TEST(a_failure_nobody_needs_to_know)
+TEST(a_failure_nobody_needs_to_know, NULL, end)
 {
 	static const struct endpoint_handlers handlers = { .event = count_event };
 	static const struct {
@@ -227,7 +224,7 @@ TEST(a_failure_nobody_needs_to_know)
 }
 
 /* One goes, and the connections of the other stay. */
-TEST(one_device_of_two_goes)
+TEST(one_device_of_two_goes, NULL, end)
 {
 	struct capture capture;
 	struct work work;
@@ -258,7 +255,6 @@ TEST(one_device_of_two_goes)
 		assert_null(strstr(strstr(capture.text, "roce0: the device was removed") + 1,
 				   "roce0: the device was removed"));
 		endpoint_destroy(other);
-		end();
 	}
 }
 
@@ -283,7 +279,7 @@ static void connect_to(const char *address)
 }
 
 /* Under a server that goes on: its device is removed, with a connection or without, and another comes, ten times. */
-TEST(devices_come_and_go)
+TEST(devices_come_and_go, NULL, end)
 {
 	for (unsigned ways = REMOVAL_BY_MANAGER; ways <= (REMOVAL_BY_MANAGER | REMOVAL_BY_ASYNC); ways++) {
 		begin(PROVIDER_ROCE);
@@ -309,12 +305,11 @@ TEST(devices_come_and_go)
 			assert_int_equal(device_is_held(provider.devices[place]), ways == REMOVAL_BY_ASYNC);
 			provider.devices[2 - place] = device_add(PROVIDER_ROCE, 0);
 		}
-		end();
 	}
 }
 
 /* The connection manager may know no address to bind another identifier to: an IPv6 address without its interface. */
-TEST(a_device_that_cannot_be_held)
+TEST(a_device_that_cannot_be_held, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	assert_true(address_parse("0.0.0.0", ADDRESS_FORMAT_IP, &bench.address));
@@ -324,5 +319,4 @@ TEST(a_device_that_cannot_be_held)
 	assert_int_equal(provider.protection_domains, 1);
 	forget_connections();
 	assert_int_equal(provider.protection_domains, 0);
-	end();
 }

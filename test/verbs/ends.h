@@ -13,20 +13,27 @@ static struct bench bench;
 static struct endpoint_options options; /* of both ends */
 static struct path_options path;	/* asked for in them */
 
+/* The tear-down of a test. */
+static inline int end(void **state)
+{
+	if (bench.transport) {
+		bench_clear(&bench);
+		bench_close(&bench);
+		bench.transport = NULL;
+		provider_end();
+	}
+	return 0;
+}
+
+/* Ends what has begun before. */
 static inline void begin(enum provider_fabric fabric)
 {
+	end(NULL);
 	provider_begin(fabric, 0);
 	assert_true(bench_open(&bench, "verbs", "10.0.0.1", NULL));
 	path = (struct path_options)PATH_OPEN;
 	options = bench_options(&bench);
 	options.path = &path;
-}
-
-static inline void end(void)
-{
-	bench_clear(&bench);
-	bench_close(&bench);
-	provider_end();
 }
 
 static inline void connect_both(enum provider_fabric fabric)

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-TEST(service_level_of_a_group)
+TEST(service_level_of_a_group, NULL, end)
 {
 	for (int asked = 0; asked < 2; asked++) {
 		begin_member(PROVIDER_INFINIBAND);
@@ -16,12 +16,11 @@ TEST(service_level_of_a_group)
 		assert_int_equal(bench.client.group.lid, 0xc001);
 		assert_int_equal(bench.client.group.qkey, UDP_QKEY);
 		assert_int_equal(provider.last_handle.dlid, 0xc001);
-		end();
 	}
 }
 
 /* A native group is reached from an address of a device. */
-TEST(a_group_without_a_device)
+TEST(a_group_without_a_device, NULL, end)
 {
 	struct address any, gid = { .family = ADDRESS_GID, .bytes = { 0xff, 0x12, 0x40, 0x1b, [15] = 5 } };
 
@@ -32,10 +31,9 @@ TEST(a_group_without_a_device)
 			 0);
 	EXPECT_TOLD("the address does not belong to an RDMA device",
 		    assert_int_equal(endpoint_resolve(bench.client.endpoint, &any, &gid), OUTCOME_NO_CONNECTION));
-	end();
 }
 
-TEST(a_membership_that_fails)
+TEST(a_membership_that_fails, NULL, end)
 {
 	static const struct {
 		const char *call, *cause;
@@ -56,7 +54,6 @@ TEST(a_membership_that_fails)
 							 bench_await_event(&bench, &bench.client, EVENT_FAILED)));
 		/* What was never joined is not left. */
 		assert_int_equal(verbs(bench.client.endpoint)->is_member, row != 0);
-		end();
 	}
 	/* The subnet manager knows no send-only members. */
 	for (int error = 0; error < 2; error++) {
@@ -69,17 +66,15 @@ TEST(a_membership_that_fails)
 		capture_begin(&capture);
 		assert_int_equal(endpoint_join(bench.client.endpoint), OUTCOME_NO_CONNECTION);
 		assert_int_equal(strstr(told(&capture), "needs a subnet manager that supports it") != NULL, error);
-		end();
 	}
 }
 
-TEST(what_a_fabric_has_not)
+TEST(what_a_fabric_has_not, NULL, end)
 {
 	begin(PROVIDER_IWARP);
 	path.ack_timeout = 14;
 	assert_true(bench_listen(&bench, &options));
 	EXPECT_TOLD("iWARP has no acknowledgement time-out", assert_false(bench_resolve(&bench, &options)));
-	end();
 	/* Neither iWARP nor some RoCE cards have multicast. */
 	for (int card = 0; card < 2; card++) {
 		begin_member(card ? PROVIDER_ROCE : PROVIDER_IWARP);
@@ -88,11 +83,9 @@ TEST(what_a_fabric_has_not)
 		EXPECT_TOLD("the device has no multicast",
 			    assert_false(bench_member(&bench, &bench.client, &bench.client_region, &options)));
 		assert_false(bench.client.endpoint->domain->multicast);
-		end();
 	}
 	begin_member(PROVIDER_ROCE);
 	options.no_loopback = true;
 	EXPECT_TOLD("cannot keep multicast from looping back",
 		    assert_false(bench_member(&bench, &bench.client, &bench.client_region, &options)));
-	end();
 }

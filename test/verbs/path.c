@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-TEST(service_level_of_a_connection)
+TEST(service_level_of_a_connection, NULL, end)
 {
 	begin(PROVIDER_INFINIBAND);
 	path.service_level = 5;
@@ -12,10 +12,9 @@ TEST(service_level_of_a_connection)
 	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
 	assert_int_equal(qp_of(bench.client.endpoint)->attributes.ah_attr.sl, 5);
 	assert_int_equal(qp_of(bench.server.endpoint)->attributes.ah_attr.sl, 5);
-	end();
 }
 
-TEST(the_path_that_was_taken)
+TEST(the_path_that_was_taken, NULL, end)
 {
 	struct path taken;
 
@@ -36,7 +35,6 @@ TEST(the_path_that_was_taken)
 	provider_fail("ibv_query_gid_ex", EIO, 0);
 	endpoint_path(bench.client.endpoint, &taken);
 	assert_int_equal(taken.gid_index, PATH_UNSET);
-	end();
 	begin_member(PROVIDER_INFINIBAND);
 	join_member();
 	endpoint_path(bench.client.endpoint, &taken);
@@ -49,11 +47,10 @@ TEST(the_path_that_was_taken)
 	provider_fail("ibv_query_gid_ex", EIO, 0);
 	endpoint_path(bench.client.endpoint, &taken);
 	assert_int_equal(taken.gid_index, PATH_UNSET);
-	end();
 }
 
 /* Entries 2 and 3 have the same GID, for RoCE v1 and v2: which of them is used is known only then. */
-TEST(a_gid_of_two_entries)
+TEST(a_gid_of_two_entries, NULL, end)
 {
 	static const struct {
 		int used;
@@ -85,7 +82,6 @@ TEST(a_gid_of_two_entries)
 		told(&capture);
 		if (rows[row].client != PATH_UNSET)
 			assert_int_equal(strstr(capture.text, "not the requested ") != NULL, !rows[row].connects);
-		end();
 		if (rows[row].client == PATH_UNSET)
 			continue;
 		begin_member(PROVIDER_ROCE);
@@ -103,11 +99,10 @@ TEST(a_gid_of_two_entries)
 			assert_int_equal(taken.gid_index, rows[row].used);
 			assert_string_equal(taken.gid_type, rows[row].used == 2 ? "RoCE v1" : "RoCE v2");
 		}
-		end();
 	}
 }
 
-TEST(the_path_that_was_asked_for)
+TEST(the_path_that_was_asked_for, NULL, end)
 {
 	static const struct {
 		const char *device;
@@ -149,12 +144,11 @@ TEST(the_path_that_was_asked_for)
 		told(&capture);
 		assert_int_equal(rows[row].refusal && strstr(capture.text, rows[row].refusal),
 				 rows[row].refusal != NULL);
-		end();
 	}
 }
 
 /* A listener on one device does not answer requests that arrive by another. */
-TEST(a_request_by_another_way)
+TEST(a_request_by_another_way, NULL, end)
 {
 	struct endpoint_options anywhere;
 
@@ -171,5 +165,4 @@ TEST(a_request_by_another_way)
 	assert_true(bench_resolve(&bench, &anywhere));
 	assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
 	EXPECT_FAILURE(&bench.client, "refused by the peer");
-	end();
 }

@@ -1,34 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Resolving an address and a route: the kernel's tries within --timeout, its verdict, and the time-out. */
-#include "test/unit/unit.h"
+#include "test/verbs/ends.h"
 
 #include <errno.h>
 
 #include "core/clock.h"
-#include "test/conformance/pair.h"
-#include "test/verbs/provider/provider.h"
-#include "transport/backend.h"
-#include "transport/verbs/verbs.h"
-
-static struct bench bench;
-static struct endpoint_options options;
-
-static void begin(enum provider_fabric fabric)
-{
-	static const struct path_options path = PATH_OPEN;
-
-	provider_begin(fabric, 0);
-	assert_true(bench_open(&bench, "verbs", "10.0.0.1", NULL));
-	options = bench_options(&bench);
-	options.path = &path;
-}
-
-static void end(void)
-{
-	bench_clear(&bench);
-	bench_close(&bench);
-	provider_end();
-}
 
 /* The client fails; returns what it printed. */
 static const char *fails(void)
@@ -45,17 +21,16 @@ static const char *fails(void)
 }
 
 /* The kernel looks again when the limit of a try is over, and must do so before the endpoint's own time-out. */
-TEST(an_answer_that_the_kernel_misses)
+TEST(an_answer_that_the_kernel_misses, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	options.timeout = 500 * CLOCK_NS_PER_MS;
 	provider.answer_missed = true;
 	assert_true(bench_resolve(&bench, &options));
 	assert_non_null(strstr(provider.trace, "from none in 20 ms\nresolve the route in "));
-	end();
 }
 
-TEST(each_try_is_twice_as_long)
+TEST(each_try_is_twice_as_long, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	options.timeout = 0;
@@ -73,11 +48,10 @@ TEST(each_try_is_twice_as_long)
 					    "resolve 10.0.0.1:1 from none in 320 ms\n"
 					    "resolve the route in 2000 ms\n"
 					    "create_qp RC by the manager\n");
-	end();
 }
 
 /* An address without a device is known before --timeout is over, however late the kernel looks. */
-TEST(the_verdict_comes_before_the_time_out)
+TEST(the_verdict_comes_before_the_time_out, NULL, end)
 {
 	static const struct {
 		int status;
@@ -94,11 +68,10 @@ TEST(the_verdict_comes_before_the_time_out)
 		provider.answer_missed = true;
 		provider.address_status = rows[row].status;
 		assert_non_null(strstr(fails(), rows[row].cause));
-		end();
 	}
 }
 
-TEST(nobody_answers)
+TEST(nobody_answers, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	options.timeout = 100 * CLOCK_NS_PER_MS;
@@ -106,11 +79,10 @@ TEST(nobody_answers)
 	assert_non_null(strstr(fails(), "10.0.0.1:1: resolving the address: timed out after 0.1 s\n"));
 	assert_int_equal(bench.error.kind, ERROR_NO_REPLY);
 	assert_null(strstr(provider.trace, "in 80 ms"));
-	end();
 }
 
 /* The second try fails at once. */
-TEST(a_try_that_fails)
+TEST(a_try_that_fails, NULL, end)
 {
 	static const struct {
 		const char *call, *cause;
@@ -130,7 +102,6 @@ TEST(a_try_that_fails)
 		capture_begin(&capture);
 		assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
 		assert_non_null(strstr(capture_end(&capture), rows[row].cause));
-		end();
 	}
 }
 
@@ -146,7 +117,7 @@ static struct cm_id *begin_route(int64_t timeout)
 }
 
 /* The kernel repeats a query of the subnet manager after a tenth of the limit, and a slow one needs a long limit. */
-TEST(each_try_of_a_route_is_twice_as_long)
+TEST(each_try_of_a_route_is_twice_as_long, NULL, end)
 {
 	struct cm_id *id;
 
@@ -157,10 +128,9 @@ TEST(each_try_of_a_route_is_twice_as_long)
 	}
 	assert_non_null(strstr(provider.trace, "resolve the route in 2000 ms\nresolve the route in 4000 ms\n"
 					       "resolve the route in 8000 ms\nresolve the route in 16000 ms\n"));
-	end();
 }
 
-TEST(a_route_that_is_not_found)
+TEST(a_route_that_is_not_found, NULL, end)
 {
 	static const struct {
 		int status;
@@ -181,6 +151,5 @@ TEST(a_route_that_is_not_found)
 		assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
 		assert_non_null(strstr(capture_end(&capture), rows[row].cause));
 		assert_int_equal(bench.error.kind, rows[row].kind);
-		end();
 	}
 }

@@ -2,7 +2,7 @@
 /* What is posted, and with which rights. */
 #include "test/verbs/ends.h"
 
-TEST(what_is_posted)
+TEST(what_is_posted, NULL, end)
 {
 	struct work work;
 	const struct send_work *posted;
@@ -38,11 +38,10 @@ TEST(what_is_posted)
 	assert_int_equal(end_last_completion(&bench.client, WORK_READ)->status, COMPLETION_OK);
 	assert_int_equal(provider.inlined, 1);
 	assert_int_equal(end_completions(&bench.client, WORK_SEND), 1);
-	end();
 }
 
 /* More in one call than a chain, and more than a queue pair has room for. */
-TEST(long_chains)
+TEST(long_chains, NULL, end)
 {
 	struct work works[40];
 
@@ -61,10 +60,9 @@ TEST(long_chains)
 		assert_int_equal(endpoint_post(bench.server.endpoint, works, 1), 0);
 	EXPECT_TOLD("posting a receive",
 		    assert_int_equal(endpoint_post(bench.server.endpoint, works, 1), OUTCOME_INTERNAL));
-	end();
 }
 
-TEST(rights_of_a_region)
+TEST(rights_of_a_region, NULL, end)
 {
 	static const unsigned both[] = { IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ,
 					 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE };
@@ -89,6 +87,5 @@ TEST(rights_of_a_region)
 			assert_int_equal(entry->base.rkey, region->remote_key);
 			region_destroy(region);
 		}
-		end();
 	}
 }

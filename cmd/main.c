@@ -3,6 +3,7 @@
  * rdmatest: several commands in one program. The base name of argv[0] selects the command (a link named "rping" runs
  * rping), else the first argument does.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -123,18 +124,9 @@ static void occupy_standard_descriptors(void)
 			return;
 }
 
-static const char *program_name(int argc, char *const *argv)
-{
-	const char *path = argc ? argv[0] : "";
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-
-	return *name ? name : "rdmatest";
-}
-
 int main(int argc, char **argv)
 {
-	struct log log = { .name = program_name(argc, argv) };
+	struct log log = { .name = *program_invocation_short_name ? program_invocation_short_name : "rdmatest" };
 	enum outcome outcome;
 
 	occupy_standard_descriptors();

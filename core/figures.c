@@ -91,15 +91,12 @@ static void add_figure(struct report *report, const struct figure *row, const vo
 void figures_report(struct report *report, const struct figure *rows, const void *values, const void *before)
 {
 	const char *old = before;
-	bool labels = report->format->form == IN_PROMETHEUS;
+	enum report_form form = report->format->form;
 
-	for (const struct figure *row = rows; labels && row->kind; row++)
-		if (row->flags & FIGURE_LABEL)
-			add_figure(report, row, (const char *)values + row->offset, NULL);
 	for (const struct figure *row = rows; row->kind; row++) {
-		if (labels && row->kind == FIGURE_TEXT)
+		if (form == IN_PROMETHEUS && row->kind == FIGURE_TEXT && !(row->flags & FIGURE_LABEL))
 			continue;
-		if (!row->forms || row->forms & report->format->form)
+		if (!row->forms || row->forms & form)
 			add_figure(report, row, (const char *)values + row->offset, old ? old + row->offset : NULL);
 		else if (row->kind == FIGURE_OBJECT || row->kind == FIGURE_LIST)
 			while (row->kind != FIGURE_CLOSE && row->kind != FIGURE_CODE)

@@ -39,7 +39,7 @@ enum figure_kind {
 enum {
 	/* A block omits the count if it is 0: scripts search logs for the word "failed". */
 	FIGURE_UNLESS_0 = 1 << 0,
-	/* Prometheus: a text that labels the samples of its level, before and behind it. It has no other texts. */
+	/* Prometheus: a text that labels the samples of its level behind it. It has no other texts. */
 	FIGURE_LABEL = 1 << 1,
 	/* The rate in an interval is over its whole length, but of a step to the last count. */
 	FIGURE_WHOLE = 1 << 2,

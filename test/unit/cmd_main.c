@@ -3,6 +3,7 @@
 /* The end of the program, after command_run() has returned. */
 #include "test/unit/unit.h"
 
+#include <errno.h>
 #include <sys/wait.h>
 
 #include "cmd/signals.h"
@@ -23,7 +24,7 @@ enum outcome __wrap_output_finish(const struct log *log, enum outcome outcome)
 
 TEST(fatal_exit_has_the_name_until_the_process_ends)
 {
-	char program[] = "/usr/bin/rdmatest", command[] = "rping", option[] = "--version";
+	char program[] = "rdmatest", command[] = "rping", option[] = "--version";
 	char *arguments[] = { program, command, option, NULL };
 	struct capture errors;
 	pid_t child;
@@ -34,6 +35,7 @@ TEST(fatal_exit_has_the_name_until_the_process_ends)
 	child = fork();
 	if (!child) {
 		close(STDOUT_FILENO);
+		program_invocation_short_name = program;
 		_exit(program_main(3, arguments));
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);

@@ -118,13 +118,13 @@ TEST(totals)
 		    "  bytes: 30 B/s\n  list:\n    lost 4\n    lost 4\n");
 }
 
-/* For Prometheus a label is one of every sample, also behind them; other texts are nothing. */
+/* For Prometheus a label is one of every sample behind it; other texts are nothing. */
 TEST(labels)
 {
 	static const struct figure label_rows[] = {
 		ROW(TEXT, "nothing", nothing),
-		ROW(COUNT, "sent", sent),
 		ROW(TEXT, "role", role, .flags = FIGURE_LABEL),
+		ROW(COUNT, "sent", sent),
 		FIGURES_END,
 	};
 	struct sample sample = filled;

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cmd/doctor/findings.h"
 #include "core/address.h"
 #include "core/sysfs.h"
 

@@ -150,29 +150,13 @@ static enum outcome doctor_check(struct environment *environment, const void *al
 	return OUTCOME_USAGE;
 }
 
-/* A problem of the selected transport is a failure, of the other one a warning. */
-static enum outcome set_failure_statuses(struct doctor *doctor)
-{
-	struct environment *environment = doctor->environment;
-	const char *name = common_transport(&doctor->options->common);
-	struct transport *transport;
-	struct error error;
-	enum outcome outcome = transport_open(name, environment->loop, &environment->log, &error, &transport);
-
-	if (outcome) {
-		log_report(&environment->log, &error);
-		return outcome;
-	}
-	transport_close(transport);
-	doctor->verbs_selected = transport_opens_devices(name);
-	doctor->verbs_failure = doctor->verbs_selected ? FINDING_FAIL : FINDING_WARN;
-	doctor->soft_failure = doctor->verbs_selected ? FINDING_WARN : FINDING_FAIL;
-	return OUTCOME_OK;
-}
-
+/* Opens the selected transport. A problem of it is a failure, of the other one a warning. */
 static enum outcome doctor_start(struct environment *environment, const void *options, void **state)
 {
 	struct doctor *doctor = *state = environment_allocate(environment, 1, sizeof(*doctor));
+	const char *name;
+	struct error error;
+	enum outcome outcome;
 
 	if (!doctor)
 		return OUTCOME_INTERNAL;
@@ -180,7 +164,15 @@ static enum outcome doctor_start(struct environment *environment, const void *op
 	doctor->options = options;
 	doctor->name = doctor->options->address;
 	doctor->root = "";
-	return set_failure_statuses(doctor);
+	name = common_transport(&doctor->options->common);
+	doctor->verbs_selected = transport_opens_devices(name);
+	doctor->verbs_failure = doctor->verbs_selected ? FINDING_FAIL : FINDING_WARN;
+	probe_begin(doctor);
+	outcome = transport_open(name, environment->loop, &doctor->probe.log, &error,
+				 doctor->verbs_selected ? &doctor->verbs : &doctor->soft);
+	if (outcome)
+		log_report(&environment->log, &error);
+	return outcome;
 }
 
 static void doctor_interrupt(void *state, enum interruption reason)

@@ -19,15 +19,35 @@
 #define CMD_DOCTOR_DOCTOR_H
 
 #include "cmd/doctor/devices.h"
-#include "cmd/doctor/findings.h"
 #include "cmd/lookup.h"
 #include "cmd/run.h"
 #include "core/interface.h"
+#include "core/remedy.h"
 
 struct doctor_options {
 	struct common_options common;
 	const char *address;
 	int64_t port;
+};
+
+enum finding_status {
+	FINDING_OK,
+	FINDING_WARN, /* the selected transport may work nevertheless */
+	FINDING_FAIL,
+	FINDING_STATUSES,
+};
+
+struct finding {
+	struct finding *next;
+	enum finding_status status;
+	struct error error; /* object: name of the check; cause: text of the finding; hint: the remedy */
+};
+
+/* The caller zeroes it. */
+struct findings {
+	struct finding *first, *last;
+	uint64_t counts[FINDING_STATUSES];
+	bool new_group; /* print an empty line before the next finding */
 };
 
 /* The errors of an operation, of which the first one is of interest, and the last event of an endpoint. */
@@ -47,13 +67,12 @@ struct doctor {
 	bool verbs_selected;
 	enum finding_status
 		verbs_failure; /* FINDING_FAIL if verbs is selected and no device is usable, else FINDING_WARN */
-	enum finding_status soft_failure; /* FINDING_FAIL if soft is selected, else FINDING_WARN */
-	unsigned facts;			  /* of the process and the kernel: enum fact */
+	unsigned facts;	       /* of the process and the kernel: enum fact */
 	struct device *devices;
 	bool rxe_holds_port; /* UDP port 4791, of this network namespace */
 	bool usable;	     /* a device is usable */
 
-	struct transport *verbs; /* NULL if it cannot be opened */
+	struct transport *verbs; /* NULL if it cannot be opened; the selected one is open from the start */
 	struct channel *verbs_channel;
 	struct error verbs_error; /* the first error of its opening and of the routes */
 	struct transport *soft;
@@ -67,9 +86,28 @@ struct doctor {
 	struct findings findings;
 };
 
+/* ---- findings.c: each is printed when it is added, and kept for the report ---- */
+
+/*
+ * The text, after a line feed the remedy if there is one, and after another the code of an error. Bytes that are not
+ * printable ASCII are replaced. Does nothing once the run has ended.
+ */
+void finding_add(struct doctor *doctor, enum finding_status status, const char *check, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* Adds an error. Its hint is the remedy. */
+void finding_add_error(struct doctor *doctor, enum finding_status status, const char *check, const struct error *error);
+
+uint64_t findings_count(const struct findings *findings);
+/* Adds the findings to a list of a report. member is a struct findings. */
+void findings_report(struct report *report, const void *member);
+void findings_free(struct findings *findings);
+
+/* ---- probe.c ---- */
+
 /* Clears doctor->probe: its log keeps the errors of the next operation. */
 void probe_begin(struct doctor *doctor);
-/* Begins a probe, opens a transport and creates a channel. */
+/* Begins a probe, opens a transport, unless it is open, and creates a channel. */
 enum outcome probe_open(struct doctor *doctor, const char *name, struct transport **transport,
 			struct channel **channel);
 /* The operation was a call of this transport: keeps its error. */
@@ -79,6 +117,8 @@ enum outcome probe_create(struct doctor *doctor, enum endpoint_kind kind, struct
 			  enum port_space port_space, struct endpoint **endpoint);
 /* Runs the loop until an endpoint has this event. Returns the outcome if it has failed, and keeps the error. */
 enum outcome probe_wait(struct doctor *doctor, enum event_kind wanted);
+
+/* ---- kernel.c ---- */
 
 /* Sets doctor->facts. */
 void kernel_read_facts(struct doctor *doctor);
@@ -91,10 +131,14 @@ void kernel_check_files(struct doctor *doctor);
 /* The limit of locked memory. */
 void kernel_check_memory(struct doctor *doctor);
 
+/* ---- devices.c ---- */
+
 /* Whether the socket of soft-RoCE is in this network namespace, and which devices work in another one only. */
 void devices_find_rxe(struct doctor *doctor);
 /* Each device, its ports and GIDs. */
 void devices_check(struct doctor *doctor);
+
+/* ---- route.c ---- */
 
 /* Resolves every local address. Sets the addresses and the interface of each device, and the MTU of its ports. */
 void route_check(struct doctor *doctor);
@@ -103,8 +147,12 @@ void route_report(struct doctor *doctor);
 /* Gets the name of the interface that has the address; "" for none. */
 void route_interface(const struct address *address, char name[SYSFS_TEXT_SIZE]);
 
+/* ---- soft.c ---- */
+
 /* Connects soft to itself. */
 void soft_check(struct doctor *doctor);
+
+/* ---- target.c ---- */
 
 /* Looks options->address up, before the first endpoint exists. */
 void target_lookup(struct doctor *doctor);

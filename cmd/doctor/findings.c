@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cmd/doctor/findings.h"
+#include "cmd/doctor/doctor.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "cmd/doctor/doctor.h"
 
 static const char *const status_names[FINDING_STATUSES] = { "OK", "WARN", "FAIL" };
 

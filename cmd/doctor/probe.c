@@ -24,7 +24,8 @@ enum outcome probe_open(struct doctor *doctor, const char *name, struct transpor
 	enum outcome outcome;
 
 	probe_begin(doctor);
-	outcome = transport_open(name, doctor->environment->loop, &doctor->probe.log, &error, transport);
+	outcome = *transport ? OUTCOME_OK
+			     : transport_open(name, doctor->environment->loop, &doctor->probe.log, &error, transport);
 	if (outcome) {
 		log_report(&doctor->probe.log, &error);
 		return outcome;

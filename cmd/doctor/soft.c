@@ -60,7 +60,7 @@ void soft_check(struct doctor *doctor)
 	char host[ADDRESS_TEXT_SIZE];
 	enum outcome outcome;
 
-	if (doctor->rxe_holds_port && doctor->soft_failure != FINDING_FAIL) {
+	if (doctor->rxe_holds_port && doctor->verbs_selected) {
 		finding_add(doctor, FINDING_OK, "soft",
 			    "this kernel's soft-RoCE holds UDP port 4791, which --transport soft needs too");
 		return;
@@ -79,7 +79,8 @@ void soft_check(struct doctor *doctor)
 				    address_host(&address, host));
 	}
 	if (outcome)
-		finding_add_error(doctor, doctor->soft_failure, "soft", &doctor->probe.errors.first);
-	else if (doctor->soft_failure == FINDING_FAIL)
+		finding_add_error(doctor, doctor->verbs_selected ? FINDING_WARN : FINDING_FAIL, "soft",
+				  &doctor->probe.errors.first);
+	else if (!doctor->verbs_selected)
 		doctor->environment->transport = doctor->soft;
 }

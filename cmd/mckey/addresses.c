@@ -70,40 +70,33 @@ enum outcome addresses_check(const struct mckey_options *options, const struct l
 	return OUTCOME_OK;
 }
 
-/* Chooses the first multicast address of the group, and with -b a local address of the same family. */
-static enum outcome choose_addresses(struct mckey_run *run, const struct resolver *group, const struct resolver *local)
-{
-	bool any_group = false;
-
-	for (size_t i = 0; i < group->count; i++) {
-		run->group = group->addresses[i];
-		if (!is_group(&run->group))
-			continue;
-		any_group = true;
-		if (!run->options->bind)
-			return OUTCOME_OK;
-		for (size_t j = 0; j < local->count; j++) {
-			run->source = local->addresses[j];
-			if (run->source.family == run->group.family || run->group.family == ADDRESS_GID)
-				return OUTCOME_OK;
-		}
-	}
-	if (any_group)
-		return wrong_family(run->options, run->log);
-	log_error(run->log, "-m, --group", "%s has no multicast address that may be used", run->figures.target);
-	return OUTCOME_USAGE;
-}
-
+/* The first multicast address of the group, and with -b a local address of the same family. */
 enum outcome addresses_look_up(struct mckey_run *run)
 {
 	const struct mckey_options *options = run->options;
 	const char *any = options->gid ? "::" : "0.0.0.0";
-	struct resolver group, local = { 0 };
-	enum outcome outcome = lookup(&group, run->environment, &options->common,
+	struct resolver resolver;
+	size_t i = 0;
+	enum outcome outcome = lookup(&resolver, run->environment, &options->common,
 				      strcmp(run->figures.target, "0") ? run->figures.target : any,
 				      options->gid ? ADDRESS_FORMAT_GID : ADDRESS_FORMAT_ANY);
 
-	if (!outcome && options->bind)
-		outcome = lookup(&local, run->environment, &options->common, options->bind, ADDRESS_FORMAT_ANY);
-	return outcome ? outcome : choose_addresses(run, &group, &local);
+	if (outcome)
+		return outcome;
+	while (i < resolver.count && !is_group(&resolver.addresses[i]))
+		i++;
+	if (i == resolver.count) {
+		log_error(run->log, "-m, --group", "%s has no multicast address that may be used", run->figures.target);
+		return OUTCOME_USAGE;
+	}
+	run->group = resolver.addresses[i];
+	if (!options->bind)
+		return OUTCOME_OK;
+	outcome = lookup(&resolver, run->environment, &options->common, options->bind, ADDRESS_FORMAT_ANY);
+	for (i = 0; !outcome && i < resolver.count; i++) {
+		run->source = resolver.addresses[i];
+		if (run->source.family == run->group.family || options->gid)
+			return OUTCOME_OK;
+	}
+	return outcome ? outcome : wrong_family(options, run->log);
 }

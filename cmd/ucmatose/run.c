@@ -271,6 +271,13 @@ static enum outcome connect_first(void *context)
 	return resolve(&run->connections[0]);
 }
 
+static void dial_paused(void *context)
+{
+	struct ucmatose *run = context;
+
+	ucmatose_connection_reset(&run->connections[0]);
+}
+
 static void dial_over(void *context, enum outcome outcome)
 {
 	struct ucmatose *run = context;
@@ -284,6 +291,7 @@ static enum outcome dial_server(struct ucmatose *run)
 {
 	static const struct dial_handlers handlers = {
 		.connect = connect_first,
+		.paused = EXTRA(dial_paused),
 		.failed = dial_over,
 	};
 	enum outcome outcome;
@@ -503,8 +511,6 @@ void ucmatose_stop(void *state)
 
 	ucmatose_release(run);
 	ucmatose_messages_free(run);
-	if (run->channel)
-		channel_destroy(run->channel);
 	free(run->connections);
 	free(run);
 }

@@ -80,7 +80,6 @@ static int set_up(void **state)
 	tree->doctor.options = &tree->options;
 	tree->doctor.root = tree->root;
 	tree->doctor.verbs_failure = FINDING_FAIL;
-	tree->doctor.soft_failure = FINDING_WARN;
 	kernel_read_facts(&tree->doctor);
 	*state = tree;
 	return 0;

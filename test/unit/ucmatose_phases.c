@@ -976,8 +976,8 @@ TEST(client_waits_for_its_server, set_up, clean_up)
 			endpoint_rejected(endpoint_of(i), (const uint8_t *)reasons[i], strlen(reasons[i]));
 		else
 			absent(endpoint_of(i));
-		loop_run(fake.environment.loop);
 		assert_int_equal(endpoint_of(i)->state, ENDPOINT_DESTROYED);
+		loop_run(fake.environment.loop);
 	}
 	reply(connect_endpoint(
 		      endpoint_of(5),

@@ -69,6 +69,9 @@ void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enu
 
 /* The value of a path option that WITH_EXTRAS=0 leaves out, or PATH_UNSET. */
 #define endpoint_option(endpoint, option) (WITH_EXTRAS ? (endpoint)->options.path->option : PATH_UNSET)
+#define endpoint_option_or(endpoint, option, preset)                                                                   \
+	(endpoint_option(endpoint, option) == PATH_UNSET ? (preset) : endpoint_option(endpoint, option))
+
 /* Where a call, or what makes endpoint_fail() necessary, puts its cause. */
 static inline struct error *endpoint_error(const struct endpoint *endpoint)
 {
@@ -138,6 +141,8 @@ enum error_kind endpoint_rejection_kind(int reason);
  */
 bool endpoint_take_log_line(const struct endpoint *endpoint);
 
+/* Sets endpoint_error(). code: an errno value, or 0. Returns OUTCOME_NO_CONNECTION. */
+enum outcome endpoint_no_connection(const struct endpoint *endpoint, const char *phase, int code, const char *cause);
 /* Returns the exit code of a failure in the endpoint's state. */
 enum outcome endpoint_outcome(const struct endpoint *endpoint);
 

@@ -152,6 +152,16 @@ enum outcome endpoint_outcome(const struct endpoint *endpoint)
 	}
 }
 
+enum outcome endpoint_no_connection(const struct endpoint *endpoint, const char *phase, int code, const char *cause)
+{
+	error_failure(
+		endpoint_error(endpoint),
+		&(struct failure){
+			.object = endpoint->name, .phase = phase, .code = code, .kind = endpoint_errno_kind(code) },
+		"%s", cause);
+	return OUTCOME_NO_CONNECTION;
+}
+
 /* The state that an event ends in; 0: it changes none. */
 static const uint8_t event_states[] = {
 	[EVENT_ADDRESS_RESOLVED] = ENDPOINT_ADDRESS_RESOLVED,

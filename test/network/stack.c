@@ -20,9 +20,9 @@ void stack_close(struct soft_transport *transport)
 
 struct soft_socket *stack_socket(struct soft_transport *transport, const struct address *address)
 {
+	const struct endpoint endpoint = { .transport = &transport->base, .name = "test", .options.path = &path_unset };
 	struct soft_path path;
 
-	assert_int_equal(soft_path_find(transport, &transport->base.error, "test", address, address, &path),
-			 OUTCOME_OK);
+	assert_int_equal(soft_path_find(&endpoint, address, address, &path), OUTCOME_OK);
 	return path.socket;
 }

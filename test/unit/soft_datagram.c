@@ -46,8 +46,9 @@ static struct soft_socket *join(size_t end, const struct address *to)
 	struct soft_socket *socket;
 
 	assert_int_equal(soft_path_route(&path), 0);
-	assert_int_equal(soft_group_socket_join(host->transport, &host->transport->base.error, "peer", &path, &socket),
-			 OUTCOME_OK);
+	assert_int_equal(
+		soft_group_socket_join(&(struct endpoint){ .transport = &host->transport->base }, &path, &socket),
+		OUTCOME_OK);
 	return socket;
 }
 

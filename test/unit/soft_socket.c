@@ -22,7 +22,9 @@ static struct {
 } fake;
 
 static const struct log test_log = { .name = "test" };
-static struct error test_error;
+static const struct endpoint here_endpoint = { .transport = &fake.transport.base,
+					       .name = "here",
+					       .options.path = &path_unset };
 static const struct address loopback = { .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } };
 static const struct address group = { .family = ADDRESS_IP4, .bytes = { 239, 1, 2, 3 } };
 
@@ -82,8 +84,8 @@ static void assert_listen_fails(int error, bool module, bool any, enum outcome o
 	fake.module = module;
 	fake.any = any;
 	capture_begin(&capture);
-	result = soft_socket_listen(&fake.transport, &test_error, "here", &loopback);
-	log_report(&test_log, &test_error);
+	result = soft_socket_listen(&here_endpoint, &loopback);
+	log_report(&test_log, &fake.transport.base.error);
 	assert_string_equal(capture_end(&capture), text);
 	assert_int_equal(result, outcome);
 	assert_null(fake.transport.sockets);
@@ -121,8 +123,8 @@ TEST(route_has_no_source, begin, end)
 	fake.route = (struct route){ .source.family = ADDRESS_IP4, .interface = 2, .mtu = 1500 };
 	fake.bind_error = EADDRINUSE;
 	capture_begin(&capture);
-	outcome = soft_path_find(&fake.transport, &test_error, "here", NULL, &group, &path);
-	log_report(&test_log, &test_error);
+	outcome = soft_path_find(&here_endpoint, NULL, &group, &path);
+	log_report(&test_log, &fake.transport.base.error);
 	assert_string_equal(capture_end(&capture),
 			    "test: here: resolving the address: the route that leads there has no local address\n");
 	assert_int_equal(outcome, OUTCOME_NO_CONNECTION);
@@ -141,9 +143,8 @@ TEST(paths_are_the_routes, begin, end)
 
 	for (size_t i = 0; i < LENGTH(mtus); i++) {
 		fake.route = (struct route){ .source = here, .interface = 7, .mtu = mtus[i].route };
-		assert_int_equal(soft_path_find(&fake.transport, &test_error, "here", &here, &there, &path),
-				 OUTCOME_OK);
-		soft_path_reply(path.socket, &there, &back);
+		assert_int_equal(soft_path_find(&here_endpoint, &here, &there, &path), OUTCOME_OK);
+		back = (struct soft_path){ .socket = path.socket, .local = here, .peer = there };
 		assert_int_equal(soft_path_route(&back), 0);
 		assert_int_equal(path.mtu, mtus[i].path);
 		assert_int_equal(path.interface, 7);
@@ -174,7 +175,7 @@ TEST(sockets_with_queue_pairs_come_first, begin, end)
 	for (size_t i = 0; i < LENGTH(sockets); i++) {
 		const struct address address = { .family = ADDRESS_IP4, .bytes = { 127, 91, 0, (uint8_t)(i + 1) } };
 
-		assert_int_equal(soft_socket_listen(&fake.transport, &test_error, "here", &address), OUTCOME_OK);
+		assert_int_equal(soft_socket_listen(&here_endpoint, &address), OUTCOME_OK);
 		sockets[i] = fake.transport.sockets;
 	}
 	for (unsigned turn = 0; turn < 2; turn++) {
@@ -207,7 +208,7 @@ TEST(multicast_ttl_is_64, begin, end)
 		socklen_t length = sizeof(int);
 		int hops = 0;
 
-		assert_int_equal(soft_socket_listen(&fake.transport, &test_error, "here", &here[i]), OUTCOME_OK);
+		assert_int_equal(soft_socket_listen(&here_endpoint, &here[i]), OUTCOME_OK);
 		path = (struct soft_path){ fake.transport.sockets, .local = here[i], .interface = ROUTE_LOOPBACK };
 		assert_true(soft_socket_multicast(&path, true));
 		assert_int_equal(getsockopt(fake.transport.sockets->fd, four ? IPPROTO_IP : IPPROTO_IPV6,
@@ -251,7 +252,8 @@ TEST(socket_errors_are_cleared, begin, end)
 	fake.real_bind = true;
 	assert_int_equal(transport_open("soft", loop, &test_log, &(struct error){ 0 }, &transport), OUTCOME_OK);
 	/* With rdma_rxe loaded the port is held on all addresses. */
-	if (soft_socket_listen(soft_of(transport), &transport->error, "here", &here)) {
+	if (soft_socket_listen(
+		    &(struct endpoint){ .transport = transport, .name = "here", .options.path = &path_unset }, &here)) {
 		transport_close(transport);
 		loop_destroy(loop);
 		skip();

@@ -48,11 +48,9 @@ static void deliver_disconnected(struct soft_queue *queue, struct soft_endpoint 
 		break;
 	case ENDPOINT_CONNECTING:
 	case ENDPOINT_ACCEPTING:
-		error_failure(endpoint_error(&endpoint->base),
-			      &(struct failure){ .object = endpoint->base.name,
-						 .phase = endpoint_state_text(endpoint->base.state) },
-			      "the peer withdrew before the connection was established");
-		endpoint_fail(&endpoint->base, OUTCOME_NO_CONNECTION);
+		endpoint_fail(&endpoint->base,
+			      endpoint_no_connection(&endpoint->base, endpoint_state_text(endpoint->base.state), 0,
+						     "the peer withdrew before the connection was established"));
 		break;
 	default:
 		break;

@@ -109,7 +109,7 @@ enum outcome soft_listen(struct endpoint *base, const struct address *address)
 {
 	struct soft_transport *transport = soft_of(base->transport);
 	const struct soft_endpoint *other;
-	enum outcome outcome = soft_socket_listen(transport, endpoint_error(base), base->name, address);
+	enum outcome outcome = soft_socket_listen(base, address);
 
 	if (outcome)
 		return outcome;
@@ -120,10 +120,7 @@ enum outcome soft_listen(struct endpoint *base, const struct address *address)
 	/* A listener of the any address accepts what no other does. */
 	if (!other || !address_same_host(&other->base.local, &base->local))
 		return OUTCOME_OK;
-	error_failure(endpoint_error(base),
-		      &(struct failure){ .object = base->name, .phase = "binding", .code = EADDRINUSE },
-		      "the port is in use");
-	return OUTCOME_NO_CONNECTION;
+	return endpoint_no_connection(base, "binding", EADDRINUSE, "the port is in use");
 }
 
 static void endpoint_route_resolved(void *context)
@@ -160,7 +157,6 @@ static void set_loopback(struct address *address)
 
 enum outcome soft_resolve(struct endpoint *base, const struct address *source, const struct address *destination)
 {
-	struct soft_transport *transport = soft_of(base->transport);
 	struct soft_endpoint *endpoint = soft_endpoint_of(base);
 	struct address peer = *destination;
 	enum outcome outcome;
@@ -168,10 +164,9 @@ enum outcome soft_resolve(struct endpoint *base, const struct address *source, c
 	/* As in librdmacm, the any address is this host. */
 	if (address_is_any(&peer))
 		set_loopback(&peer);
-	outcome = soft_path_find(transport, endpoint_error(base), base->name, source, &peer, &endpoint->path);
+	outcome = soft_path_find(base, source, &peer, &endpoint->path);
 	if (outcome)
 		return outcome;
-	soft_path_apply_options(&endpoint->path, base);
 	base->local = endpoint->path.local;
 	base->local.port = find_free_port(base);
 	loop_timer_start(base->transport->loop, &endpoint->deferred, 0, endpoint_address_resolved, endpoint);

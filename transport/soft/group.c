@@ -28,20 +28,17 @@ static void group_joined(void *context)
 
 enum outcome soft_join(struct endpoint *base)
 {
-	struct soft_transport *transport = soft_of(base->transport);
 	struct soft_endpoint *endpoint = soft_endpoint_of(base);
 	const struct address *group = &endpoint->path.peer;
 	enum outcome outcome;
 
 	if (!address_is_multicast(group)) {
-		error_failure(endpoint_error(base),
-			      &(struct failure){ .object = base->name, .phase = "joining the group" },
-			      "only a subnet manager assigns groups, and UDP has none");
+		endpoint_no_connection(base, "joining the group", 0,
+				       "only a subnet manager assigns groups, and UDP has none");
 		return OUTCOME_USAGE;
 	}
 	if (!base->options.send_only) {
-		outcome = soft_group_socket_join(transport, endpoint_error(base), base->name, &endpoint->path,
-						 &endpoint->group_socket);
+		outcome = soft_group_socket_join(base, &endpoint->path, &endpoint->group_socket);
 		if (outcome)
 			return outcome;
 	}

@@ -10,11 +10,6 @@ enum {
 	RNR_RETRY_INFINITE = 7,
 };
 
-static uint8_t option_or(int64_t option, uint8_t preset)
-{
-	return option == PATH_UNSET ? preset : (uint8_t)option;
-}
-
 enum outcome verbs_connect(struct endpoint *base, const void *data, size_t length)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
@@ -23,8 +18,8 @@ enum outcome verbs_connect(struct endpoint *base, const void *data, size_t lengt
 		.private_data_len = (uint8_t)length,
 		.responder_resources = READS_OUTSTANDING,
 		.initiator_depth = READS_OUTSTANDING,
-		.retry_count = option_or(endpoint_option(base, retry), RETRY_COUNT),
-		.rnr_retry_count = option_or(endpoint_option(base, rnr_retry), RNR_RETRY_INFINITE),
+		.retry_count = (uint8_t)endpoint_option_or(base, retry, RETRY_COUNT),
+		.rnr_retry_count = (uint8_t)endpoint_option_or(base, rnr_retry, RNR_RETRY_INFINITE),
 		.qp_num = endpoint->qp->qp_num,
 	};
 
@@ -48,7 +43,7 @@ enum outcome verbs_accept(struct endpoint *base, const void *data, size_t length
 	/* Starts from the request: a zeroed rdma_conn_param allows the peer no READs and no RNR retries. */
 	parameters.responder_resources = connection_least(parameters.responder_resources, limits->max_qp_rd_atom);
 	parameters.initiator_depth = connection_least(parameters.initiator_depth, limits->max_qp_init_rd_atom);
-	parameters.rnr_retry_count = option_or(endpoint_option(base, rnr_retry), RNR_RETRY_INFINITE);
+	parameters.rnr_retry_count = (uint8_t)endpoint_option_or(base, rnr_retry, RNR_RETRY_INFINITE);
 	parameters.private_data = data;
 	parameters.private_data_len = (uint8_t)length;
 	parameters.qp_num = endpoint->qp->qp_num;

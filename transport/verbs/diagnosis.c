@@ -269,12 +269,8 @@ static const char *no_device_cause(const struct endpoint *endpoint)
 
 enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *what, int error)
 {
-	error_failure(
-		endpoint_error(endpoint),
-		&(struct failure){
-			.object = endpoint->name, .phase = what, .code = error, .kind = endpoint_errno_kind(error) },
-		"%s", error == ENODEV ? no_device_cause(endpoint) : error_cause(error));
-	return OUTCOME_NO_CONNECTION;
+	return endpoint_no_connection(endpoint, what, error,
+				      error == ENODEV ? no_device_cause(endpoint) : error_cause(error));
 }
 
 enum outcome verbs_report_address(const struct endpoint *endpoint, const char *what, int error)

@@ -182,11 +182,10 @@ enum outcome verbs_listen(struct endpoint *base, const struct address *address)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 	struct sockaddr_storage storage;
-	int64_t backlog = endpoint_option(base, backlog);
 
 	if (rdma_bind_addr(endpoint->id, verbs_socket_address(address, &base->options, &storage)))
 		return verbs_report_address(base, "binding", errno);
-	if (rdma_listen(endpoint->id, backlog == PATH_UNSET ? BACKLOG : (int)backlog))
+	if (rdma_listen(endpoint->id, (int)endpoint_option_or(base, backlog, BACKLOG)))
 		return verbs_report_address(base, "listening", errno);
 	verbs_address(rdma_get_local_addr(endpoint->id), &base->local);
 	return OUTCOME_OK;
@@ -294,12 +293,9 @@ static enum outcome bind_group(struct verbs_endpoint *endpoint, struct sockaddr 
 {
 	if (rdma_bind_addr(endpoint->id, source))
 		return verbs_report_address(&endpoint->base, "binding", errno);
-	if (!endpoint->id->verbs) {
-		error_failure(endpoint_error(&endpoint->base),
-			      &(struct failure){ .object = endpoint->base.name, .phase = "binding", .code = ENODEV },
-			      "the address does not belong to an RDMA device");
-		return OUTCOME_NO_CONNECTION;
-	}
+	if (!endpoint->id->verbs)
+		return endpoint_no_connection(&endpoint->base, "binding", ENODEV,
+					      "the address does not belong to an RDMA device");
 	verbs_timer_start(endpoint, 0, address_resolved);
 	return OUTCOME_OK;
 }

@@ -49,13 +49,6 @@ static int create_qp_within_limits(struct verbs_endpoint *endpoint, struct ibv_q
 	return error;
 }
 
-static uint32_t inline_size(const struct endpoint *endpoint)
-{
-	int64_t size = endpoint_option(endpoint, inline_size);
-
-	return size == PATH_UNSET ? 0 : (uint32_t)size;
-}
-
 static void destroy_qp(struct verbs_endpoint *endpoint)
 {
 	if (endpoint->base.options.own_qp)
@@ -107,16 +100,16 @@ enum outcome verbs_create_qp(struct endpoint *base)
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 	const struct endpoint_options *options = &base->options;
 	struct error *reason = endpoint_error(base);
-	struct verbs_domain *domain = verbs_domain_of(endpoint);
+	uint32_t inline_size = (uint32_t)endpoint_option_or(base, inline_size, 0);
 	struct ibv_qp_init_attr_ex attributes = {
 		.cap = { .max_send_wr = options->send_depth,
 			 .max_recv_wr = options->receive_depth,
 			 .max_send_sge = 1,
 			 .max_recv_sge = 1,
-			 .max_inline_data = inline_size(base) },
+			 .max_inline_data = inline_size },
 		.qp_type = base->kind == ENDPOINT_GROUP ? IBV_QPT_UD : IBV_QPT_RC,
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
-		.pd = domain->pd,
+		.pd = verbs_domain_of(endpoint)->pd,
 	};
 	enum outcome outcome;
 	int error;
@@ -137,21 +130,17 @@ enum outcome verbs_create_qp(struct endpoint *base)
 	error = create_qp_within_limits(endpoint, &attributes);
 	if (error) {
 		verbs_completion_release(endpoint);
-		if (is_withdrawn(endpoint)) {
-			error_failure(reason,
-				      &(struct failure){ .object = base->name, .phase = "accepting", .code = error },
-				      "the peer withdrew the request");
-			return OUTCOME_NO_CONNECTION;
-		}
+		if (is_withdrawn(endpoint))
+			return endpoint_no_connection(base, "accepting", error, "the peer withdrew the request");
 		if (options->no_loopback && (error == EOPNOTSUPP || error == EINVAL || error == ENOSYS)) {
 			error_failure(reason, &(struct failure){ .object = base->domain->device, .code = error },
 				      "the device cannot keep multicast from looping back: %s", strerror(error));
 			return OUTCOME_NO_DEVICE;
 		}
 		/* No attribute of a device says how many it takes. */
-		if (error == EINVAL && inline_size(base)) {
+		if (error == EINVAL && inline_size) {
 			error_errno(reason, base->domain->device, error, "creating a queue pair with %u bytes inline",
-				    inline_size(base));
+				    inline_size);
 			error_hint(reason, "the device may take fewer bytes inline");
 			return OUTCOME_INTERNAL;
 		}

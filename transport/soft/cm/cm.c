@@ -64,10 +64,8 @@ void soft_cm_close(struct soft_cm *cm)
  * Ends the resends of a peer whose message matches no cm_id, is late or not supported, without a hint whether the
  * connection or service exists.
  */
-static void reply_stateless(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
-			    const struct mad *mad)
+static void reply_stateless(struct soft_cm *cm, const struct soft_path *path, const struct mad *mad)
 {
-	struct soft_path path;
 	struct mad reply;
 
 	switch (mad->kind) {
@@ -86,24 +84,22 @@ static void reply_stateless(struct soft_cm *cm, struct soft_socket *socket, cons
 	default:
 		return;
 	}
-	soft_path_reply(socket, from, &path);
-	soft_cm_send(cm, &path, &reply);
+	soft_cm_send(cm, path, &reply);
 }
 
 /*
  * A peer that timed out waiting for our REP may not know our identifier: its REJ names its own and its GUID
  * (IBTA 12.6.7.2, reason 4). Neither is secret, so they are valid only in states in which that may happen (12.9).
  */
-static struct soft_cm_id *find_rejected(struct soft_cm *cm, const struct mad *mad, const struct soft_socket *socket,
-					const struct address *from)
+static struct soft_cm_id *find_rejected(struct soft_cm *cm, const struct soft_path *path, const struct mad *mad)
 {
 	struct soft_cm_id *cm_id = NULL;
 
 	if (mad->rej.reason == REJECTED_TIMEOUT && mad->rej.information_length >= 8)
-		cm_id = soft_cm_id_find_peer(cm, bytes_read(mad->rej.information, 8), mad->local_id, socket, from);
+		cm_id = soft_cm_id_find_peer(cm, bytes_read(mad->rej.information, 8), mad->local_id, path);
 	if (cm_id && (cm_id->state == CM_REQ_RECEIVED || cm_id->state == CM_REP_SENT))
 		return cm_id;
-	return soft_cm_id_find(cm, mad->remote_id, mad->local_id, socket, from);
+	return soft_cm_id_find(cm, mad->remote_id, mad->local_id, path);
 }
 
 static void mra_received(struct soft_cm_id *cm_id, const struct mad *mad)
@@ -116,6 +112,7 @@ static void mra_received(struct soft_cm_id *cm_id, const struct mad *mad)
 void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
 		     const uint8_t *bytes, size_t length, bool damaged)
 {
+	struct soft_path path = { .socket = socket, .local = socket->address, .peer = *from };
 	struct soft_cm *cm = transport->cm;
 	struct soft_cm_id *cm_id;
 	struct mad mad;
@@ -123,19 +120,19 @@ void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socke
 	if (!mad_parse(bytes, length, &mad))
 		return;
 	if (damaged) {
-		soft_cm_damaged_received(cm, socket, from, &mad);
+		soft_cm_damaged_received(cm, &path, &mad);
 		return;
 	}
 	/* Anybody can send a REQ. The RTU authenticates the peer. */
 	if (mad.kind == MAD_REQ) {
-		soft_cm_req_received(cm, socket, from, &mad);
+		soft_cm_req_received(cm, &path, &mad);
 		return;
 	}
-	cm_id = mad.kind == MAD_REJ ? find_rejected(cm, &mad, socket, from)
-				    : soft_cm_id_find(cm, mad.remote_id, mad.local_id, socket, from);
+	cm_id = mad.kind == MAD_REJ ? find_rejected(cm, &path, &mad)
+				    : soft_cm_id_find(cm, mad.remote_id, mad.local_id, &path);
 	/* A late REP: the peer missed the end of the connection. */
 	if (!cm_id || mad.kind == MAD_SIDR_REQ || (mad.kind == MAD_REP && cm_id->state == CM_TIMEWAIT)) {
-		reply_stateless(cm, socket, from, &mad);
+		reply_stateless(cm, &path, &mad);
 		return;
 	}
 	switch (mad.kind) {

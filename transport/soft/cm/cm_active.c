@@ -93,8 +93,6 @@ enum outcome soft_cm_connect(struct endpoint *base, const void *data, size_t len
 	struct soft_transport *transport = soft_of(base->transport);
 	struct soft_endpoint *endpoint = soft_endpoint_of(base);
 	int64_t ack_timeout = base->options.path->ack_timeout;
-	int64_t retry = endpoint_option(base, retry);
-	int64_t rnr_retry = endpoint_option(base, rnr_retry);
 	struct soft_cm_id *cm_id;
 
 	cm_id = soft_cm_id_create(transport->cm, &endpoint->path);
@@ -107,8 +105,8 @@ enum outcome soft_cm_connect(struct endpoint *base, const void *data, size_t len
 	cm_id->local_qpn = base->qpn;
 	cm_id->transaction = soft_random();
 	cm_id->agreement.rq_psn = (uint32_t)soft_random() & PSN_MASK;
-	cm_id->agreement.retry_count = retry == PATH_UNSET ? CM_QP_RETRIES : (unsigned)retry;
-	cm_id->agreement.rnr_retry_count = rnr_retry == PATH_UNSET ? CM_QP_RETRIES : (unsigned)rnr_retry;
+	cm_id->agreement.retry_count = (unsigned)endpoint_option_or(base, retry, CM_QP_RETRIES);
+	cm_id->agreement.rnr_retry_count = (unsigned)endpoint_option_or(base, rnr_retry, CM_QP_RETRIES);
 	cm_id->agreement.ack_timeout = ack_timeout == PATH_UNSET ? ACK_TIMEOUT : (unsigned)ack_timeout;
 	cm_id->agreement.reads_in = READS_OFFERED;
 	cm_id->agreement.reads_out = READS_OFFERED;

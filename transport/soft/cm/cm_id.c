@@ -66,26 +66,27 @@ static bool is_between(const struct soft_cm_id *cm_id, const struct soft_socket 
 	return cm_id->path.socket == socket && is_peer(cm_id, from);
 }
 
-struct soft_cm_id *soft_cm_id_find(struct soft_cm *cm, uint32_t id, uint32_t remote_id,
-				   const struct soft_socket *socket, const struct address *from)
+struct soft_cm_id *soft_cm_id_find(struct soft_cm *cm, uint32_t id, uint32_t remote_id, const struct soft_path *path)
 {
 	struct soft_cm_id *cm_id = find_id(cm, id);
 
-	if (!cm_id || !is_between(cm_id, socket, from) || (cm_id->peer_known && cm_id->remote_id != remote_id))
+	if (!cm_id || !is_between(cm_id, path->socket, &path->peer) ||
+	    (cm_id->peer_known && cm_id->remote_id != remote_id))
 		return NULL;
 	return cm_id;
 }
 
 struct soft_cm_id *soft_cm_id_find_peer(struct soft_cm *cm, uint64_t guid, uint32_t remote_id,
-					const struct soft_socket *socket, const struct address *from)
+					const struct soft_path *path)
 {
-	uint32_t hash = hash_peer(cm, from, guid, remote_id);
+	uint32_t hash = hash_peer(cm, &path->peer, guid, remote_id);
 	const struct soft_table_entry *entry = soft_table_first(&cm->tables[CM_BY_PEER], hash);
 
 	for (; entry; entry = soft_table_next(entry)) {
 		struct soft_cm_id *cm_id = entry->object;
 
-		if (cm_id->remote_id == remote_id && cm_id->peer_guid == guid && is_between(cm_id, socket, from))
+		if (cm_id->remote_id == remote_id && cm_id->peer_guid == guid &&
+		    is_between(cm_id, path->socket, &path->peer))
 			return cm_id;
 	}
 	return NULL;

@@ -148,11 +148,10 @@ void soft_cm_id_set_peer(struct soft_cm_id *cm_id, uint64_t guid, uint32_t remot
 void soft_cm_id_renew(struct soft_cm_id *cm_id);
 
 /* By local identifier, if the addresses match, and the peer's identifier if that is known. */
-struct soft_cm_id *soft_cm_id_find(struct soft_cm *cm, uint32_t id, uint32_t remote_id,
-				   const struct soft_socket *socket, const struct address *from);
+struct soft_cm_id *soft_cm_id_find(struct soft_cm *cm, uint32_t id, uint32_t remote_id, const struct soft_path *path);
 /* By the peer's GUID and identifier, if the addresses match. */
 struct soft_cm_id *soft_cm_id_find_peer(struct soft_cm *cm, uint64_t guid, uint32_t remote_id,
-					const struct soft_socket *socket, const struct address *from);
+					const struct soft_path *path);
 /* By the peer's queue pair, which has one connection only, at any local address. */
 struct soft_cm_id *soft_cm_id_find_qpn(struct soft_cm *cm, uint64_t guid, uint32_t qpn, const struct address *from);
 
@@ -200,11 +199,10 @@ bool soft_cm_retry_req(struct soft_cm_id *cm_id, const struct mad_rej *rej);
 
 /* ---- cm_passive.c ---- */
 
-void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
-			  const struct mad *req);
+/* path: the way back, of which the route is not known yet. */
+void soft_cm_req_received(struct soft_cm *cm, struct soft_path *path, const struct mad *req);
 /* A MAD with a wrong ICRC: nothing is answered; a request that a NAT has changed is reported. */
-void soft_cm_damaged_received(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
-			      const struct mad *mad);
+void soft_cm_damaged_received(struct soft_cm *cm, const struct soft_path *path, const struct mad *mad);
 /* Also for a packet of the connection or a DREQ, which imply a lost RTU. */
 void soft_cm_rtu_received(struct soft_cm_id *cm_id);
 

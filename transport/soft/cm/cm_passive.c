@@ -167,8 +167,7 @@ static bool create_requested(struct soft_cm *cm, struct soft_endpoint *listener,
  */
 static bool admit_req(struct soft_cm *cm, const struct soft_endpoint *listener)
 {
-	int64_t option = endpoint_option(&listener->base, backlog);
-	unsigned backlog = option == PATH_UNSET ? CM_BACKLOG : (unsigned)option;
+	unsigned backlog = (unsigned)endpoint_option_or(&listener->base, backlog, CM_BACKLOG);
 
 	if (listener->pending_requests >= backlog) {
 		log_debug(cm->transport->base.log, "%s: REQ dropped: %u requests are pending", listener->base.name,
@@ -194,72 +193,63 @@ static struct soft_endpoint *find_listener(struct soft_cm *cm, const struct mad 
 	return soft_listener_find(cm->transport, (enum port_space)port_space, port, &path->local);
 }
 
-void soft_cm_req_received(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
-			  const struct mad *mad)
+void soft_cm_req_received(struct soft_cm *cm, struct soft_path *path, const struct mad *mad)
 {
 	const struct mad_req *req = &mad->req;
 	struct soft_endpoint *listener;
 	struct soft_cm_id *cm_id;
-	struct soft_path path;
 	struct mad_address address;
 	uint16_t reason;
 	char host[ADDRESS_TEXT_SIZE];
 	int error;
 
-	cm_id = soft_cm_id_find_peer(cm, req->ca_guid, mad->local_id, socket, from);
+	cm_id = soft_cm_id_find_peer(cm, req->ca_guid, mad->local_id, path);
 	if (cm_id) {
 		duplicate_req(cm_id, mad);
 		return;
 	}
-	soft_path_reply(socket, from, &path);
-	path.type_of_service = req->path.traffic_class & SOFT_DSCP;
+	path->type_of_service = req->path.traffic_class & SOFT_DSCP;
 	/* A QP has one connection, so one of the two is stale. Anybody can send a REQ: a probe checks the old one. */
-	cm_id = soft_cm_id_find_qpn(cm, req->ca_guid, req->qpn, from);
+	cm_id = soft_cm_id_find_qpn(cm, req->ca_guid, req->qpn, &path->peer);
 	if (cm_id) {
-		reject_req(cm, &path, mad, REJECTED_STALE, 0);
+		reject_req(cm, path, mad, REJECTED_STALE, 0);
 		if (cm_id->state == CM_ESTABLISHED)
 			soft_qp_probe(cm_id->endpoint->qp);
 		return;
 	}
-	listener = find_listener(cm, mad, &path);
+	listener = find_listener(cm, mad, path);
 	if (!listener) {
-		reject_req(cm, &path, mad, REJECTED_NO_LISTENER, 0);
+		reject_req(cm, path, mad, REJECTED_NO_LISTENER, 0);
 		return;
 	}
 	/* Without a route back no answer reaches the peer. */
-	error = soft_path_route(&path);
+	error = soft_path_route(path);
 	if (error) {
 		if (endpoint_take_log_line(&listener->base))
-			log_errno(listener->base.transport->log, address_host(from, host), error,
+			log_errno(listener->base.transport->log, address_host(&path->peer, host), error,
 				  "finding the route to answer a request");
 		return;
 	}
-	soft_path_apply_options(&path, &listener->base);
-	reason = check_req(&path, mad, &address);
+	soft_path_apply_options(path, &listener->base);
+	reason = check_req(path, mad, &address);
 	if (reason != NOT_REJECTED) {
-		report_addresses(cm, listener, &path, mad);
-		reject_req(cm, &path, mad, reason, reason == REJECTED_MTU ? (uint8_t)mtu_code(path.mtu) : 0);
+		report_addresses(cm, listener, path, mad);
+		reject_req(cm, path, mad, reason, reason == REJECTED_MTU ? (uint8_t)mtu_code(path->mtu) : 0);
 		return;
 	}
-	path.mtu = mtu_bytes(req->path_mtu);
-	if (admit_req(cm, listener) && !create_requested(cm, listener, &path, mad, &address)) {
-		reject_req(cm, &path, mad, REJECTED_NO_RESOURCES, 0);
+	path->mtu = mtu_bytes(req->path_mtu);
+	if (admit_req(cm, listener) && !create_requested(cm, listener, path, mad, &address)) {
+		reject_req(cm, path, mad, REJECTED_NO_RESOURCES, 0);
 		soft_fail_no_memory(listener);
 	}
 }
 
-void soft_cm_damaged_received(struct soft_cm *cm, struct soft_socket *socket, const struct address *from,
-			      const struct mad *mad)
+void soft_cm_damaged_received(struct soft_cm *cm, const struct soft_path *path, const struct mad *mad)
 {
-	const struct soft_endpoint *listener;
-	struct soft_path path;
+	const struct soft_endpoint *listener = mad->kind == MAD_REQ ? find_listener(cm, mad, path) : NULL;
 
-	if (mad->kind != MAD_REQ)
-		return;
-	soft_path_reply(socket, from, &path);
-	listener = find_listener(cm, mad, &path);
 	if (listener)
-		report_addresses(cm, listener, &path, mad);
+		report_addresses(cm, listener, path, mad);
 }
 
 /* ---- REP ---- */
@@ -267,7 +257,6 @@ void soft_cm_damaged_received(struct soft_cm *cm, struct soft_socket *socket, co
 static void send_rep(struct soft_cm_id *cm_id, const void *data, size_t length)
 {
 	const struct soft_agreement *agreement = &cm_id->agreement;
-	int64_t rnr_retry = endpoint_option(&cm_id->endpoint->base, rnr_retry);
 	struct mad rep = soft_cm_id_mad(cm_id, MAD_REP);
 
 	rep.rep = (struct mad_rep){
@@ -276,7 +265,7 @@ static void send_rep(struct soft_cm_id *cm_id, const void *data, size_t length)
 		.responder_resources = (uint8_t)agreement->reads_in,
 		.initiator_depth = (uint8_t)agreement->reads_out,
 		.target_ack_delay = ACK_DELAY,
-		.rnr_retry_count = (uint8_t)(rnr_retry == PATH_UNSET ? CM_QP_RETRIES : rnr_retry),
+		.rnr_retry_count = (uint8_t)endpoint_option_or(&cm_id->endpoint->base, rnr_retry, CM_QP_RETRIES),
 		.ca_guid = cm_id->cm->transport->guid,
 	};
 	rep.private_data = data;

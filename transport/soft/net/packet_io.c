@@ -405,15 +405,6 @@ static void receive_message(struct soft_socket *socket, struct mmsghdr *message)
 	}
 }
 
-/* musl's CMSG_NXTHDR converts signs. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-static struct cmsghdr *next_control(struct msghdr *header, struct cmsghdr *control)
-{
-	return CMSG_NXTHDR(header, control);
-}
-#pragma GCC diagnostic pop
-
 /* Reads one ICMP error, which quotes headers of the packet, from the error queue. Returns false if it is empty. */
 static bool receive_error(struct soft_socket *socket)
 {
@@ -433,25 +424,23 @@ static bool receive_error(struct soft_socket *socket)
 		.msg_controllen = sizeof(control.bytes),
 	};
 	ssize_t length = recvmsg(socket->fd, &header, MSG_ERRQUEUE | MSG_DONTWAIT);
+	const struct cmsghdr *row = CMSG_FIRSTHDR(&header);
+	struct sock_extended_err error;
+	struct soft_icmp icmp;
 
 	if (length < 0)
 		return false;
-	for (struct cmsghdr *row = CMSG_FIRSTHDR(&header); row; row = next_control(&header, row)) {
-		struct sock_extended_err error;
-		struct soft_icmp icmp;
-
-		if (!(row->cmsg_level == IPPROTO_IP && row->cmsg_type == IP_RECVERR) &&
-		    !(row->cmsg_level == IPPROTO_IPV6 && row->cmsg_type == IPV6_RECVERR))
-			continue;
-		memcpy(&error, CMSG_DATA(row), sizeof(error));
-		icmp = (struct soft_icmp){ .error = (int)error.ee_errno, .type = error.ee_type, .code = error.ee_code };
-		if (row->cmsg_len >= CMSG_LEN(sizeof(error) + sizeof(struct sockaddr_in)))
-			address_from_socket(CMSG_DATA(row) + sizeof(error), &icmp.from);
-		if (icmp.error == EMSGSIZE)
-			socket->mtu_exceeded = true;
-		else if (address_from_socket(&to, &icmp.peer))
-			soft_handlers.icmp(socket->transport, socket, &icmp, quoted, (size_t)length);
-	}
+	/* There is no other row: the socket asks for none. */
+	if (!row || (row->cmsg_type != IP_RECVERR && row->cmsg_type != IPV6_RECVERR))
+		return true;
+	memcpy(&error, CMSG_DATA(row), sizeof(error));
+	icmp = (struct soft_icmp){ .error = (int)error.ee_errno, .type = error.ee_type, .code = error.ee_code };
+	if (row->cmsg_len >= CMSG_LEN(sizeof(error) + sizeof(struct sockaddr_in)))
+		address_from_socket(CMSG_DATA(row) + sizeof(error), &icmp.from);
+	if (icmp.error == EMSGSIZE)
+		socket->mtu_exceeded = true;
+	else if (address_from_socket(&to, &icmp.peer))
+		soft_handlers.icmp(socket->transport, socket, &icmp, quoted, (size_t)length);
 	return true;
 }
 

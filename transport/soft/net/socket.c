@@ -35,6 +35,8 @@ enum {
 	GROUP_HOPS = 64,	/* as Linux's rdma_cm; the default of a socket is 1 */
 };
 
+#define RESOLVING "resolving the address"
+
 static bool set_option(int fd, int level, int name, int value)
 {
 	return !setsockopt(fd, level, name, &value, sizeof(value));
@@ -197,10 +199,10 @@ static const char *socket_hint(const struct address *address)
 	       "all of them), or end the process in: ss -lunp sport = 4791";
 }
 
-static enum outcome socket_report_error(struct error *reason, const char *name, const struct address *address,
-					int error)
+static enum outcome socket_report_error(const struct endpoint *endpoint, const struct address *address, int error)
 {
-	const struct failure failure = { .object = name, .code = error };
+	const struct failure failure = { .object = endpoint->name, .code = error };
+	struct error *reason = endpoint_error(endpoint);
 	char text[ADDRESS_TEXT_SIZE];
 
 	address_host(address, text);
@@ -218,19 +220,21 @@ static enum outcome socket_report_error(struct error *reason, const char *name, 
 	} else if (error == EADDRNOTAVAIL) {
 		error_failure(reason, &failure, "%s is not an address of this host", text);
 	} else {
-		error_errno(reason, name, error, "opening UDP port 4791 on %s", text);
+		error_errno(reason, endpoint->name, error, "opening UDP port 4791 on %s", text);
 	}
 	return socket_outcome(error);
 }
 
 /* Finds or opens the socket of an address. */
-static enum outcome socket_get(struct soft_transport *transport, struct error *reason, const char *name,
-			       const struct address *address, struct soft_socket **result)
+static enum outcome socket_get(const struct endpoint *endpoint, const struct address *address,
+			       struct soft_socket **result)
 {
+	struct soft_transport *transport = soft_of(endpoint->transport);
+
 	*result = socket_find(transport, address);
 	if (!*result)
 		*result = socket_open(transport, address, false);
-	return *result ? OUTCOME_OK : socket_report_error(reason, name, address, errno);
+	return *result ? OUTCOME_OK : socket_report_error(endpoint, address, errno);
 }
 
 /* Finds or opens a socket on a free 127.0.0.x. Skips the peer's address, which its server may not have bound yet. */
@@ -275,74 +279,23 @@ int soft_path_route(struct soft_path *path)
 }
 
 /* Opens the socket of the local address that the route has given. */
-static enum outcome open_route_socket(struct soft_transport *transport, struct error *reason, const char *name,
-				      struct soft_path *path)
+static enum outcome open_route_socket(const struct endpoint *endpoint, struct soft_path *path)
 {
-	if (address_is_any(&path->local)) {
-		error_failure(reason, &(struct failure){ .object = name, .phase = "resolving the address" },
-			      "the route that leads there has no local address");
-		return OUTCOME_NO_CONNECTION;
-	}
+	struct soft_transport *transport = soft_of(endpoint->transport);
+
+	if (address_is_any(&path->local))
+		return endpoint_no_connection(endpoint, RESOLVING, 0,
+					      "the route that leads there has no local address");
 	/* The peer may be another process of this host, which has bound that address. */
 	if ((address_is_loopback(&path->local) || address_same_host(&path->local, &path->peer)) &&
 	    path->local.family == ADDRESS_IP4 && !socket_find(transport, &path->local)) {
 		path->socket = own_loopback_socket(transport, &path->peer);
 		if (!path->socket)
-			return socket_report_error(reason, name, &path->local, errno);
+			return socket_report_error(endpoint, &path->local, errno);
 		path->local = path->socket->address;
 		return OUTCOME_OK;
 	}
-	return socket_get(transport, reason, name, &path->local, &path->socket);
-}
-
-enum outcome soft_path_find(struct soft_transport *transport, struct error *reason, const char *name,
-			    const struct address *source, const struct address *peer, struct soft_path *path)
-{
-	bool given = source && !address_is_any(source);
-	char host[ADDRESS_TEXT_SIZE];
-	int error;
-
-	*path = (struct soft_path){ .peer = *peer, .local.family = peer->family };
-	path->peer.port = PACKET_PORT;
-	if (source && source->family != peer->family) {
-		error_set(reason, name, "the source and the destination are not of the same address family");
-		return OUTCOME_NO_CONNECTION;
-	}
-	if (given) {
-		enum outcome outcome;
-
-		path->local = *source;
-		path->local.port = 0;
-		outcome = socket_get(transport, reason, name, &path->local, &path->socket);
-		if (outcome)
-			return outcome;
-	}
-	if (address_is_link_local(peer) && !peer->scope && !path->local.scope) {
-		error_failure(reason,
-			      &(struct failure){ .object = name, .phase = "resolving the address", .code = EINVAL },
-			      "a link-local address needs an interface: ADDRESS%%INTERFACE");
-		return OUTCOME_NO_CONNECTION;
-	}
-	error = soft_path_route(path);
-	if (error == EINVAL || (!error && address_is_loopback(&path->local) && path->interface != ROUTE_LOOPBACK)) {
-		error_failure(reason,
-			      &(struct failure){ .object = name, .phase = "resolving the address", .code = EINVAL },
-			      "packets from %s do not leave this host", address_host(&path->local, host));
-		return OUTCOME_NO_CONNECTION;
-	}
-	if (error) {
-		error_errno(reason, name, error, "resolving the address");
-		return socket_outcome(error);
-	}
-	if (is_link_scope(peer) && !peer->scope)
-		path->peer.scope = path->interface;
-	return given ? OUTCOME_OK : open_route_socket(transport, reason, name, path);
-}
-
-void soft_path_reply(struct soft_socket *socket, const struct address *from, struct soft_path *path)
-{
-	*path = (struct soft_path){ .socket = socket, .local = socket->address, .peer = *from };
-	path->peer.port = 0;
+	return socket_get(endpoint, &path->local, &path->socket);
 }
 
 void soft_path_apply_options(struct soft_path *path, const struct endpoint *endpoint)
@@ -354,6 +307,45 @@ void soft_path_apply_options(struct soft_path *path, const struct endpoint *endp
 		path->type_of_service = (uint8_t)(type_of_service & SOFT_DSCP);
 	if (mtu != PATH_UNSET && (uint32_t)mtu < path->mtu)
 		path->mtu = (uint32_t)mtu;
+}
+
+enum outcome soft_path_find(const struct endpoint *endpoint, const struct address *source, const struct address *peer,
+			    struct soft_path *path)
+{
+	bool given = source && !address_is_any(source);
+	char host[ADDRESS_TEXT_SIZE], cause[ADDRESS_TEXT_SIZE + 64];
+	enum outcome outcome = OUTCOME_OK;
+	int error;
+
+	*path = (struct soft_path){ .peer = *peer, .local.family = peer->family };
+	path->peer.port = PACKET_PORT;
+	if (source && source->family != peer->family)
+		return endpoint_no_connection(endpoint, NULL, 0,
+					      "the source and the destination are not of the same address family");
+	if (given) {
+		path->local = *source;
+		path->local.port = 0;
+		outcome = socket_get(endpoint, &path->local, &path->socket);
+		if (outcome)
+			return outcome;
+	}
+	if (address_is_link_local(peer) && !peer->scope && !path->local.scope)
+		return endpoint_no_connection(endpoint, RESOLVING, EINVAL,
+					      "a link-local address needs an interface: ADDRESS%INTERFACE");
+	error = soft_path_route(path);
+	if (error == EINVAL || (!error && address_is_loopback(&path->local) && path->interface != ROUTE_LOOPBACK)) {
+		snprintf(cause, sizeof(cause), "packets from %s do not leave this host",
+			 address_host(&path->local, host));
+		return endpoint_no_connection(endpoint, RESOLVING, EINVAL, cause);
+	}
+	if (error) {
+		error_errno(endpoint_error(endpoint), endpoint->name, error, RESOLVING);
+		return socket_outcome(error);
+	}
+	if (is_link_scope(peer) && !peer->scope)
+		path->peer.scope = path->interface;
+	soft_path_apply_options(path, endpoint);
+	return given ? OUTCOME_OK : open_route_socket(endpoint, path);
 }
 
 /* As socket_open(), but leaves descriptors for other uses; the kernel numbers them from the lowest free one. */
@@ -449,9 +441,9 @@ static void watch_addresses(struct soft_transport *transport)
  * Opens a free 127.0.0.x and every other local address of the family. Fails if another process has bound one of the
  * latter: peers that use it would not reach this listener.
  */
-static enum outcome listen_on_all_local(struct soft_transport *transport, struct error *reason, const char *name,
-					const struct address *any)
+static enum outcome listen_on_all_local(const struct endpoint *listener, const struct address *any)
 {
+	struct soft_transport *transport = soft_of(listener->transport);
 	struct address failed = { .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 1 } };
 	int error = 0;
 
@@ -461,16 +453,15 @@ static enum outcome listen_on_all_local(struct soft_transport *transport, struct
 		error = errno;
 	else
 		error = open_all_local(transport, any, &failed);
-	return error ? socket_report_error(reason, name, &failed, error) : OUTCOME_OK;
+	return error ? socket_report_error(listener, &failed, error) : OUTCOME_OK;
 }
 
-enum outcome soft_socket_listen(struct soft_transport *transport, struct error *reason, const char *name,
-				const struct address *address)
+enum outcome soft_socket_listen(const struct endpoint *listener, const struct address *address)
 {
 	struct soft_socket *socket;
 
-	return address_is_any(address) ? listen_on_all_local(transport, reason, name, address)
-				       : socket_get(transport, reason, name, address, &socket);
+	return address_is_any(address) ? listen_on_all_local(listener, address)
+				       : socket_get(listener, address, &socket);
 }
 
 /* The kernel charges skb->truesize to SO_RCVBUF: the data, rounded up to a power of two, and struct sk_buff. */
@@ -543,9 +534,10 @@ static bool join_group(const struct soft_socket *socket, unsigned interface)
 		       : !setsockopt(socket->fd, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &ip6, sizeof(ip6));
 }
 
-enum outcome soft_group_socket_join(struct soft_transport *transport, struct error *reason, const char *name,
-				    const struct soft_path *path, struct soft_socket **result)
+enum outcome soft_group_socket_join(const struct endpoint *endpoint, const struct soft_path *path,
+				    struct soft_socket **result)
 {
+	struct soft_transport *transport = soft_of(endpoint->transport);
 	struct soft_socket *socket = transport->sockets;
 	int error;
 
@@ -556,10 +548,10 @@ enum outcome soft_group_socket_join(struct soft_transport *transport, struct err
 	if (!socket) {
 		socket = socket_open(transport, &path->peer, true);
 		if (!socket)
-			return socket_report_error(reason, name, &path->peer, errno);
+			return socket_report_error(endpoint, &path->peer, errno);
 		if (!join_group(socket, path->interface)) {
 			error = errno;
-			error_errno(reason, name, error, "joining the group");
+			error_errno(endpoint_error(endpoint), endpoint->name, error, "joining the group");
 			socket_close(socket);
 			return socket_outcome(error);
 		}

@@ -36,23 +36,19 @@ struct soft_socket {
 
 /*
  * Finds or opens the socket for a peer and fills *path. Without a source (NULL or the any address) the routing table
- * chooses the local address; on the loopback interface it is a free 127.0.0.x. Puts the cause of a failure into
- * *reason, under name.
+ * chooses the local address; on the loopback interface it is a free 127.0.0.x. Applies the endpoint's options.
  */
-enum outcome soft_path_find(struct soft_transport *transport, struct error *reason, const char *name,
-			    const struct address *source, const struct address *peer, struct soft_path *path);
-/* Fills *path for a reply to a packet that socket received, but for the interface and the MTU. Sets no port. */
-void soft_path_reply(struct soft_socket *socket, const struct address *from, struct soft_path *path);
+enum outcome soft_path_find(const struct endpoint *endpoint, const struct address *source, const struct address *peer,
+			    struct soft_path *path);
 /* Sets the interface and the MTU, and a local address that is still the any address. Returns 0 or an errno. */
 int soft_path_route(struct soft_path *path);
 /* Applies --tos, --dscp and --mtu. */
 void soft_path_apply_options(struct soft_path *path, const struct endpoint *endpoint);
 /*
  * Opens the socket of a local address. For the any address: of every local address of its family (IPv6: both families),
- * also of those added later. Puts the cause of a failure into *reason, under name.
+ * also of those added later.
  */
-enum outcome soft_socket_listen(struct soft_transport *transport, struct error *reason, const char *name,
-				const struct address *address);
+enum outcome soft_socket_listen(const struct endpoint *listener, const struct address *address);
 
 /*
  * Returns how many packets with that many payload bytes the socket's receive buffer holds, at least 1. A sender assumes
@@ -64,11 +60,11 @@ uint32_t soft_socket_dropped(const struct soft_socket *socket);
 
 /*
  * Returns in *result the socket that receives a group's datagrams at the interface of a path to it. The first call
- * joins the group (IGMP, MLD). Each call adds a member, which soft_group_socket_leave() removes. On failure puts the
- * cause into *reason, under name and sets *result to NULL.
+ * joins the group (IGMP, MLD). Each call adds a member, which soft_group_socket_leave() removes. On failure *result
+ * is NULL.
  */
-enum outcome soft_group_socket_join(struct soft_transport *transport, struct error *reason, const char *name,
-				    const struct soft_path *path, struct soft_socket **result);
+enum outcome soft_group_socket_join(const struct endpoint *endpoint, const struct soft_path *path,
+				    struct soft_socket **result);
 void soft_group_socket_leave(struct soft_socket *socket);
 
 /*

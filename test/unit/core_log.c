@@ -4,61 +4,29 @@
 #include <errno.h>
 #include <fcntl.h>
 
-TEST(error_line)
-{
-	const struct log log = { .name = "rdmatest rping" };
-	struct capture capture;
-
-	capture_begin(&capture);
-	log_error(&log, "10.0.0.1:7174", "connect: %s (%d)", "refused", 8);
-	log_error(&log, NULL, "no object");
-	assert_string_equal(capture_end(&capture), "rdmatest rping: 10.0.0.1:7174: connect: refused (8)\n"
-						   "rdmatest rping: no object\n");
-}
-
-TEST(errno_in_words)
-{
-	const struct log log = { .name = "rping" };
-	struct capture capture;
-
-	capture_begin(&capture);
-	log_errno(&log, "rxe0", ECONNREFUSED, "open %s", "device");
-	assert_string_equal(capture_end(&capture), "rping: rxe0: open device: Connection refused (111)\n");
-}
-
-TEST(silent_log_prints_nothing)
-{
-	const struct log log = { .name = "rping", .debug = true, .silent = true };
-	struct capture capture;
-
-	capture_begin(&capture);
-	log_error(&log, "rxe0", "open");
-	log_errno(&log, "rxe0", ECONNREFUSED, "open");
-	log_hint(&log, "try");
-	log_debug(&log, "trace");
-	assert_string_equal(capture_end(&capture), "");
-}
-
-TEST(hint_line)
-{
-	const struct log log = { .name = "rping" };
-	struct capture capture;
-
-	capture_begin(&capture);
-	log_hint(&log, "try %s", "modprobe rdma_ucm");
-	assert_string_equal(capture_end(&capture), "rping: hint: try modprobe rdma_ucm\n");
-}
-
-TEST(debug_only_when_asked_for)
+TEST(lines)
 {
 	struct log log = { .name = "rping" };
 	struct capture capture;
 
 	capture_begin(&capture);
+	log_error(&log, "10.0.0.1:7174", "connect: %s (%d)", "refused", 8);
+	log_error(&log, NULL, "no object");
+	log_errno(&log, "rxe0", ECONNREFUSED, "open %s", "device");
+	log_hint(&log, "try %s", "modprobe rdma_ucm");
 	log_debug(&log, "unseen");
 	log.debug = true;
 	log_debug(&log, "seen %d", 1);
-	assert_string_equal(capture_end(&capture), "rping: debug: seen 1\n");
+	log.silent = true;
+	log_error(&log, "rxe0", "open");
+	log_errno(&log, "rxe0", ECONNREFUSED, "open");
+	log_hint(&log, "try");
+	log_debug(&log, "trace");
+	assert_string_equal(capture_end(&capture), "rping: 10.0.0.1:7174: connect: refused (8)\n"
+						   "rping: no object\n"
+						   "rping: rxe0: open device: Connection refused (111)\n"
+						   "rping: hint: try modprobe rdma_ucm\n"
+						   "rping: debug: seen 1\n");
 }
 
 /* ---- errors as values ---- */

@@ -79,9 +79,26 @@ static const struct option related[] = {
 
 static const struct log tool_log = { .name = "tool" };
 
-/* Parses a line, split at spaces; "''" is an empty argument. *capture gets the text on stderr. */
-static enum outcome parse_in(const struct option *rows, const char *line, struct settings *settings, uint64_t *given,
-			     struct capture *capture)
+/* What the last parse has left. */
+static struct settings settings;
+static uint64_t given;
+static struct capture capture;
+
+/* Parses words; "capture" gets the text on stderr. */
+static enum outcome parse_words(const struct option *rows, int argc, char **argv)
+{
+	enum outcome outcome;
+
+	memset(&settings, 0, sizeof(settings));
+	settings.wait = 77;
+	capture_begin(&capture);
+	outcome = options_parse(rows, &tool_log, argc, argv, &settings, &given);
+	capture_end(&capture);
+	return outcome;
+}
+
+/* Parses a line, split at spaces; "''" is an empty argument. */
+static enum outcome parse_in(const struct option *rows, const char *line)
 {
 	static char words[256];
 	char name[] = "tool";
@@ -89,49 +106,34 @@ static enum outcome parse_in(const struct option *rows, const char *line, struct
 	char *argv[32] = { name };
 	char *rest = NULL;
 	int argc = 1;
-	enum outcome outcome;
 
 	snprintf(words, sizeof(words), "%s", line);
 	for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 		argv[argc++] = strcmp(word, "''") ? word : empty;
-	memset(settings, 0, sizeof(*settings));
-	settings->wait = 77;
-	capture_begin(capture);
-	outcome = options_parse(rows, &tool_log, argc, argv, settings, given);
-	capture_end(capture);
-	return outcome;
+	return parse_words(rows, argc, argv);
 }
 
-static enum outcome parse(const char *line, struct settings *settings, uint64_t *given, struct capture *capture)
+static enum outcome parse(const char *line)
 {
-	return parse_in(table, line, settings, given, capture);
+	return parse_in(table, line);
 }
 
 static struct settings parse_fine(const char *line)
 {
-	struct settings settings = { 0 };
-	struct capture capture;
-	uint64_t given;
-
-	assert_int_equal(parse(line, &settings, &given, &capture), OUTCOME_OK);
+	assert_int_equal(parse(line), OUTCOME_OK);
 	assert_string_equal(capture.text, "");
 	return settings;
 }
 
 static void assert_rejected(const char *line, const char *message)
 {
-	struct settings settings = { 0 };
-	struct capture capture;
-	uint64_t given;
-
-	assert_int_equal(parse(line, &settings, &given, &capture), OUTCOME_USAGE);
+	assert_int_equal(parse(line), OUTCOME_USAGE);
 	assert_string_equal(capture.text, message);
 }
 
 TEST(initial_values)
 {
-	struct settings settings = parse_fine("");
-
+	parse_fine("");
 	assert_int_equal(settings.port, 7174);
 	assert_int_equal(settings.size, 65536);
 	assert_int_equal(settings.wait, 77); /* as it was: it has no default */
@@ -208,12 +210,9 @@ TEST(size_ranges)
 		{ "-S 4-8.5", 0, 0, "tool: -S, --size: invalid value '4-8.5' (1 to 1M)\n" },
 		{ "-S 4-8x", 0, 0, "tool: -S, --size: invalid value '4-8x' (1 to 1M)\n" },
 	};
-	struct settings settings;
-	struct capture capture;
-	uint64_t given;
 
 	for (size_t i = 0; i < LENGTH(cases); i++) {
-		enum outcome outcome = parse_in(with_sizes, cases[i].line, &settings, &given, &capture);
+		enum outcome outcome = parse_in(with_sizes, cases[i].line);
 
 		assert_int_equal(outcome, *cases[i].message ? OUTCOME_USAGE : OUTCOME_OK);
 		assert_string_equal(capture.text, cases[i].message);
@@ -252,13 +251,9 @@ TEST(durations)
 
 TEST(lists)
 {
-	struct settings settings = { 0 };
-	struct capture capture;
-	uint64_t given;
-
-	assert_int_equal(parse("-v", &settings, &given, &capture), OUTCOME_OK);
+	assert_int_equal(parse("-v"), OUTCOME_OK);
 	assert_int_equal(settings.targets.count, 0);
-	assert_int_equal(parse("-t one -v --target=two -tthree", &settings, &given, &capture), OUTCOME_OK);
+	assert_int_equal(parse("-t one -v --target=two -tthree"), OUTCOME_OK);
 	assert_int_equal(settings.targets.count, 3);
 	assert_string_equal(settings.targets.texts[0], "one");
 	assert_string_equal(settings.targets.texts[1], "two");
@@ -270,11 +265,8 @@ TEST(lists)
 
 TEST(list_is_limited)
 {
-	char *argv[2 * OPTION_LIST_MAX + 4];
+	char *argv[2 * OPTION_LIST_MAX + 4] = { NULL };
 	char name[] = "tool", option[] = "-t", value[] = "host";
-	struct settings settings = { 0 };
-	struct capture capture;
-	uint64_t given;
 	int argc = 0;
 
 	argv[argc++] = name;
@@ -282,13 +274,10 @@ TEST(list_is_limited)
 		argv[argc++] = option;
 		argv[argc++] = value;
 	}
-	argv[argc] = NULL;
-	assert_int_equal(options_parse(table, &tool_log, argc - 2, argv, &settings, &given), OUTCOME_OK);
+	assert_int_equal(parse_words(table, argc - 2, argv), OUTCOME_OK);
 	assert_int_equal(settings.targets.count, OPTION_LIST_MAX);
-	settings.targets.count = 0;
-	capture_begin(&capture);
-	assert_int_equal(options_parse(table, &tool_log, argc, argv, &settings, &given), OUTCOME_USAGE);
-	assert_string_equal(capture_end(&capture), "tool: -t, --target: invalid value 'host' (at most 1024 of them)\n");
+	assert_int_equal(parse_words(table, argc, argv), OUTCOME_USAGE);
+	assert_string_equal(capture.text, "tool: -t, --target: invalid value 'host' (at most 1024 of them)\n");
 }
 
 TEST(words)
@@ -301,11 +290,7 @@ TEST(words)
 
 TEST(given_options)
 {
-	struct settings settings = { 0 };
-	struct capture capture;
-	uint64_t given;
-
-	assert_int_equal(parse("-p 7174 --version", &settings, &given, &capture), OUTCOME_OK);
+	assert_int_equal(parse("-p 7174 --version"), OUTCOME_OK);
 	assert_non_null(options_given(table, given, "port"));
 	assert_non_null(options_given(table, given, "version"));
 	assert_null(options_given(table, given, "size"));
@@ -314,71 +299,57 @@ TEST(given_options)
 
 TEST(help_ends_the_parse)
 {
-	struct settings settings = { 0 };
-	struct capture capture;
-	uint64_t given;
-
-	assert_int_equal(parse("-h -p banana --nonsense operand", &settings, &given, &capture), OUTCOME_OK);
+	assert_int_equal(parse("-h -p banana --nonsense operand"), OUTCOME_OK);
 	assert_true(settings.help);
-	assert_int_equal(parse("-vhx", &settings, &given, &capture), OUTCOME_OK);
+	assert_int_equal(parse("-vhx"), OUTCOME_OK);
 	assert_true(settings.help);
-	assert_int_equal(parse("--version -s -c", &settings, &given, &capture), OUTCOME_OK);
+	assert_int_equal(parse("--version -s -c"), OUTCOME_OK);
 	assert_true(settings.version);
-	assert_int_equal(parse("-p banana -h", &settings, &given, &capture), OUTCOME_USAGE);
+	assert_int_equal(parse("-p banana -h"), OUTCOME_USAGE);
 }
 
 TEST(invalid_values)
 {
 	static const struct {
+		const char *option, *row, *range, *values;
+	} cases[] = {
+		{ "-p", "-p, --port", "1 to 65535",
+		  "0 99999 -1 99999999999999999999 0x1ffffffffffffffff -9223372036854775808 banana 23x inf -nan 1.5 0x "
+		  "5K +5 '' -" },
+		{ "-S", "-S, --size", "0 to 1G", "2G 99999999999G -9223372036854775808 5KB 1.5 K" },
+		{ "--wait", "--wait", "1us to 24h",
+		  "0 -1s 0.1ns 25h 9999999999h 2562047.9h 99999999999999999999.5 soon 5d . 1.5.5s s ''" },
+		{ "-f", "-f, --format", "one of name, ip, gid", "ipx 3 ''" },
+		{ "--offset", "--offset", "-5 or more", "-6" },
+		{ "-a", "-a, --address", "not empty", "''" },
+	};
+
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		char values[160], line[64], message[128], *rest = NULL;
+
+		snprintf(values, sizeof(values), "%s", cases[i].values);
+		for (char *value = strtok_r(values, " ", &rest); value; value = strtok_r(NULL, " ", &rest)) {
+			snprintf(line, sizeof(line), "%s %s", cases[i].option, value);
+			snprintf(message, sizeof(message), "tool: %s: invalid value '%s' (%s)\n", cases[i].row,
+				 strcmp(value, "''") ? value : "", cases[i].range);
+			assert_rejected(line, message);
+		}
+	}
+}
+
+/* Other than an invalid value. */
+TEST(rejected_words)
+{
+	static const struct {
 		const char *line;
 		const char *message;
 	} cases[] = {
-		{ "-p 0", "tool: -p, --port: invalid value '0' (1 to 65535)\n" },
-		{ "-p 99999", "tool: -p, --port: invalid value '99999' (1 to 65535)\n" },
-		{ "-p -1", "tool: -p, --port: invalid value '-1' (1 to 65535)\n" },
-		{ "-p 99999999999999999999", "tool: -p, --port: invalid value '99999999999999999999' (1 to 65535)\n" },
-		{ "-p 0x1ffffffffffffffff", "tool: -p, --port: invalid value '0x1ffffffffffffffff' (1 to 65535)\n" },
-		{ "-p -9223372036854775808", "tool: -p, --port: invalid value '-9223372036854775808' (1 to 65535)\n" },
-		{ "-p banana", "tool: -p, --port: invalid value 'banana' (1 to 65535)\n" },
-		{ "-p 23x", "tool: -p, --port: invalid value '23x' (1 to 65535)\n" },
-		{ "-p inf", "tool: -p, --port: invalid value 'inf' (1 to 65535)\n" },
-		{ "-p -nan", "tool: -p, --port: invalid value '-nan' (1 to 65535)\n" },
-		{ "-p 1.5", "tool: -p, --port: invalid value '1.5' (1 to 65535)\n" },
-		{ "-p 0x", "tool: -p, --port: invalid value '0x' (1 to 65535)\n" },
-		{ "-p 5K", "tool: -p, --port: invalid value '5K' (1 to 65535)\n" },
-		{ "-p +5", "tool: -p, --port: invalid value '+5' (1 to 65535)\n" },
-		{ "-p ''", "tool: -p, --port: invalid value '' (1 to 65535)\n" },
-		{ "-p -", "tool: -p, --port: invalid value '-' (1 to 65535)\n" },
+		{ "-p 0 -S banana --nonsense", "tool: -p, --port: invalid value '0' (1 to 65535)\n" }, /* the first */
 		{ "--port=", "tool: -p, --port: invalid value '' (1 to 65535)\n" },
 		{ "-p", "tool: -p, --port: PORT is missing\n" },
 		{ "-vp", "tool: -p, --port: PORT is missing\n" },
 		{ "--port", "tool: -p, --port: PORT is missing\n" },
-		{ "-S 2G", "tool: -S, --size: invalid value '2G' (0 to 1G)\n" },
-		{ "-S 99999999999G", "tool: -S, --size: invalid value '99999999999G' (0 to 1G)\n" },
-		{ "-S -9223372036854775808", "tool: -S, --size: invalid value '-9223372036854775808' (0 to 1G)\n" },
-		{ "-S 5KB", "tool: -S, --size: invalid value '5KB' (0 to 1G)\n" },
-		{ "-S 1.5", "tool: -S, --size: invalid value '1.5' (0 to 1G)\n" },
-		{ "-S K", "tool: -S, --size: invalid value 'K' (0 to 1G)\n" },
-		{ "--wait 0", "tool: --wait: invalid value '0' (1us to 24h)\n" },
-		{ "--wait -1s", "tool: --wait: invalid value '-1s' (1us to 24h)\n" },
-		{ "--wait 0.1ns", "tool: --wait: invalid value '0.1ns' (1us to 24h)\n" },
-		{ "--wait 25h", "tool: --wait: invalid value '25h' (1us to 24h)\n" },
-		{ "--wait 9999999999h", "tool: --wait: invalid value '9999999999h' (1us to 24h)\n" },
-		{ "--wait 2562047.9h", "tool: --wait: invalid value '2562047.9h' (1us to 24h)\n" },
-		{ "--wait 99999999999999999999.5",
-		  "tool: --wait: invalid value '99999999999999999999.5' (1us to 24h)\n" },
-		{ "--wait soon", "tool: --wait: invalid value 'soon' (1us to 24h)\n" },
-		{ "--wait 5d", "tool: --wait: invalid value '5d' (1us to 24h)\n" },
-		{ "--wait .", "tool: --wait: invalid value '.' (1us to 24h)\n" },
-		{ "--wait 1.5.5s", "tool: --wait: invalid value '1.5.5s' (1us to 24h)\n" },
-		{ "--wait s", "tool: --wait: invalid value 's' (1us to 24h)\n" },
-		{ "--wait ''", "tool: --wait: invalid value '' (1us to 24h)\n" },
-		{ "-f ipx", "tool: -f, --format: invalid value 'ipx' (one of name, ip, gid)\n" },
-		{ "-f 3", "tool: -f, --format: invalid value '3' (one of name, ip, gid)\n" },
-		{ "-f ''", "tool: -f, --format: invalid value '' (one of name, ip, gid)\n" },
 		{ "-f", "tool: -f, --format: FORMAT is missing\n" },
-		{ "--offset -6", "tool: --offset: invalid value '-6' (-5 or more)\n" },
-		{ "-a ''", "tool: -a, --address: invalid value '' (not empty)\n" },
 		{ "-a", "tool: -a, --address: ADDRESS is missing\n" },
 		{ "--verbose=yes", "tool: -v, --verbose: takes no value\n" },
 		{ "--verbose=", "tool: -v, --verbose: takes no value\n" },
@@ -418,67 +389,57 @@ TEST(relations)
 		{ "-c -v -p 1", NULL },
 		{ "", NULL },
 	};
-	struct settings settings;
-	struct capture capture;
-	uint64_t given;
 
 	for (size_t i = 0; i < LENGTH(cases); i++) {
-		assert_int_equal(parse_in(related, cases[i].line, &settings, &given, &capture),
-				 cases[i].message ? OUTCOME_USAGE : OUTCOME_OK);
+		assert_int_equal(parse_in(related, cases[i].line), cases[i].message ? OUTCOME_USAGE : OUTCOME_OK);
 		assert_string_equal(capture.text, cases[i].message ? cases[i].message : "");
 	}
 }
 
-TEST(first_error_ends_the_parse)
+static void assert_help(const struct option *rows, bool brief, const char *expected)
 {
-	assert_rejected("-p 0 -S banana --nonsense", "tool: -p, --port: invalid value '0' (1 to 65535)\n");
+	char *text = NULL;
+	size_t length;
+	FILE *stream = open_memstream(&text, &length);
+
+	assert_non_null(stream);
+	options_help(rows, brief, stream);
+	fclose(stream);
+	assert_string_equal(text, expected);
+	free(text);
 }
 
 TEST(help_text)
 {
-	char *text = NULL;
-	size_t length = 0;
-	FILE *stream = open_memstream(&text, &length);
-
-	assert_non_null(stream);
-	options_help(table, false, stream);
-	fclose(stream);
-	assert_string_equal(text, "\nOptions:\n"
-				  "  -p, --port PORT        Port [1 to 65535; default 7174]\n"
-				  "  -f, --format FORMAT    Format [one of name, ip, gid; default ip]\n"
-				  "      --offset N         Offset [-5 or more; default -1]\n"
-				  "  -a, --address ADDRESS  Address\n"
-				  "  -t, --target HOST      Hosts\n"
-				  "  -v, --verbose          Say more\n"
-				  "  -s, --server           Serve\n"
-				  "  -c, --client           Ask\n"
-				  "  -h, --help             Print this help\n"
-				  "      --version          Print the version\n"
-				  "\nLimits:\n"
-				  "      --wait TIME        A wait that is described at such length that its help\n"
-				  "                         does not fit into one line, nor even two [1us to 24h;\n"
-				  "                         default none]\n"
-				  "\nService:\n"
-				  "  -S, --size BYTES       Size [0 to 1G; default 64K]\n");
-	free(text);
+	assert_help(table, false,
+		    "\nOptions:\n"
+		    "  -p, --port PORT        Port [1 to 65535; default 7174]\n"
+		    "  -f, --format FORMAT    Format [one of name, ip, gid; default ip]\n"
+		    "      --offset N         Offset [-5 or more; default -1]\n"
+		    "  -a, --address ADDRESS  Address\n"
+		    "  -t, --target HOST      Hosts\n"
+		    "  -v, --verbose          Say more\n"
+		    "  -s, --server           Serve\n"
+		    "  -c, --client           Ask\n"
+		    "  -h, --help             Print this help\n"
+		    "      --version          Print the version\n"
+		    "\nLimits:\n"
+		    "      --wait TIME        A wait that is described at such length that its help\n"
+		    "                         does not fit into one line, nor even two [1us to 24h;\n"
+		    "                         default none]\n"
+		    "\nService:\n"
+		    "  -S, --size BYTES       Size [0 to 1G; default 64K]\n");
 }
 
 /* Without ranges and sections. */
 TEST(brief_help)
 {
-	char *text = NULL;
-	size_t length = 0;
-	FILE *stream = open_memstream(&text, &length);
-
-	assert_non_null(stream);
-	options_help(table, true, stream);
-	fclose(stream);
-	assert_string_equal(text, "\nOptions:\n"
-				  "  -p, --port PORT  Port [default 7174]\n"
-				  "      --wait TIME  A wait that is described at such length that its help does\n"
-				  "                   not fit into one line, nor even two [default none]\n"
-				  "  -h, --help       Print this help\n");
-	free(text);
+	assert_help(table, true,
+		    "\nOptions:\n"
+		    "  -p, --port PORT  Port [default 7174]\n"
+		    "      --wait TIME  A wait that is described at such length that its help does\n"
+		    "                   not fit into one line, nor even two [default none]\n"
+		    "  -h, --help       Print this help\n");
 }
 
 /* Each row of the largest table has its own bit. */
@@ -487,7 +448,6 @@ TEST(every_row_has_a_given_bit)
 	struct option many[OPTION_ROWS_MAX + 1] = { OPTION_END };
 	static char names[OPTION_ROWS_MAX][8], word[16], tool[] = "tool";
 	bool flags[OPTION_ROWS_MAX];
-	uint64_t given;
 
 	for (unsigned i = 0; i < OPTION_ROWS_MAX; i++) {
 		snprintf(names[i], sizeof(names[i]), "row%u", i);
@@ -522,27 +482,18 @@ TEST(help_wraps_at_its_width)
 			{ .text = name, .type = OPTION_FLAG },
 			OPTION_END,
 		};
-		char expected[160], *text;
-		size_t length;
-		FILE *stream = open_memstream(&text, &length);
+		char expected[160];
 
 		/* "      --flag  " takes 14 columns of the 80. */
 		snprintf(help, 100, "%.*s end", 62 + more,
 			 "wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww");
-		options_help(rows, false, stream);
-		fclose(stream);
 		snprintf(expected, sizeof(expected), "\nOptions:\n      --flag  %.*s%s%.*send\n", 62 + more, help,
 			 more > 0 ? "\n" : " ", more > 0 ? 14 : 0, blanks);
-		assert_string_equal(text, expected);
-		free(text);
+		assert_help(rows, false, expected);
 		/* On the line of an option of up to 30 columns, else on the next line. */
-		stream = open_memstream(&text, &length);
 		snprintf(name, sizeof(name), "%.*s%c%chelp", 22 + more, "nnnnnnnnnnnnnnnnnnnnnnn", 0, 0);
-		options_help(wide, false, stream);
-		fclose(stream);
 		snprintf(expected, sizeof(expected), "\nOptions:\n      --%s%s  help\n", name, more > 0 ? "\n" : "");
-		assert_string_equal(text, expected);
-		free(text);
+		assert_help(wide, false, expected);
 	}
 }
 
@@ -556,25 +507,17 @@ TEST(stock_tool_behaviour)
 		OPTION_FLAG_ROW('c', "client", struct settings, client, OPTION_HELP("Ask"), .last_counts = true),
 		OPTION_END,
 	};
-	char words[][8] = { "tool", "-s", "stray", "-ta", "-c", "other" };
-	char *argv[] = { words[0], words[1], words[2], words[3], words[4], words[5], NULL };
-	struct settings settings = { 0 };
-	struct capture capture;
-	uint64_t given;
 
-	capture_begin(&capture);
-	assert_int_equal(options_parse(classic, &tool_log, 6, argv, &settings, &given), OUTCOME_OK);
-	assert_string_equal(capture_end(&capture),
+	assert_int_equal(parse_in(classic, "-s stray -ta -c other"), OUTCOME_OK);
+	assert_string_equal(capture.text,
 			    "tool: hint: argument 'stray' ignored beside --target (--device chooses an RDMA device)\n"
 			    "tool: hint: argument 'other' ignored beside --target (--device chooses an RDMA device)\n");
 	assert_int_equal(settings.targets.count, 1);
 	assert_true(settings.client && !settings.server);
 	assert_null(options_given(classic, given, "server"));
 	/* Without the option the operands are its values. */
-	settings.targets.count = 0;
-	capture_begin(&capture);
-	assert_int_equal(options_parse(classic, &tool_log, 3, argv, &settings, &given), OUTCOME_OK);
-	assert_string_equal(capture_end(&capture), "");
+	assert_int_equal(parse_in(classic, "-s stray"), OUTCOME_OK);
+	assert_string_equal(capture.text, "");
 	assert_int_equal(settings.targets.count, 1);
 }
 
@@ -588,43 +531,22 @@ TEST(operand)
 		OPTION_END,
 	};
 	static const struct {
-		const char *words[4];
+		const char *line;
 		const char *address; /* NULL: rejected */
-	} lines[] = {
-		{ { "tool", "host" }, "host" },
-		{ { "tool", "-v", "host" }, "host" },
-		{ { "tool", "host", "-v" }, "host" },
-		{ { "tool", "--", "-v" }, "-v" },
-		{ { "tool", "-a", "host" }, "host" },
-		{ { "tool", "one", "other" }, NULL },
-		{ { "tool", "-aone", "other" }, NULL },
-		{ { "tool", "--address=one", "other" }, NULL },
-		{ { "tool", "one", "--", "other" }, NULL },
-		{ { "tool", "one", "-a", "other" }, NULL },
-		{ { "tool", "one", "--address=other" }, NULL },
-		{ { "tool", "" }, NULL },
+	} cases[] = {
+		{ "host", "host" },	  { "-v host", "host" },	   { "host -v", "host" },
+		{ "-- -v", "-v" },	  { "-a host", "host" },	   { "one other", NULL },
+		{ "-aone other", NULL },  { "--address=one other", NULL }, { "one -- other", NULL },
+		{ "one -a other", NULL }, { "one --address=other", NULL }, { "''", NULL },
 	};
 
-	for (size_t i = 0; i < LENGTH(lines); i++) {
-		struct settings settings = { 0 };
-		struct capture capture;
-		uint64_t given;
-		char words[4][32];
-		char *argv[5] = { NULL };
-		int argc = 0;
-		enum outcome outcome;
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		enum outcome outcome = parse_in(with_operand, cases[i].line);
 
-		for (; argc < 4 && lines[i].words[argc]; argc++) {
-			snprintf(words[argc], sizeof(words[argc]), "%s", lines[i].words[argc]);
-			argv[argc] = words[argc];
-		}
-		capture_begin(&capture);
-		outcome = options_parse(with_operand, &tool_log, argc, argv, &settings, &given);
-		capture_end(&capture);
-		assert_int_equal(outcome, lines[i].address ? OUTCOME_OK : OUTCOME_USAGE);
+		assert_int_equal(outcome, cases[i].address ? OUTCOME_OK : OUTCOME_USAGE);
 		assert_int_equal(strlen(capture.text) == 0, outcome == OUTCOME_OK);
-		if (lines[i].address) {
-			assert_string_equal(settings.address, lines[i].address);
+		if (cases[i].address) {
+			assert_string_equal(settings.address, cases[i].address);
 			assert_non_null(options_given(with_operand, given, "address"));
 		}
 	}
@@ -639,21 +561,15 @@ TEST(aliases)
 		OPTION_ALIAS_ROW("door", "port", "PORT", OPTION_HELP("The same as --port")),
 		OPTION_END,
 	};
-	char words[][12] = { "tool", "--door=7", "--door", "10" };
-	char *argv[] = { words[0], words[1], words[2], words[3], NULL };
-	struct settings settings = { 0 };
-	struct capture capture;
-	uint64_t given;
 
-	assert_int_equal(options_parse(with_alias, &tool_log, 1, argv, &settings, &given), OUTCOME_OK);
+	assert_int_equal(parse_in(with_alias, ""), OUTCOME_OK);
 	assert_int_equal(settings.port, 5);
 	assert_null(options_given(with_alias, given, "port"));
-	assert_int_equal(options_parse(with_alias, &tool_log, 2, argv, &settings, &given), OUTCOME_OK);
+	assert_int_equal(parse_in(with_alias, "--door=7"), OUTCOME_OK);
 	assert_int_equal(settings.port, 7);
 	assert_non_null(options_given(with_alias, given, "port"));
-	capture_begin(&capture);
-	assert_int_equal(options_parse(with_alias, &tool_log, 4, argv, &settings, &given), OUTCOME_USAGE);
-	assert_string_equal(capture_end(&capture), "tool: -p, --port: invalid value '10' (1 to 9)\n");
+	assert_int_equal(parse_in(with_alias, "--door=7 --door 10"), OUTCOME_USAGE);
+	assert_string_equal(capture.text, "tool: -p, --port: invalid value '10' (1 to 9)\n");
 }
 
 /* A list takes operands and values of its option. */
@@ -664,13 +580,9 @@ TEST(operands_of_a_list)
 			   .operand = OPERAND),
 		OPTION_END,
 	};
-	char words[][8] = { "tool", "one", "-t", "two", "three", "--", "-four" };
-	char *argv[] = { words[0], words[1], words[2], words[3], words[4], words[5], words[6], NULL };
 	static const char *const expected[] = { "two", "one", "three", "-four" }; /* options first */
-	struct settings settings = { 0 };
-	uint64_t given;
 
-	assert_int_equal(options_parse(with_list, &tool_log, LENGTH(words), argv, &settings, &given), OUTCOME_OK);
+	assert_int_equal(parse_in(with_list, "one -t two three -- -four"), OUTCOME_OK);
 	assert_int_equal(settings.targets.count, LENGTH(expected));
 	for (size_t i = 0; i < LENGTH(expected); i++)
 		assert_string_equal(settings.targets.texts[i], expected[i]);

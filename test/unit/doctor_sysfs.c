@@ -26,23 +26,23 @@
 	"   24: " host ":12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 " inode " 2 0 "   \
 	"0\n"
 
-struct sysfs_tree {
+static struct {
 	char root[64];
 	struct environment environment;
 	struct doctor_options options;
 	struct doctor doctor;
 	char *output;
 	size_t length;
-};
+} tree;
 
 /* Creates a file and its directories. */
-static void add_bytes(const struct sysfs_tree *tree, const char *name, const void *bytes, size_t length)
+static void add_bytes(const char *name, const void *bytes, size_t length)
 {
 	char path[1024];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%s", tree->root, name);
-	for (char *slash = path + strlen(tree->root) + 1; (slash = strchr(slash, '/')); slash++) {
+	snprintf(path, sizeof(path), "%s/%s", tree.root, name);
+	for (char *slash = path + strlen(tree.root) + 1; (slash = strchr(slash, '/')); slash++) {
 		*slash = 0;
 		assert_true(!mkdir(path, 0755) || errno == EEXIST);
 		*slash = '/';
@@ -53,36 +53,41 @@ static void add_bytes(const struct sysfs_tree *tree, const char *name, const voi
 	close(fd);
 }
 
-static void add(const struct sysfs_tree *tree, const char *name, const char *text)
+static void add(const char *name, const char *text)
 {
-	add_bytes(tree, name, text, strlen(text));
+	add_bytes(name, text, strlen(text));
 }
 
-static void add_link(const struct sysfs_tree *tree, const char *name, const char *target)
+static void add_link(const char *name, const char *target)
 {
 	char path[1024];
 
-	add(tree, name, "");
-	snprintf(path, sizeof(path), "%s/%s", tree->root, name);
+	add(name, "");
+	snprintf(path, sizeof(path), "%s/%s", tree.root, name);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink(target, path), 0);
 }
 
 static int set_up(void **state)
 {
-	struct sysfs_tree *tree = calloc(1, sizeof(*tree));
-
-	snprintf(tree->root, sizeof(tree->root), "/tmp/doctor.XXXXXX");
-	assert_non_null(mkdtemp(tree->root));
-	tree->environment.log.name = "doctor";
-	tree->environment.output = open_memstream(&tree->output, &tree->length);
-	tree->doctor.environment = &tree->environment;
-	tree->doctor.options = &tree->options;
-	tree->doctor.root = tree->root;
-	tree->doctor.verbs_failure = FINDING_FAIL;
-	kernel_read_facts(&tree->doctor);
-	*state = tree;
+	memset(&tree, 0, sizeof(tree));
+	snprintf(tree.root, sizeof(tree.root), "/tmp/doctor.XXXXXX");
+	assert_non_null(mkdtemp(tree.root));
+	tree.environment.log.name = "doctor";
+	tree.environment.output = open_memstream(&tree.output, &tree.length);
+	tree.doctor.environment = &tree.environment;
+	tree.doctor.options = &tree.options;
+	tree.doctor.root = tree.root;
+	tree.doctor.verbs_failure = FINDING_FAIL;
+	kernel_read_facts(&tree.doctor);
 	return 0;
+}
+
+/* The devices of the tree as it is now, until the end of the test. */
+static struct device *read_devices(void)
+{
+	devices_free(tree.doctor.devices);
+	return tree.doctor.devices = devices_read(tree.root);
 }
 
 static int delete_file(const char *path, const struct stat *status, int kind, struct FTW *place)
@@ -92,64 +97,61 @@ static int delete_file(const char *path, const struct stat *status, int kind, st
 
 static int tear_down(void **state)
 {
-	struct sysfs_tree *tree = *state;
-
-	findings_free(&tree->doctor.findings);
-	fclose(tree->environment.output);
-	free(tree->output);
-	nftw(tree->root, delete_file, 8, FTW_DEPTH | FTW_PHYS);
-	free(tree);
+	devices_free(tree.doctor.devices);
+	findings_free(&tree.doctor.findings);
+	fclose(tree.environment.output);
+	free(tree.output);
+	nftw(tree.root, delete_file, 8, FTW_DEPTH | FTW_PHYS);
 	return 0;
 }
 
 /* True if a finding has this status and check, and a text that contains text. */
-static bool has_finding(const struct sysfs_tree *tree, enum finding_status status, const char *check, const char *text)
+static bool has_finding(enum finding_status status, const char *check, const char *text)
 {
-	for (const struct finding *finding = tree->doctor.findings.first; finding; finding = finding->next)
+	for (const struct finding *finding = tree.doctor.findings.first; finding; finding = finding->next)
 		if (finding->status == status && !strcmp(finding->error.object, check) &&
 		    strstr(finding->error.cause, text))
 			return true;
 	return false;
 }
 
-static const char *remedy_of(const struct sysfs_tree *tree, const char *check)
+static const char *remedy_of(const char *check)
 {
-	for (const struct finding *finding = tree->doctor.findings.first; finding; finding = finding->next)
+	for (const struct finding *finding = tree.doctor.findings.first; finding; finding = finding->next)
 		if (!strcmp(finding->error.object, check))
 			return finding->error.hint;
 	return NULL;
 }
 
 /* A card without faults. Its GID table has an empty entry, then a GID of an IPv4 address for RoCE v1 and for v2. */
-static void add_card(const struct sysfs_tree *tree)
+static void add_card(void)
 {
-	add(tree, DEVICE "fw_ver", "16.35.2000\n");
-	add(tree, DEVICE "node_type", "1: CA\n");
-	add(tree, DEVICE "device/net/eth2/mtu", "9000\n");
-	add_link(tree, DEVICE "device/driver", "../../../../bus/pci/drivers/mlx5_core");
-	add(tree, PORT "state", "4: ACTIVE\n");
-	add(tree, PORT "phys_state", "5: LinkUp\n");
-	add(tree, PORT "link_layer", "Ethernet\n");
-	add(tree, PORT "rate", "100 Gb/sec (4X EDR)\n");
-	add(tree, PORT "gids/0", "0000:0000:0000:0000:0000:0000:0000:0000\n");
-	add(tree, PORT "gids/1", "0000:0000:0000:0000:0000:ffff:0a00:0001\n");
-	add(tree, PORT "gids/2", "0000:0000:0000:0000:0000:ffff:0a00:0001\n");
-	add(tree, PORT "gid_attrs/types/1", "IB/RoCE v1\n");
-	add(tree, PORT "gid_attrs/types/2", "RoCE v2\n");
-	add(tree, PORT "gid_attrs/ndevs/1", "eth2\n");
-	add(tree, PORT "gid_attrs/ndevs/2", "eth2\n");
-	add(tree, "sys/class/infiniband_verbs/uverbs7/ibdev", "mlx5_0\n");
+	add(DEVICE "fw_ver", "16.35.2000\n");
+	add(DEVICE "node_type", "1: CA\n");
+	add(DEVICE "device/net/eth2/mtu", "9000\n");
+	add_link(DEVICE "device/driver", "../../../../bus/pci/drivers/mlx5_core");
+	add(PORT "state", "4: ACTIVE\n");
+	add(PORT "phys_state", "5: LinkUp\n");
+	add(PORT "link_layer", "Ethernet\n");
+	add(PORT "rate", "100 Gb/sec (4X EDR)\n");
+	add(PORT "gids/0", "0000:0000:0000:0000:0000:0000:0000:0000\n");
+	add(PORT "gids/1", "0000:0000:0000:0000:0000:ffff:0a00:0001\n");
+	add(PORT "gids/2", "0000:0000:0000:0000:0000:ffff:0a00:0001\n");
+	add(PORT "gid_attrs/types/1", "IB/RoCE v1\n");
+	add(PORT "gid_attrs/types/2", "RoCE v2\n");
+	add(PORT "gid_attrs/ndevs/1", "eth2\n");
+	add(PORT "gid_attrs/ndevs/2", "eth2\n");
+	add("sys/class/infiniband_verbs/uverbs7/ibdev", "mlx5_0\n");
 }
 
-TEST(test_card, set_up, tear_down)
+TEST(card, set_up, tear_down)
 {
-	struct sysfs_tree *tree = *state;
 	struct address address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } };
 	struct device *device;
 	const struct gid *gid;
 
-	add_card(tree);
-	device = devices_read(tree->root);
+	add_card();
+	device = read_devices();
 	assert_non_null(device);
 	assert_null(device->next);
 	assert_string_equal(device->name, "mlx5_0");
@@ -170,20 +172,17 @@ TEST(test_card, set_up, tear_down)
 	assert_null(devices_gid(&device->ports[0], &address));
 	assert_ptr_equal(devices_find(device, "mlx5_0"), device);
 	assert_null(devices_find(device, "mlx5_1"));
-	devices_free(device);
 }
 
-TEST(test_nothing, set_up, tear_down)
+TEST(nothing, set_up, tear_down)
 {
-	struct sysfs_tree *tree = *state;
-
-	assert_null(devices_read(tree->root));
-	kernel_check(&tree->doctor);
-	assert_true(has_finding(tree, FINDING_WARN, "modules", "ib_uverbs"));
-	assert_string_equal(remedy_of(tree, "modules"), CONTAINED("modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm"));
-	kernel_check_files(&tree->doctor);
-	assert_null(remedy_of(tree, "file"));
-	assert_int_equal(tree->doctor.findings.counts[FINDING_FAIL], 0);
+	assert_null(read_devices());
+	kernel_check(&tree.doctor);
+	assert_true(has_finding(FINDING_WARN, "modules", "ib_uverbs"));
+	assert_string_equal(remedy_of("modules"), CONTAINED("modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm"));
+	kernel_check_files(&tree.doctor);
+	assert_null(remedy_of("file"));
+	assert_int_equal(tree.doctor.findings.counts[FINDING_FAIL], 0);
 }
 
 /* The path of an index file of this kernel's modules. */
@@ -196,148 +195,130 @@ static const char *module_file(char name[256], const char *file)
 	return name;
 }
 
-TEST(test_no_module, set_up, tear_down)
+TEST(no_module, set_up, tear_down)
 {
-	struct sysfs_tree *tree = *state;
 	char name[256];
 
-	add(tree, "sys/module/ext4/refcnt", "1\n");
-	add(tree, "lib/modules/other/modules.dep", "kernel/drivers/infiniband/core/ib_core.ko:\n");
-	add(tree, module_file(name, "modules.dep"), "kernel/fs/ext4/ext4.ko: kernel/fs/jbd2/jbd2.ko\nx_ib_core.ko:\n");
-	kernel_check(&tree->doctor);
-	assert_true(has_finding(tree, FINDING_WARN, "modules", "no RDMA modules for this kernel"));
-	assert_false(kernel_may_have(tree->root, "rdma_rxe"));
-	add(tree, module_file(name, "modules.builtin"), "kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko\n");
-	assert_true(kernel_may_have(tree->root, "rdma_rxe"));
-	assert_false(kernel_may_have(tree->root, "siw"));
-	add(tree, "sys/module/siw/refcnt", "1\n");
-	assert_true(kernel_may_have(tree->root, "siw"));
+	add("sys/module/ext4/refcnt", "1\n");
+	add("lib/modules/other/modules.dep", "kernel/drivers/infiniband/core/ib_core.ko:\n");
+	add(module_file(name, "modules.dep"), "kernel/fs/ext4/ext4.ko: kernel/fs/jbd2/jbd2.ko\nx_ib_core.ko:\n");
+	kernel_check(&tree.doctor);
+	assert_true(has_finding(FINDING_WARN, "modules", "no RDMA modules for this kernel"));
+	assert_false(kernel_may_have(tree.root, "rdma_rxe"));
+	add(module_file(name, "modules.builtin"), "kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko\n");
+	assert_true(kernel_may_have(tree.root, "rdma_rxe"));
+	assert_false(kernel_may_have(tree.root, "siw"));
+	add("sys/module/siw/refcnt", "1\n");
+	assert_true(kernel_may_have(tree.root, "siw"));
 }
 
 /* A module in modules.dep can be loaded, also if the line before it is longer than the buffer. */
-TEST(test_module_to_load, set_up, tear_down)
+TEST(module_to_load, set_up, tear_down)
 {
-	struct sysfs_tree *tree = *state;
 	char name[256];
 	char index[4 * SYSFS_PATH_SIZE];
 
 	memset(index, 'x', sizeof(index));
 	strcpy(index + sizeof(index) - 100, "\nupdates/dkms/ib_core.ko.zst: kernel/net/y.ko.zst\n");
-	add(tree, "sys/module/ext4/refcnt", "1\n");
-	add(tree, module_file(name, "modules.dep"), index);
-	kernel_check(&tree->doctor);
-	assert_true(has_finding(tree, FINDING_WARN, "modules", "not loaded: ib_core"));
-	assert_string_equal(remedy_of(tree, "modules"), CONTAINED("modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm"));
+	add("sys/module/ext4/refcnt", "1\n");
+	add(module_file(name, "modules.dep"), index);
+	kernel_check(&tree.doctor);
+	assert_true(has_finding(FINDING_WARN, "modules", "not loaded: ib_core"));
+	assert_string_equal(remedy_of("modules"), CONTAINED("modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm"));
 }
 
-TEST(test_missing_module, set_up, tear_down)
+TEST(missing_module, set_up, tear_down)
 {
-	struct sysfs_tree *tree = *state;
-	struct device *devices;
-
-	add_card(tree);
-	tree->doctor.devices = devices = devices_read(tree->root);
-	kernel_check(&tree->doctor);
-	assert_true(has_finding(tree, FINDING_FAIL, "modules", "rdma_cm rdma_ucm"));
-	assert_true(has_finding(tree, FINDING_OK, "modules", "ib_core, ib_uverbs"));
-	devices_free(devices);
+	add_card();
+	read_devices();
+	kernel_check(&tree.doctor);
+	assert_true(has_finding(FINDING_FAIL, "modules", "rdma_cm rdma_ucm"));
+	assert_true(has_finding(FINDING_OK, "modules", "ib_core, ib_uverbs"));
 }
 
 /* The module that was loaded last comes first. Only a software device is waited for. */
-TEST(test_module_order, set_up, tear_down)
+TEST(module_order, set_up, tear_down)
 {
-	struct sysfs_tree *tree = *state;
-
-	add_card(tree);
-	add(tree, "proc/modules", "ib_uverbs 1 2 rdma_ucm, Live 0x0\nrdma_cm 1 1 rdma_ucm, Live 0x0\n");
+	add_card();
+	add("proc/modules", "ib_uverbs 1 2 rdma_ucm, Live 0x0\nrdma_cm 1 1 rdma_ucm, Live 0x0\n");
 	for (unsigned i = 0; i < 3; i++) {
-		tree->doctor.devices = devices_read(tree->root);
-		kernel_check(&tree->doctor);
-		assert_int_equal(has_finding(tree, FINDING_WARN, "modules", "ib_uverbs was loaded after rdma_cm"),
-				 i == 1);
-		findings_free(&tree->doctor.findings);
-		tree->doctor.findings.last = NULL;
-		devices_free(tree->doctor.devices);
+		read_devices();
+		kernel_check(&tree.doctor);
+		assert_int_equal(has_finding(FINDING_WARN, "modules", "ib_uverbs was loaded after rdma_cm"), i == 1);
+		findings_free(&tree.doctor.findings);
+		tree.doctor.findings.last = NULL;
 		if (i)
-			add(tree, "proc/modules", "rdma_cm 1 0 - Live 0x0\nib_uverbs 1 2 rdma_ucm, Live 0x0\n");
+			add("proc/modules", "rdma_cm 1 0 - Live 0x0\nib_uverbs 1 2 rdma_ucm, Live 0x0\n");
 		else
-			add(tree, "sys/class/infiniband/rxe0/parent", "d0\n");
+			add("sys/class/infiniband/rxe0/parent", "d0\n");
 	}
 }
 
-TEST(test_exclusive, set_up, tear_down)
+TEST(exclusive, set_up, tear_down)
 {
-	struct sysfs_tree *tree = *state;
-
-	add(tree, "sys/module/ib_core/parameters/netns_mode", "N\n");
-	kernel_read_facts(&tree->doctor);
-	kernel_check(&tree->doctor);
-	assert_true(has_finding(tree, FINDING_WARN, "netns", "exclusive"));
+	add("sys/module/ib_core/parameters/netns_mode", "N\n");
+	kernel_read_facts(&tree.doctor);
+	kernel_check(&tree.doctor);
+	assert_true(has_finding(FINDING_WARN, "netns", "exclusive"));
 }
 
 /* One device file is missing, of another kind, another number, or right: /dev/null is one that can be opened. */
-TEST(test_files, set_up, tear_down)
+TEST(files, set_up, tear_down)
 {
-	struct sysfs_tree *tree = *state;
 	struct device *devices;
 
-	add_card(tree);
-	add(tree, "sys/class/misc/rdma_cm/dev", "10:124\n");
-	tree->doctor.devices = devices = devices_read(tree->root);
-	kernel_check_files(&tree->doctor);
-	assert_true(
-		has_finding(tree, FINDING_FAIL, "file", "/dev/infiniband/uverbs7 cannot be used (mlx5_0): No such"));
+	add_card();
+	add("sys/class/misc/rdma_cm/dev", "10:124\n");
+	devices = read_devices();
+	kernel_check_files(&tree.doctor);
+	assert_true(has_finding(FINDING_FAIL, "file", "/dev/infiniband/uverbs7 cannot be used (mlx5_0): No such"));
 	assert_true(devices->cannot_be_opened);
-	assert_true(has_finding(tree, FINDING_FAIL, "file", "rdma_cm cannot be used (connections): No such file"));
-	assert_non_null(strstr(tree->doctor.findings.last->error.hint, "/dev/infiniband/rdma_cm"));
-	add(tree, "dev/infiniband/uverbs7", "");
-	add_link(tree, "dev/infiniband/rdma_cm", "/dev/null");
-	kernel_check_files(&tree->doctor);
-	assert_true(has_finding(tree, FINDING_FAIL, "file", "uverbs7 cannot be used (mlx5_0): it is no device file"));
-	assert_true(has_finding(tree, FINDING_FAIL, "file", "rdma_cm cannot be used (connections): its number 1:3 is"));
-	add_link(tree, "dev/infiniband/uverbs7", "/dev/null");
-	add(tree, "sys/class/misc/rdma_cm/dev", "1:3\n");
-	kernel_check_files(&tree->doctor);
-	assert_true(has_finding(tree, FINDING_OK, "file", "uverbs7 can be opened (mlx5_0)"));
-	assert_true(has_finding(tree, FINDING_OK, "file", "rdma_cm can be opened (connections)"));
+	assert_true(has_finding(FINDING_FAIL, "file", "rdma_cm cannot be used (connections): No such file"));
+	assert_non_null(strstr(tree.doctor.findings.last->error.hint, "/dev/infiniband/rdma_cm"));
+	add("dev/infiniband/uverbs7", "");
+	add_link("dev/infiniband/rdma_cm", "/dev/null");
+	kernel_check_files(&tree.doctor);
+	assert_true(has_finding(FINDING_FAIL, "file", "uverbs7 cannot be used (mlx5_0): it is no device file"));
+	assert_true(has_finding(FINDING_FAIL, "file", "rdma_cm cannot be used (connections): its number 1:3 is"));
+	add_link("dev/infiniband/uverbs7", "/dev/null");
+	add("sys/class/misc/rdma_cm/dev", "1:3\n");
+	kernel_check_files(&tree.doctor);
+	assert_true(has_finding(FINDING_OK, "file", "uverbs7 can be opened (mlx5_0)"));
+	assert_true(has_finding(FINDING_OK, "file", "rdma_cm can be opened (connections)"));
 	assert_false(devices->cannot_be_opened);
-	devices_free(devices);
 }
 
 /* The socket at the any address is the kernel's if its module is loaded. A process may hold the port at one address. */
-TEST(test_rxe_elsewhere, set_up, tear_down)
+TEST(rxe_elsewhere, set_up, tear_down)
 {
-	struct sysfs_tree *tree = *state;
-	struct doctor *doctor = &tree->doctor;
+	struct doctor *doctor = &tree.doctor;
 
-	add_card(tree);
-	add(tree, "sys/class/infiniband/rxe0/parent", "lo\n");
-	add(tree, "sys/class/infiniband/rxe0/ports/1/gids/0", "0000:0000:0000:0000:0000:ffff:7f00:0001\n");
-	add(tree, "sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", "lo\n");
-	add(tree, "sys/class/infiniband/rxe0/ports/1/link_layer", "Ethernet\n");
-	doctor->devices = devices_read(tree->root);
+	add_card();
+	add("sys/class/infiniband/rxe0/parent", "lo\n");
+	add("sys/class/infiniband/rxe0/ports/1/gids/0", "0000:0000:0000:0000:0000:ffff:7f00:0001\n");
+	add("sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", "lo\n");
+	add("sys/class/infiniband/rxe0/ports/1/link_layer", "Ethernet\n");
+	read_devices();
 	devices_find_rxe(doctor);
 	assert_false(doctor->rxe_holds_port || doctor->devices->next->elsewhere);
-	add(tree, "proc/net/udp", UDP_HEAD UDP_LINE("0100007F", "1234"));
+	add("proc/net/udp", UDP_HEAD UDP_LINE("0100007F", "1234"));
 	devices_find_rxe(doctor);
 	assert_false(doctor->rxe_holds_port || doctor->devices->elsewhere);
 	assert_true(doctor->devices->next->elsewhere);
-	add(tree, "proc/net/udp", UDP_HEAD UDP_LINE("0100007F", "1234") UDP_LINE("00000000", "0"));
+	add("proc/net/udp", UDP_HEAD UDP_LINE("0100007F", "1234") UDP_LINE("00000000", "0"));
 	devices_find_rxe(doctor);
 	assert_false(doctor->rxe_holds_port || doctor->devices->next->elsewhere);
-	add(tree, "sys/module/rdma_rxe/refcnt", "1\n");
+	add("sys/module/rdma_rxe/refcnt", "1\n");
 	devices_find_rxe(doctor);
 	assert_true(doctor->rxe_holds_port);
-	devices_free(doctor->devices);
 }
 
 /*
  * A limit holds with CAP_IPC_LOCK too in a user namespace that is not the initial one, where a child has all
  * capabilities.
  */
-TEST(test_locked_memory, set_up, tear_down)
+TEST(locked_memory, set_up, tear_down)
 {
-	struct sysfs_tree *tree = *state;
 	struct rlimit kept, few;
 	pid_t child;
 	int status;
@@ -346,20 +327,17 @@ TEST(test_locked_memory, set_up, tear_down)
 	few = kept;
 	few.rlim_cur = 65536;
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &few), 0);
-	kernel_check_memory(&tree->doctor);
+	kernel_check_memory(&tree.doctor);
 	if (privileges_have(CAP_IPC_LOCK) && privileges_user_namespace_is_initial())
-		assert_true(has_finding(tree, FINDING_OK, "memlock",
-					"any amount of memory may be locked with CAP_IPC_LOCK"));
+		assert_true(has_finding(FINDING_OK, "memlock", "any amount of memory may be locked with CAP_IPC_LOCK"));
 	else
-		assert_true(has_finding(tree, FINDING_WARN, "memlock", "at most 64 KiB of memory may be locked"));
+		assert_true(has_finding(FINDING_WARN, "memlock", "at most 64 KiB of memory may be locked"));
 	child = fork();
 	if (!child) {
 		if (unshare(CLONE_NEWUSER))
 			_exit(0);
-		kernel_check_memory(&tree->doctor);
-		_exit(privileges_have(CAP_IPC_LOCK) && has_finding(tree, FINDING_WARN, "memlock", "at most 64 KiB")
-			      ? 0
-			      : 1);
+		kernel_check_memory(&tree.doctor);
+		_exit(privileges_have(CAP_IPC_LOCK) && has_finding(FINDING_WARN, "memlock", "at most 64 KiB") ? 0 : 1);
 	}
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &kept), 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -367,7 +345,7 @@ TEST(test_locked_memory, set_up, tear_down)
 }
 
 /* What is known of an interface and its port. lo is the interface that is in every namespace. */
-TEST(test_interface_facts, set_up, tear_down)
+TEST(interface_facts, set_up, tear_down)
 {
 	static const struct {
 		const char *parent, *state, *gid, *netdev;
@@ -383,148 +361,134 @@ TEST(test_interface_facts, set_up, tear_down)
 		{ "lo", "4: ACTIVE\n", "0000:0000:0000:0000:0000:ffff:0a00:0001\n", "lo\n", FACT_NAMESAKE },
 		{ "lo", "4: ACTIVE\n", "fe80:0000:0000:0000:0200:00ff:fe00:0001\n", "lo\n", FACT_NAMESAKE },
 	};
-	struct sysfs_tree *tree = *state;
 	struct device *devices;
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		add(tree, "sys/class/infiniband/rxe0/parent", rows[i].parent);
-		add(tree, "sys/class/infiniband/rxe0/ports/1/state", rows[i].state);
-		add(tree, "sys/class/infiniband/rxe0/ports/1/link_layer", "Ethernet\n");
+		add("sys/class/infiniband/rxe0/parent", rows[i].parent);
+		add("sys/class/infiniband/rxe0/ports/1/state", rows[i].state);
+		add("sys/class/infiniband/rxe0/ports/1/link_layer", "Ethernet\n");
 		if (rows[i].gid) {
-			add(tree, "sys/class/infiniband/rxe0/ports/1/gids/0", rows[i].gid);
-			add(tree, "sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", rows[i].netdev);
+			add("sys/class/infiniband/rxe0/ports/1/gids/0", rows[i].gid);
+			add("sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", rows[i].netdev);
 		}
-		devices = devices_read(tree->root);
-		assert_int_equal(devices_facts(tree->root, devices, devices->ports), rows[i].facts);
-		devices_free(devices);
+		devices = read_devices();
+		assert_int_equal(devices_facts(tree.root, devices, devices->ports), rows[i].facts);
 	}
-	add(tree, "sys/class/infiniband/rxe0/ports/1/gids/0", rows[2].gid);
-	add(tree, "sys/class/net/lo/master/uevent", "DEVTYPE=vrf\n");
-	devices = devices_read(tree->root);
-	assert_int_equal(devices_facts(tree->root, devices, devices->ports), rows[2].facts | FACT_VRF);
-	devices_free(devices);
+	add("sys/class/infiniband/rxe0/ports/1/gids/0", rows[2].gid);
+	add("sys/class/net/lo/master/uevent", "DEVTYPE=vrf\n");
+	devices = read_devices();
+	assert_int_equal(devices_facts(tree.root, devices, devices->ports), rows[2].facts | FACT_VRF);
 }
 
 /* The ports of a card without GIDs have their own interfaces; GIDs name a bond instead of its members. */
-TEST(test_interface_of_port, set_up, tear_down)
+TEST(interface_of_port, set_up, tear_down)
 {
-	struct sysfs_tree *tree = *state;
 	struct device *devices;
 
-	add_card(tree);
-	add(tree, DEVICE "device/net/eth2/dev_port", "0\n");
-	add(tree, DEVICE "device/net/eth3/dev_port", "1\n");
-	add(tree, DEVICE "ports/2/state", "1: DOWN\n");
-	add(tree, PORT "gid_attrs/ndevs/1", "bond0\n");
-	devices = devices_read(tree->root);
+	add_card();
+	add(DEVICE "device/net/eth2/dev_port", "0\n");
+	add(DEVICE "device/net/eth3/dev_port", "1\n");
+	add(DEVICE "ports/2/state", "1: DOWN\n");
+	add(PORT "gid_attrs/ndevs/1", "bond0\n");
+	devices = read_devices();
 	assert_string_equal(devices->ports[0].netdev, "bond0");
 	assert_string_equal(devices->ports[1].netdev, "eth3");
-	tree->doctor.devices = devices;
-	devices_check(&tree->doctor);
-	assert_true(has_finding(tree, FINDING_OK, "device", "on bond0, eth3, firmware"));
-	devices_free(devices);
+	devices_check(&tree.doctor);
+	assert_true(has_finding(FINDING_OK, "device", "on bond0, eth3, firmware"));
 }
 
-TEST(test_port_that_is_down, set_up, tear_down)
+TEST(port_that_is_down, set_up, tear_down)
 {
-	struct sysfs_tree *tree = *state;
-	struct device *devices;
-
-	add_card(tree);
-	add(tree, PORT "state", "2: INIT\n");
-	add(tree, PORT "link_layer", "InfiniBand\n");
-	tree->doctor.devices = devices = devices_read(tree->root);
-	devices_check(&tree->doctor);
-	assert_true(has_finding(tree, FINDING_WARN, "port", "mlx5_0/1: INIT"));
-	assert_string_equal(remedy_of(tree, "port"), "start a subnet manager: opensm");
-	devices_free(devices);
+	add_card();
+	add(PORT "state", "2: INIT\n");
+	add(PORT "link_layer", "InfiniBand\n");
+	read_devices();
+	devices_check(&tree.doctor);
+	assert_true(has_finding(FINDING_WARN, "port", "mlx5_0/1: INIT"));
+	assert_string_equal(remedy_of("port"), "start a subnet manager: opensm");
 }
 
 /* A failure is an error of the report. It is printed on stderr only with --quiet. */
-TEST(test_failure_is_an_error, set_up, tear_down)
+TEST(failure_is_an_error, set_up, tear_down)
 {
-	struct sysfs_tree *tree = *state;
 	struct capture capture;
 	struct errors errors = { .count = 0 };
 
-	tree->environment.log.errors = &errors;
+	tree.environment.log.errors = &errors;
 	capture_begin(&capture);
-	finding_add(&tree->doctor, FINDING_FAIL, "file", "is missing\nmodprobe x");
+	finding_add(&tree.doctor, FINDING_FAIL, "file", "is missing\nmodprobe x");
 	assert_string_equal(capture_end(&capture), "");
 	assert_int_equal(errors.count, 1);
 	assert_string_equal(errors.first.cause, "is missing");
 	assert_string_equal(errors.first.hint, "modprobe x");
-	tree->options.common.reporting.quiet = true;
+	tree.options.common.reporting.quiet = true;
 	capture_begin(&capture);
-	finding_add(&tree->doctor, FINDING_WARN, "file", "is old\nmodprobe x");
-	finding_add(&tree->doctor, FINDING_FAIL, "file", "is not there\nmodprobe x");
+	finding_add(&tree.doctor, FINDING_WARN, "file", "is old\nmodprobe x");
+	finding_add(&tree.doctor, FINDING_FAIL, "file", "is not there\nmodprobe x");
 	assert_string_equal(capture_end(&capture), "doctor: file: is not there\ndoctor: hint: modprobe x\n");
-	tree->environment.log.errors = NULL;
+	tree.environment.log.errors = NULL;
 }
 
 /* Control characters and shell syntax reach neither a terminal nor a path. */
-TEST(test_hostile, set_up, tear_down)
+TEST(hostile, set_up, tear_down)
 {
-	struct sysfs_tree *tree = *state;
 	struct device *devices;
 	char long_text[5000];
 
 	memset(long_text, 'x', sizeof(long_text) - 1);
 	long_text[sizeof(long_text) - 1] = 0;
-	add_card(tree);
-	add(tree, DEVICE "fw_ver", long_text);
-	add(tree, PORT "state", "4: \033[2J\007\200%s%n");
-	add_bytes(tree, PORT "rate", "1\0002\n", 4);
-	add(tree, PORT "phys_state", "");
-	add(tree, PORT "gids/1", "not a GID\n");
-	add(tree, PORT "gid_attrs/ndevs/2", "$(reboot)\n");
-	add(tree, "sys/class/infiniband/a;b/fw_ver", "1\n");
-	add(tree, "sys/class/infiniband/empty/fw_ver", "");
-	add(tree, "sys/class/infiniband/file", "");
-	add(tree, "proc/net/udp", UDP_LINE("01", "1") UDP_LINE("zz", "1") UDP_LINE("0100007F0100", "x") "\0\0");
-	add(tree, "proc/self/maps", long_text);
-	add(tree, "proc/self/status", long_text);
-	tree->doctor.devices = devices = devices_read(tree->root);
+	add_card();
+	add(DEVICE "fw_ver", long_text);
+	add(PORT "state", "4: \033[2J\007\200%s%n");
+	add_bytes(PORT "rate", "1\0002\n", 4);
+	add(PORT "phys_state", "");
+	add(PORT "gids/1", "not a GID\n");
+	add(PORT "gid_attrs/ndevs/2", "$(reboot)\n");
+	add("sys/class/infiniband/a;b/fw_ver", "1\n");
+	add("sys/class/infiniband/empty/fw_ver", "");
+	add("sys/class/infiniband/file", "");
+	add("proc/net/udp", UDP_LINE("01", "1") UDP_LINE("zz", "1") UDP_LINE("0100007F0100", "x") "\0\0");
+	add("proc/self/maps", long_text);
+	add("proc/self/status", long_text);
+	devices = read_devices();
 	assert_non_null(devices);
 	assert_null(devices_find(devices, "a;b"));
 	assert_non_null(devices_find(devices, "empty"));
-	kernel_check(&tree->doctor);
-	kernel_check_files(&tree->doctor);
-	kernel_check_memory(&tree->doctor);
-	devices_check(&tree->doctor);
-	devices_find_rxe(&tree->doctor);
-	devices_free(devices);
-	fflush(tree->environment.output);
-	assert_true(has_finding(tree, FINDING_WARN, "port", "mlx5_0/1: ?[2J??%s%n"));
-	assert_true(has_finding(tree, FINDING_OK, "gid", "10.0.0.1"));
-	assert_null(strstr(tree->output, "reboot"));
-	for (size_t i = 0; i < tree->length; i++)
-		assert_true((tree->output[i] >= ' ' && tree->output[i] <= '~') || tree->output[i] == '\n');
+	kernel_check(&tree.doctor);
+	kernel_check_files(&tree.doctor);
+	kernel_check_memory(&tree.doctor);
+	devices_check(&tree.doctor);
+	devices_find_rxe(&tree.doctor);
+	fflush(tree.environment.output);
+	assert_true(has_finding(FINDING_WARN, "port", "mlx5_0/1: ?[2J??%s%n"));
+	assert_true(has_finding(FINDING_OK, "gid", "10.0.0.1"));
+	assert_null(strstr(tree.output, "reboot"));
+	for (size_t i = 0; i < tree.length; i++)
+		assert_true((tree.output[i] >= ' ' && tree.output[i] <= '~') || tree.output[i] == '\n');
 }
 
-TEST(test_many, set_up, tear_down)
+TEST(many, set_up, tear_down)
 {
-	struct sysfs_tree *tree = *state;
 	char name[256];
 	struct device *devices;
 	unsigned count = 0;
 
-	add_card(tree);
+	add_card();
 	for (unsigned i = 3; i < PORT_GID_TABLE_MAX + 20; i++) {
 		snprintf(name, sizeof(name), PORT "gids/%u", i);
-		add(tree, name, "fe80:0000:0000:0000:0000:0000:0000:0001\n");
+		add(name, "fe80:0000:0000:0000:0000:0000:0000:0001\n");
 	}
 	for (unsigned i = 2; i < 2 * DEVICE_PORTS_MAX; i++) {
 		snprintf(name, sizeof(name), DEVICE "ports/%u/state", i);
-		add(tree, name, "1: DOWN\n");
+		add(name, "1: DOWN\n");
 	}
 	for (unsigned i = 1; i < 2 * DEVICES_MAX; i++) {
 		snprintf(name, sizeof(name), "sys/class/infiniband/rxe%u/parent", i);
-		add(tree, name, "d0\n");
+		add(name, "d0\n");
 		snprintf(name, sizeof(name), "sys/class/infiniband/rxe%u/ports/1/state", i);
-		add(tree, name, "4: ACTIVE\n");
+		add(name, "4: ACTIVE\n");
 	}
-	tree->doctor.devices = devices = devices_read(tree->root);
+	devices = read_devices();
 	for (const struct device *device = devices; device; device = device->next)
 		count++;
 	assert_int_equal(count, DEVICES_MAX);
@@ -536,27 +500,25 @@ TEST(test_many, set_up, tear_down)
 	assert_string_equal(devices->next->driver, "rdma_rxe");
 	assert_string_equal(devices->next->ports[0].netdev, "d0");
 	assert_string_equal(devices->next->next->name, "rxe2");
-	devices_free(devices);
 }
 
 /* core/log.h promises the mark for every text of an error. */
-TEST(test_cut, set_up, tear_down)
+TEST(cut, set_up, tear_down)
 {
-	struct sysfs_tree *tree = *state;
 	char word[2 * ERROR_CAUSE_SIZE];
-	struct error *error = &tree->doctor.verbs_error;
+	struct error *error = &tree.doctor.verbs_error;
 
 	memset(word, 'x', sizeof(word) - 1);
 	word[sizeof(word) - 1] = 0;
-	finding_add(&tree->doctor, FINDING_WARN, "long", "%s", word);
-	assert_string_equal(tree->doctor.findings.last->error.cause + ERROR_CAUSE_SIZE - 5, "x...");
-	assert_string_equal(tree->doctor.findings.last->error.hint, "");
-	finding_add(&tree->doctor, FINDING_WARN, "long", "short\n%s", word);
-	assert_string_equal(tree->doctor.findings.last->error.cause, "short");
-	assert_string_equal(tree->doctor.findings.last->error.hint + ERROR_HINT_SIZE - 5, "x...");
+	finding_add(&tree.doctor, FINDING_WARN, "long", "%s", word);
+	assert_string_equal(tree.doctor.findings.last->error.cause + ERROR_CAUSE_SIZE - 5, "x...");
+	assert_string_equal(tree.doctor.findings.last->error.hint, "");
+	finding_add(&tree.doctor, FINDING_WARN, "long", "short\n%s", word);
+	assert_string_equal(tree.doctor.findings.last->error.cause, "short");
+	assert_string_equal(tree.doctor.findings.last->error.hint + ERROR_HINT_SIZE - 5, "x...");
 	/* Each part fits; together they do not. */
 	memcpy(error->object, word, sizeof(error->object) - 1);
 	memcpy(error->cause, word, sizeof(error->cause) - 1);
-	finding_add_error(&tree->doctor, FINDING_WARN, "long", error);
-	assert_string_equal(tree->doctor.findings.last->error.cause + ERROR_CAUSE_SIZE - 5, "x...");
+	finding_add_error(&tree.doctor, FINDING_WARN, "long", error);
+	assert_string_equal(tree.doctor.findings.last->error.cause + ERROR_CAUSE_SIZE - 5, "x...");
 }

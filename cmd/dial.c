@@ -23,7 +23,7 @@ static void keep_error(struct dial *dial)
 
 	if (!error_is_set(error))
 		return;
-	dial->absent = dial->absent || error->kind != ERROR_OTHER;
+	dial->may_retry = dial->may_retry || error->kind != ERROR_OTHER;
 	if (!dial->error)
 		dial->error = calloc(1, sizeof(*dial->error));
 	if (!dial->error)
@@ -79,9 +79,9 @@ static bool pause_before_next_round(struct dial *dial)
 	struct loop *loop = dial->options.environment->loop;
 	int64_t left = dial->until - clock_now();
 
-	if (!WITH_EXTRAS || !dial->absent || left <= 0 || loop_deadline_passed(loop))
+	if (!WITH_EXTRAS || !dial->may_retry || left <= 0 || loop_deadline_passed(loop))
 		return false;
-	dial->absent = false;
+	dial->may_retry = false;
 	if (dial->error)
 		dial->error->kind = ERROR_OTHER; /* any error of the next round replaces it */
 	loop_phase_start(loop, &dial->pause, left < PAUSE ? left : PAUSE, pause_over, dial);
@@ -109,7 +109,7 @@ void dial_begin(struct dial *dial)
 void dial_failed(struct dial *dial, enum outcome outcome, bool busy)
 {
 	keep_error(dial);
-	dial->absent = dial->absent || busy;
+	dial->may_retry = dial->may_retry || busy;
 	if (dial->address_next < dial->resolver.count)
 		outcome = connect_next(dial);
 	attempt_ended(dial, outcome);
@@ -129,7 +129,7 @@ void dial_give_up(struct dial *dial)
 	const char *transport = transport_name(environment->transport);
 	enum error_kind kind = dial->error ? dial->error->kind : ERROR_OTHER;
 	bool ended = loop_deadline_passed(environment->loop);
-	bool waited = EXTRA(dial->until) && dial->error && (ended || (dial->absent && clock_now() >= dial->until));
+	bool waited = EXTRA(dial->until) && dial->error && (ended || (dial->may_retry && clock_now() >= dial->until));
 	char text[LOOP_PHASE_TEXT_SIZE];
 
 	if (dial->error)

@@ -47,7 +47,7 @@ struct dial {
 	char name[ADDRESS_TEXT_SIZE]; /* its text; "" before */
 	struct error *error;	      /* NULL: none */
 	int64_t until;		      /* of --wait-server, on the clock; 0: no waiting */
-	bool absent;		      /* no server was there, or it was busy, at one of the addresses of this round */
+	bool may_retry;		      /* no server was there, or it was busy, at one of the addresses of this round */
 	struct loop_timer pause;
 	struct resolver resolver; /* the addresses */
 	size_t address_next;	  /* of the next attempt */

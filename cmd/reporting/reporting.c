@@ -28,23 +28,18 @@ void reporting_add_figures(struct reporting *reporting, bool of_interval)
 		figures_report(&reporting->report, figures.rows, figures.values, of_interval ? figures.before : NULL);
 }
 
-static enum reporting_form form_of(const struct reporting_options *options)
-{
-	return options->json ? REPORTING_JSON : options->json_stream ? REPORTING_STREAM : REPORTING_TEXT;
-}
-
 enum outcome reporting_choose(struct reporting *reporting, struct environment *environment,
 			      const struct common_options *common)
 {
 	const struct reporting_options *options = &common->reporting;
 	const struct command *command = environment->command;
 	enum live live = command->live ? command->live(common) : LIVE_ROWS;
-	bool is_text = form_of(options) == REPORTING_TEXT && !options->quiet;
+	bool is_text = !options->json && !options->json_stream && !options->quiet;
 
 	environment->reporting = reporting;
 	reporting->environment = environment;
 	reporting->options = options;
-	reporting->form = form_of(options);
+	reporting->form = options->json ? REPORTING_JSON : options->json_stream ? REPORTING_STREAM : REPORTING_TEXT;
 	reporting->prometheus = options->prometheus;
 	reporting->report.buckets = options->histogram;
 	if (reporting->form == REPORTING_STREAM) {

@@ -187,27 +187,21 @@ void reporting_text_summary(struct reporting *reporting)
 }
 
 /* A step has no time of its own: its figures say which it is. */
-static void print_interval(struct reporting *reporting, FILE *stream)
+static void text_row(struct reporting *reporting, bool header)
 {
-	int decimals = reporting->live || reporting->options->interval >= CLOCK_NS_PER_S ? 1 : 2;
-	bool of_step = reporting->report.of_steps;
-	int width = 0;
+	int decimals = reporting->live || reporting->options->interval >= CLOCK_NS_PER_S ? 1 : 2, width = 0;
+	FILE *stream = reporting->environment->output;
+	struct report *report = &reporting->report;
+	int64_t begun = reporting->environment->begun;
 
-	if (!of_step && reporting->report.header)
+	report->header = header;
+	if (!report->of_steps && header)
 		width = fprintf(stream, "%-*s", SECONDS_WIDTH, "    seconds");
-	else if (!of_step)
-		width = fprintf(stream, "%5.*f-%-6.*f", decimals,
-				units_seconds(reporting->report.interval_began - reporting->environment->begun),
-				decimals, units_seconds(clock_now() - reporting->environment->begun));
-	reporting->report.excess = width > SECONDS_WIDTH ? width - SECONDS_WIDTH : 0;
-	print_figures(reporting, stream, of_step ? &report_steps : &report_table, true);
-}
-
-static void print_header(struct reporting *reporting, FILE *stream)
-{
-	reporting->report.header = true;
-	print_interval(reporting, stream);
-	reporting->report.header = false;
+	else if (!report->of_steps)
+		width = fprintf(stream, "%5.*f-%-6.*f", decimals, units_seconds(report->interval_began - begun),
+				decimals, units_seconds(clock_now() - begun));
+	report->excess = width > SECONDS_WIDTH ? width - SECONDS_WIDTH : 0;
+	print_figures(reporting, stream, report->of_steps ? &report_steps : &report_table, true);
 }
 
 /*
@@ -227,13 +221,11 @@ static bool has_row(const struct reporting *reporting)
 
 void reporting_text_interval(struct reporting *reporting)
 {
-	FILE *stream = reporting->environment->output;
-
 	if (!has_row(reporting))
 		return;
 	if (!reporting->rows ||
 	    (!reporting->report.of_steps && reporting->rows % ROWS_OF_HEADER == 0 && isatty(STDOUT_FILENO)))
-		print_header(reporting, stream);
+		text_row(reporting, true);
 	reporting->rows++;
-	print_interval(reporting, stream);
+	text_row(reporting, false);
 }

@@ -141,6 +141,8 @@ enum error_kind endpoint_rejection_kind(int reason);
  */
 bool endpoint_take_log_line(const struct endpoint *endpoint);
 
+/* Sets *error. Returns OUTCOME_INTERNAL. */
+enum outcome transport_no_memory(struct error *error, const char *object, const char *phase);
 /* Sets endpoint_error(). code: an errno value, or 0. Returns OUTCOME_NO_CONNECTION. */
 enum outcome endpoint_no_connection(const struct endpoint *endpoint, const char *phase, int code, const char *cause);
 /* Returns the exit code of a failure in the endpoint's state. */

@@ -152,6 +152,12 @@ enum outcome endpoint_outcome(const struct endpoint *endpoint)
 	}
 }
 
+enum outcome transport_no_memory(struct error *error, const char *object, const char *phase)
+{
+	error_errno(error, object, ENOMEM, "%s", phase);
+	return OUTCOME_INTERNAL;
+}
+
 enum outcome endpoint_no_connection(const struct endpoint *endpoint, const char *phase, int code, const char *cause)
 {
 	error_failure(

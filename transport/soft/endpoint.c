@@ -56,10 +56,8 @@ enum outcome soft_endpoint_create(struct channel *channel, enum endpoint_kind ki
 	struct soft_transport *transport = soft_of(channel->transport);
 	struct soft_endpoint *endpoint = endpoint_new(transport, kind, options);
 
-	if (!endpoint) {
-		error_errno(&transport->base.error, NULL, ENOMEM, "creating an endpoint");
-		return OUTCOME_INTERNAL;
-	}
+	if (!endpoint)
+		return transport_no_memory(&transport->base.error, NULL, "creating an endpoint");
 	*result = &endpoint->base;
 	return OUTCOME_OK;
 }

@@ -10,7 +10,6 @@
 #include "transport/soft/cm/cm.h"
 #include "transport/soft/net/packet_io.h"
 #include "transport/soft/qp/qp.h"
-#include "transport/soft/soft.h"
 #include "transport/soft/wire/mad.h"
 
 /* Endpoints before regions: a queue pair may use a region. The flushes send queued data, then REJ and DREQ. */
@@ -59,49 +58,6 @@ const struct soft_handlers soft_handlers = {
 	.requested = soft_request_create,
 };
 
-static void soft_close(struct transport *transport);
-
-static enum outcome soft_open(struct loop *loop, const struct log *log, struct error *reason, struct transport **result)
-{
-	struct soft_transport *transport;
-
-	if (!soft_random_works()) {
-		error_errno(reason, NULL, errno, "getting random numbers");
-		return OUTCOME_INTERNAL;
-	}
-	transport = calloc(1, sizeof(*transport));
-	if (!transport) {
-		error_errno(reason, NULL, ENOMEM, "opening the transport");
-		return OUTCOME_INTERNAL;
-	}
-	transport->base = (struct transport){ .backend = &soft_backend, .loop = loop, .log = log };
-	transport->addresses_fd = -1;
-	transport->channel.transport = &transport->base;
-	icrc_prepare(&transport->icrc);
-	transport->guid = soft_random();
-	soft_table_open(&transport->regions);
-	transport->domain = (struct domain){
-		.transport = &transport->base,
-		.device = "udp",
-		.fabric = FABRIC_ROCE,
-		.multicast = true,
-		.ip6_multicast = true,
-		.max_message = SOFT_LONGEST_MESSAGE,
-		.max_qp_wr = SOFT_QP_DEPTH_MAX,
-	};
-	/* The connection manager last: without it soft_close() has nothing to send. */
-	if (!(transport->queue = soft_queue_open(transport)) || !(transport->qps = soft_qp_table_open(transport)) ||
-	    !(transport->packet_io = soft_packet_io_open()) || !(transport->cm = soft_cm_open(transport))) {
-		error_errno(reason, NULL, ENOMEM, "opening the transport");
-		soft_close(&transport->base);
-		return OUTCOME_INTERNAL;
-	}
-	/* NULL: sockets wake the loop, so nothing is to be done before it sleeps. */
-	loop_poller_start(loop, &transport->poller, soft_packet_io_poll, NULL, transport);
-	*result = &transport->base;
-	return OUTCOME_OK;
-}
-
 static void destroy_all(struct soft_endpoint *endpoint)
 {
 	for (; endpoint; endpoint = endpoint->next)
@@ -125,6 +81,44 @@ static void soft_close(struct transport *base)
 	soft_qp_table_close(transport->qps);
 	soft_queue_close(transport->queue);
 	free(transport);
+}
+
+static enum outcome soft_open(struct loop *loop, const struct log *log, struct error *reason, struct transport **result)
+{
+	struct soft_transport *transport;
+
+	if (!soft_random_works()) {
+		error_errno(reason, NULL, errno, "getting random numbers");
+		return OUTCOME_INTERNAL;
+	}
+	transport = calloc(1, sizeof(*transport));
+	if (!transport)
+		return transport_no_memory(reason, NULL, "opening the transport");
+	transport->base = (struct transport){ .backend = &soft_backend, .loop = loop, .log = log };
+	transport->addresses_fd = -1;
+	transport->channel.transport = &transport->base;
+	icrc_prepare(&transport->icrc);
+	transport->guid = soft_random();
+	soft_table_open(&transport->regions);
+	transport->domain = (struct domain){
+		.transport = &transport->base,
+		.device = "udp",
+		.fabric = FABRIC_ROCE,
+		.multicast = true,
+		.ip6_multicast = true,
+		.max_message = SOFT_LONGEST_MESSAGE,
+		.max_qp_wr = SOFT_QP_DEPTH_MAX,
+	};
+	/* The connection manager last: without it soft_close() has nothing to send. */
+	if (!(transport->queue = soft_queue_open(transport)) || !(transport->qps = soft_qp_table_open(transport)) ||
+	    !(transport->packet_io = soft_packet_io_open()) || !(transport->cm = soft_cm_open(transport))) {
+		soft_close(&transport->base);
+		return transport_no_memory(reason, NULL, "opening the transport");
+	}
+	/* NULL: sockets wake the loop, so nothing is to be done before it sleeps. */
+	loop_poller_start(loop, &transport->poller, soft_packet_io_poll, NULL, transport);
+	*result = &transport->base;
+	return OUTCOME_OK;
 }
 
 const struct backend soft_backend = {

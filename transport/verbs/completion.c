@@ -16,21 +16,14 @@ enum {
 
 static enum completion_status status_of(enum ibv_wc_status status)
 {
-	switch (status) {
-	case IBV_WC_LOC_ACCESS_ERR:
+	const unsigned known = 1u << COMPLETION_OK | 1u << COMPLETION_LENGTH | 1u << COMPLETION_PROTECTION |
+			       1u << COMPLETION_REMOTE_REQUEST | 1u << COMPLETION_REMOTE_ACCESS |
+			       1u << COMPLETION_REMOTE_OPERATION | 1u << COMPLETION_RETRY_EXCEEDED |
+			       1u << COMPLETION_RNR_EXCEEDED;
+
+	if (status == IBV_WC_LOC_ACCESS_ERR)
 		return COMPLETION_PROTECTION;
-	case IBV_WC_SUCCESS:
-	case IBV_WC_LOC_LEN_ERR:
-	case IBV_WC_LOC_PROT_ERR:
-	case IBV_WC_REM_ACCESS_ERR:
-	case IBV_WC_REM_INV_REQ_ERR:
-	case IBV_WC_REM_OP_ERR:
-	case IBV_WC_RETRY_EXC_ERR:
-	case IBV_WC_RNR_RETRY_EXC_ERR:
-		return (enum completion_status)status;
-	default:
-		return COMPLETION_OTHER;
-	}
+	return status < 32 && known >> status & 1 ? (enum completion_status)status : COMPLETION_OTHER;
 }
 
 static struct verbs_endpoint *endpoint_of_wr_id(struct verbs_transport *transport, uint64_t wr_id)
@@ -81,7 +74,10 @@ static void dispatch_completion(struct verbs_transport *transport, const struct 
 		verbs_timer_start(endpoint, 0, verbs_report_disconnected);
 }
 
-/* Polls until it gets fewer completions than that. Returns their number; from BUDGET on there may be more. */
+/*
+ * Polls until it gets fewer completions than that: with BATCH those that are in the CQ at the call. Returns their
+ * number; from BUDGET on there may be more.
+ */
 static int poll_until(struct verbs_completion_queue *completions, int fewer)
 {
 	struct verbs_transport *transport = verbs_of(completions->domain->base.transport);
@@ -103,12 +99,6 @@ static int poll_until(struct verbs_completion_queue *completions, int fewer)
 			break;
 	}
 	return handled;
-}
-
-/* Handles the completions that are in the CQ at the call. */
-static int poll_batches(struct verbs_completion_queue *completions)
-{
-	return poll_until(completions, BATCH);
 }
 
 static bool cq_arm(struct verbs_completion_queue *completions)
@@ -134,7 +124,7 @@ static void poll_and_arm(void *context)
 	struct transport *transport = completions->domain->base.transport;
 
 	if (poll_until(completions, 1) < BUDGET &&
-	    (transport->spin || !cq_arm(completions) || poll_batches(completions) < BUDGET))
+	    (transport->spin || !cq_arm(completions) || poll_until(completions, BATCH) < BUDGET))
 		return;
 	loop_timer_start(transport->loop, &completions->again, 0, poll_and_arm, completions);
 }
@@ -176,7 +166,7 @@ static bool poll_all(void *context)
 		return false;
 	for (struct verbs_completion_queue *completions = domain->completion_queues; completions;
 	     completions = completions->next)
-		busy |= poll_batches(completions) > 0;
+		busy |= poll_until(completions, BATCH) > 0;
 	return busy;
 }
 
@@ -205,7 +195,7 @@ static void start_polling(struct verbs_domain *domain)
 
 void verbs_completion_queue_drain(struct verbs_completion_queue *completions)
 {
-	while (poll_batches(completions) >= BUDGET)
+	while (poll_until(completions, BATCH) >= BUDGET)
 		;
 }
 

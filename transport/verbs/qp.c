@@ -49,15 +49,6 @@ static int create_qp_within_limits(struct verbs_endpoint *endpoint, struct ibv_q
 	return error;
 }
 
-static void destroy_qp(struct verbs_endpoint *endpoint)
-{
-	if (endpoint->base.options.own_qp)
-		ibv_destroy_qp(endpoint->qp);
-	else
-		rdma_destroy_qp(endpoint->id);
-	endpoint->qp = NULL;
-}
-
 /* ibv_modify_qp() reads the attributes in the mask only. */
 static enum outcome qp_modify(struct verbs_endpoint *endpoint, enum ibv_qp_state state)
 {
@@ -178,7 +169,11 @@ void verbs_qp_destroy(struct verbs_endpoint *endpoint)
 {
 	if (!endpoint->qp)
 		return;
-	destroy_qp(endpoint);
+	if (endpoint->base.options.own_qp)
+		ibv_destroy_qp(endpoint->qp);
+	else
+		rdma_destroy_qp(endpoint->id);
+	endpoint->qp = NULL;
 	endpoint->base.qpn = 0;
 	/* The device may have left completions of the QP. */
 	verbs_completion_queue_drain(endpoint->completions);

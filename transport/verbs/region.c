@@ -26,15 +26,14 @@ enum outcome verbs_region_create(struct domain *base, size_t length, unsigned ac
 	struct error *reason = &base->transport->error;
 	struct verbs_region *region = calloc(1, sizeof(*region));
 
-	if (!region)
-		return verbs_report_resources(reason, base->device, "allocating memory", ENOMEM);
-	region->base.domain = base;
-	region->base.length = length;
-	region->base.memory = calloc(1, length);
-	if (!region->base.memory) {
-		verbs_region_free(region);
+	if (region)
+		region->base.memory = calloc(1, length);
+	if (!region || !region->base.memory) {
+		free(region);
 		return verbs_report_resources(reason, base->device, "allocating memory", ENOMEM);
 	}
+	region->base.domain = base;
+	region->base.length = length;
 	region->registration = ibv_reg_mr(domain->pd, region->base.memory, length, verbs_access(base, access));
 	if (!region->registration) {
 		int error = errno;

@@ -96,10 +96,8 @@ enum outcome soft_cm_connect(struct endpoint *base, const void *data, size_t len
 	struct soft_cm_id *cm_id;
 
 	cm_id = soft_cm_id_create(transport->cm, &endpoint->path);
-	if (!cm_id) {
-		error_errno(endpoint_error(base), base->name, ENOMEM, "connecting");
-		return OUTCOME_INTERNAL;
-	}
+	if (!cm_id)
+		return transport_no_memory(endpoint_error(base), base->name, "connecting");
 	soft_cm_id_attach(cm_id, endpoint);
 	cm_id->active = true;
 	cm_id->local_qpn = base->qpn;

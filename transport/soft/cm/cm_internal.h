@@ -163,8 +163,6 @@ struct soft_cm_id *soft_cm_id_find_sender(const struct soft_cm *cm, uint32_t id,
 
 /* From QP 1 to QP 1. */
 void soft_cm_send(struct soft_cm *cm, const struct soft_path *path, const struct mad *mad);
-/* The bytes are copied. */
-void soft_cm_send_bytes(struct soft_cm *cm, const struct soft_path *path, const uint8_t bytes[MAD_SIZE]);
 /* A reply to a message without a cm_id, to be completed. */
 struct mad soft_cm_reply(const struct mad *received, enum mad_kind kind);
 /* True if a connection may use that QPN. */

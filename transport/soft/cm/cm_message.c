@@ -20,7 +20,7 @@ void soft_cm_gid(const struct address *address, uint8_t gid[MAD_GID_SIZE])
 	}
 }
 
-void soft_cm_send_bytes(struct soft_cm *cm, const struct soft_path *path, const uint8_t bytes[MAD_SIZE])
+static void send_bytes(struct soft_cm *cm, const struct soft_path *path, const uint8_t bytes[MAD_SIZE])
 {
 	struct packet packet = {
 		.opcode = OPCODE_DATAGRAM,
@@ -44,7 +44,7 @@ void soft_cm_send(struct soft_cm *cm, const struct soft_path *path, const struct
 	uint8_t bytes[MAD_SIZE];
 
 	mad_write(mad, bytes);
-	soft_cm_send_bytes(cm, path, bytes);
+	send_bytes(cm, path, bytes);
 }
 
 struct mad soft_cm_reply(const struct mad *received, enum mad_kind kind)
@@ -130,7 +130,7 @@ void soft_cm_id_send(struct soft_cm_id *cm_id, const struct mad *mad)
 
 void soft_cm_id_resend(struct soft_cm_id *cm_id)
 {
-	soft_cm_send_bytes(cm_id->cm, &cm_id->path, cm_id->message);
+	send_bytes(cm_id->cm, &cm_id->path, cm_id->message);
 }
 
 void soft_cm_id_mra_received(struct soft_cm_id *cm_id)

@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "transport/soft/base/queue.h"
 #include "transport/soft/net/packet_io.h"
+#include "transport/soft/wire/bytes.h"
 
 enum {
 	MULTICAST_QPN = 0xffffff,
@@ -32,7 +33,6 @@ static void datagram_send(struct soft_qp *qp, const struct request *request)
 		.opcode = request->has_immediate ? OPCODE_DATAGRAM_IMMEDIATE : OPCODE_DATAGRAM,
 		.solicited = true,
 		.pkey = PACKET_PKEY,
-		.pad = packet_pad(request->length),
 		.destination = MULTICAST_QPN,
 		.psn = qp->requester.next_psn,
 		.datagram = { .key = qp->qkey, .source = qp->by_qpn.key },
@@ -91,12 +91,6 @@ void datagram_transmit(struct soft_qp *qp)
 
 /* ---- receive ---- */
 
-static void put16(uint8_t bytes[2], size_t value)
-{
-	bytes[0] = (uint8_t)(value >> 8);
-	bytes[1] = (uint8_t)value;
-}
-
 /*
  * The socket reports no IP header, only addresses and length: what else an IP header has is 0. An IPv4 header is the
  * last 20 of the 40 bytes.
@@ -113,14 +107,14 @@ static void write_grh(uint8_t header[DATAGRAM_HEADER_SIZE], const struct address
 	memset(header, 0, DATAGRAM_HEADER_SIZE);
 	if (from->family == ADDRESS_IP6) {
 		header[0] = 0x60;
-		put16(header + 4, length);
+		bytes_write(header + 4, 2, length);
 		header[6] = PROTOCOL_UDP;
 		memcpy(header + 8, from->bytes, 16);
 		memcpy(header + 24, to->bytes, 16);
 		return;
 	}
 	ip4[0] = 0x45;
-	put16(ip4 + 2, IP4_SIZE + length);
+	bytes_write(ip4 + 2, 2, IP4_SIZE + length);
 	ip4[9] = PROTOCOL_UDP;
 	memcpy(ip4 + 12, from->bytes, 4);
 	memcpy(ip4 + 16, to->bytes, 4);

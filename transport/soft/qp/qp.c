@@ -118,10 +118,8 @@ enum outcome soft_qp_create(struct endpoint *base)
 	}
 	/* One more send, for the probe. */
 	qp = qp_allocate(options->send_depth + 1, options->receive_depth);
-	if (!qp) {
-		error_errno(reason, base->name, ENOMEM, "creating a queue pair");
-		return OUTCOME_INTERNAL;
-	}
+	if (!qp)
+		return transport_no_memory(reason, base->name, "creating a queue pair");
 	qp->transport = transport;
 	qp->endpoint = endpoint;
 	soft_socket_use(endpoint->path.socket, 1);

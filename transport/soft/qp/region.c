@@ -2,7 +2,6 @@
 /* Memory regions. All 32 bits of a key are random, and a new READ or WRITE with a wrong key ends the connection. */
 #include "transport/soft/qp/qp.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "transport/soft/base/number.h"
@@ -18,8 +17,7 @@ enum outcome soft_region_create(struct domain *domain, size_t length, unsigned a
 		region->base.memory = calloc(1, length);
 	if (!region || !region->base.memory) {
 		free(region);
-		error_errno(&domain->transport->error, domain->device, ENOMEM, "allocating memory");
-		return OUTCOME_INTERNAL;
+		return transport_no_memory(&domain->transport->error, domain->device, "allocating memory");
 	}
 	/* A peer may take key 0 for no key. */
 	do

@@ -22,7 +22,6 @@ uint32_t qp_packets(const struct soft_qp *qp, uint32_t length)
 void qp_send(struct soft_qp *qp, struct packet *packet)
 {
 	packet->pkey = PACKET_PKEY;
-	packet->pad = packet_pad(packet->length);
 	packet->destination = qp->peer_qpn;
 	soft_transmit(qp->transport, &qp->endpoint->path, packet);
 }

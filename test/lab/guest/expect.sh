@@ -140,8 +140,9 @@ device_errors() {
 	done
 }
 
-# without_device_errors FUNCTION [ARGUMENT...]: soft-RoCE counts no error while that runs, and of a hundred packets that it
-# receives at most one as a repeated request: when the host stops the whole guest, a few are repeated without need.
+# without_device_errors FUNCTION [ARGUMENT...]: soft-RoCE counts no error while that runs, and of ten packets that it
+# receives at most one as a repeated request. Some are, without need: when the host stops the whole guest, and the first of a
+# connection, of whose round trip nothing is known, in a crowd on a slow processor.
 without_device_errors() {
 	lab_errors=$(device_errors | grep -v '^duplicate_request ' || :)
 	lab_repeats=$(device_count duplicate_request) lab_packets=$(device_count rcvd_pkts)
@@ -151,7 +152,7 @@ without_device_errors() {
 	say "$lab_repeats of $lab_packets packets were repeats"
 	expect_text_equal "$lab_errors" "$(device_errors | grep -v '^duplicate_request ' || :)" "what soft-RoCE counts besides traffic"
 	lab_checked
-	[ $((lab_repeats * 100)) -le "$lab_packets" ] || fail "more than one in a hundred packets came again"
+	[ $((lab_repeats * 10)) -le "$lab_packets" ] || fail "more than one in ten packets came again"
 }
 
 # device_count NAME: of the first soft-RoCE device.

@@ -4,9 +4,8 @@
  * Each file calls only those below it:
  *
  *   transport.c   the calls of transport.h, and the table of the backends
- *   endpoint.c    the states of an endpoint, its deadlines, the order of its events and completions
+ *   endpoint.c    the states of an endpoint, its deadlines, the order of its events and completions, causes in words
  *   path.c        local addresses that belong to the options of a path
- *   rejection.c   the reasons of a REJ in words
  */
 #ifndef TRANSPORT_BACKEND_H
 #define TRANSPORT_BACKEND_H
@@ -130,6 +129,22 @@ enum {
  * nothing or zeros: returns "" without printable characters. data may be NULL.
  */
 const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[ENDPOINT_REJECT_TEXT_SIZE]);
+
+/* The reasons of a REJ that we send or decide by: IBTA volume 1, 12.6.7.2. */
+enum rejection {
+	REJECTED_NO_RESOURCES = 3,
+	REJECTED_TIMEOUT = 4,
+	REJECTED_INVALID_ID = 6,
+	REJECTED_NO_LISTENER = 8, /* invalid service ID */
+	REJECTED_TRANSPORT = 9,
+	REJECTED_STALE = 10,
+	REJECTED_GID = 12,
+	REJECTED_MTU = 26,	   /* information: mtu_code() of an acceptable MTU */
+	REJECTED_BY_CONSUMER = 28, /* the peer's program rejected, with private data */
+};
+
+/* Returns the text of a reason, or of an unknown one. */
+const char *rejection_text(int reason);
 
 /* The kind of an error while connecting: of an errno value, of a REJ's reason. */
 enum error_kind endpoint_errno_kind(int error);

@@ -17,7 +17,6 @@
 #include "core/clock.h"
 #include "core/state.h"
 #include "transport/backend.h"
-#include "transport/rejection.h"
 
 #define BIT(state) STATE_BIT(ENDPOINT_##state)
 #define ENDED	   (BIT(FAILED) | BIT(DESTROYED))
@@ -140,16 +139,9 @@ void endpoint_set_name(struct endpoint *endpoint)
 
 enum outcome endpoint_outcome(const struct endpoint *endpoint)
 {
-	switch (endpoint->state) {
-	case ENDPOINT_ESTABLISHED:
-	case ENDPOINT_DISCONNECTING:
-	case ENDPOINT_DISCONNECTED:
-	case ENDPOINT_JOINED:
-	case ENDPOINT_LISTENING:
-		return OUTCOME_FAILED;
-	default:
-		return OUTCOME_NO_CONNECTION;
-	}
+	const unsigned after = BIT(ESTABLISHED) | BIT(DISCONNECTING) | BIT(DISCONNECTED) | BIT(JOINED) | BIT(LISTENING);
+
+	return after >> endpoint->state & 1 ? OUTCOME_FAILED : OUTCOME_NO_CONNECTION;
 }
 
 enum outcome transport_no_memory(struct error *error, const char *object, const char *phase)
@@ -341,4 +333,37 @@ const char *work_kind_text(enum work_kind kind)
 	};
 
 	return texts[kind];
+}
+
+const char *rejection_text(int reason)
+{
+	switch (reason) {
+	case 1:
+		return "the peer has no queue pair left";
+	case REJECTED_NO_RESOURCES:
+		return "the peer is out of resources";
+	case REJECTED_TIMEOUT:
+		return "the peer's connection manager timed out";
+	case 5:
+	case 35:
+		return "the peer does not support the request";
+	case REJECTED_INVALID_ID:
+	case 7:
+		return "the peer does not know the connection";
+	case REJECTED_NO_LISTENER:
+		return "nobody listens there";
+	case REJECTED_TRANSPORT:
+		return "the peer does not support the kind of transport";
+	case REJECTED_STALE:
+		return "the peer still has an older connection of this queue pair";
+	case REJECTED_GID:
+	case 13:
+		return "the peer does not accept the address";
+	case REJECTED_MTU:
+		return "the peer does not accept the path MTU";
+	case REJECTED_BY_CONSUMER:
+		return "refused by the peer";
+	default:
+		return "the peer's connection manager refused";
+	}
 }

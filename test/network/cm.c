@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/network/cm.h"
 
-#include "transport/soft/net/packet_io.h"
+#include "transport/soft/net/socket.h"
 
 struct cm_hosts cm_hosts;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/network/qp.h"
-#include "transport/soft/net/packet_io.h"
+#include "transport/soft/net/socket.h"
 
 struct qp_hosts testbed;
 struct bench bench;

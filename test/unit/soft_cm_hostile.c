@@ -2,7 +2,7 @@
 /* link: -Wl,@test/network/network.wrap -Wl,@test/network/cm.wrap */
 /* Forged, truncated and random MADs. */
 #include "test/network/cm.h"
-#include "transport/soft/net/packet_io.h"
+#include "transport/soft/net/socket.h"
 
 static const enum mad_kind response_kinds[] = { MAD_MRA, MAD_REJ, MAD_REP, MAD_RTU, MAD_DREQ, MAD_DREP };
 

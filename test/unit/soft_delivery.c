@@ -8,7 +8,6 @@
 
 #include "test/unit/unit.h"
 #include "transport/backend.h"
-#include "transport/rejection.h"
 
 static enum error_kind last_kind; /* of the errors of events */
 static unsigned errors;

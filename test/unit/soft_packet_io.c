@@ -10,7 +10,6 @@
 
 #include "transport/soft/base/queue.h"
 #include "transport/soft/cm/cm.h"
-#include "transport/soft/net/packet_io.h"
 #include "transport/soft/qp/qp.h"
 #include "transport/soft/soft.h"
 #include "transport/soft/wire/mad.h"

@@ -8,7 +8,6 @@
 
 #include "core/route.h"
 #include "transport/soft/base/state.h"
-#include "transport/soft/net/packet_io.h"
 #include "transport/soft/qp/qp_internal.h"
 
 static struct {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "transport/soft/base/queue.h"
-#include "transport/soft/net/packet_io.h"
 #include "transport/soft/qp/qp.h"
 #include "transport/soft/soft.h"
 

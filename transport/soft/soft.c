@@ -8,7 +8,6 @@
 #include "transport/soft/base/number.h"
 #include "transport/soft/base/queue.h"
 #include "transport/soft/cm/cm.h"
-#include "transport/soft/net/packet_io.h"
 #include "transport/soft/qp/qp.h"
 #include "transport/soft/wire/mad.h"
 

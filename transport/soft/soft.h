@@ -13,8 +13,7 @@
  *
  *   soft.c       open and close, the reaper, received packets
  *   delivery.c   events and completions to the command
- *   endpoint.c   resolving, listening, and calls to the connection manager and queue pair
- *   group.c      membership of multicast groups
+ *   endpoint.c   resolving, listening, joining, and calls to the connection manager and queue pair
  *
  * What goes up is queued (base/queue.h), or is one of soft_handlers (base/state.h): a received packet goes socket ->
  * packet_io -> soft.c -> qp (by its destination QPN) or cm (QP 1), its completion or event goes queue -> delivery ->
@@ -38,13 +37,10 @@ void soft_endpoint_destroy(struct endpoint *endpoint);
 void soft_endpoint_free(struct soft_endpoint *endpoint);
 enum outcome soft_listen(struct endpoint *endpoint, const struct address *address);
 enum outcome soft_resolve(struct endpoint *endpoint, const struct address *source, const struct address *destination);
+enum outcome soft_join(struct endpoint *endpoint);
 enum outcome soft_post(struct endpoint *endpoint, const struct work *work, size_t count);
 void soft_endpoint_path(const struct endpoint *endpoint, struct path *path);
 void soft_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE]);
-
-/* group.c */
-enum outcome soft_join(struct endpoint *endpoint);
-void soft_leave_group(struct endpoint *endpoint);
 
 /* delivery.c */
 bool soft_deliver(struct soft_transport *transport);

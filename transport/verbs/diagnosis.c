@@ -15,7 +15,6 @@
 #include "core/privileges.h"
 #include "core/remedy.h"
 #include "core/sysfs.h"
-#include "transport/rejection.h"
 #include "transport/verbs/verbs.h"
 
 #if WITH_SOFT

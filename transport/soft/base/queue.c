@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "transport/soft/base/ring.h"
 
 enum {
 	COMPLETIONS_FIRST = 256, /* entries; doubled when full */

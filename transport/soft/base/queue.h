@@ -7,7 +7,6 @@
 #ifndef TRANSPORT_SOFT_BASE_QUEUE_H
 #define TRANSPORT_SOFT_BASE_QUEUE_H
 
-#include "transport/soft/base/list.h"
 #include "transport/soft/base/state.h"
 
 enum soft_event_kind {

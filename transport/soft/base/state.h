@@ -3,16 +3,15 @@
  * The state that the layers of this backend share, and the calls that go up.
  * Each file calls only those below it:
  *
- *   queue.c   events and completions for the command, turns of the loop
- *   list.c    lists
- *   table.c   hash tables
- *   number.c  random numbers, a hash
+ *   queue.c      events and completions for the command, turns of the loop
+ *   container.c  hash tables, lists
+ *   number.c     random numbers, a hash
  */
 #ifndef TRANSPORT_SOFT_BASE_STATE_H
 #define TRANSPORT_SOFT_BASE_STATE_H
 
 #include "transport/backend.h"
-#include "transport/soft/base/table.h"
+#include "transport/soft/base/container.h"
 #include "transport/soft/wire/icrc.h"
 
 enum {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "transport/soft/cm/cm_internal.h"
-#include "transport/soft/net/packet_io.h"
 
 struct soft_cm *soft_cm_open(struct soft_transport *transport)
 {

@@ -45,7 +45,6 @@
 #define TRANSPORT_SOFT_CM_CM_INTERNAL_H
 
 #include "core/clock.h"
-#include "transport/soft/base/list.h"
 #include "transport/soft/base/number.h"
 #include "transport/soft/cm/cm.h"
 #include "transport/soft/qp/qp.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "transport/soft/base/queue.h"
-#include "transport/soft/net/packet_io.h"
 
 void soft_cm_gid(const struct address *address, uint8_t gid[MAD_GID_SIZE])
 {

@@ -169,11 +169,8 @@ static bool admit_req(struct soft_cm *cm, const struct soft_endpoint *listener)
 {
 	unsigned backlog = (unsigned)endpoint_option_or(&listener->base, backlog, CM_BACKLOG);
 
-	if (listener->pending_requests >= backlog) {
-		log_debug(cm->transport->base.log, "%s: REQ dropped: %u requests are pending", listener->base.name,
-			  listener->pending_requests);
+	if (listener->pending_requests >= backlog)
 		return false;
-	}
 	while (cm->half_open >= 2 * backlog && cm->rep_sent.first) {
 		if (endpoint_take_log_line(&listener->base))
 			log_error(listener->base.transport->log, listener->base.name,

@@ -9,7 +9,7 @@
  * Receiving: a packet whose ICRC is wrong with every IPv4 identification is dropped; a management datagram first
  * shows whether a NAT has changed its addresses.
  */
-#include "transport/soft/net/packet_io.h"
+#include "transport/soft/net/socket.h"
 
 #include <time.h> /* linux/errqueue.h needs struct timespec */
 

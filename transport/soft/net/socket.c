@@ -23,7 +23,6 @@
 
 #include "core/route.h"
 #include "transport/soft/base/queue.h"
-#include "transport/soft/net/packet_io.h"
 
 enum {
 	BUFFER_SIZE = 8 << 20, /* SO_RCVBUF and SO_SNDBUF, bytes */
@@ -140,14 +139,8 @@ void soft_socket_use(struct soft_socket *socket, int change)
 
 static void socket_close(struct soft_socket *socket)
 {
-	char text[ADDRESS_TEXT_SIZE];
-
 	socket_unlink(socket);
 	loop_io_stop(&socket->readable);
-	if (soft_socket_dropped(socket))
-		log_debug(socket->transport->base.log,
-			  "%s: %" PRIu32 " packets were dropped: the socket's receive buffer was full",
-			  address_host(&socket->address, text), soft_socket_dropped(socket));
 	close(socket->fd);
 	free(socket);
 }
@@ -419,6 +412,7 @@ static void addresses_changed(void *context)
 	soft_callback_end(transport);
 }
 
+/* Without it, addresses that come later are not served. */
 static void watch_addresses(struct soft_transport *transport)
 {
 	struct sockaddr_nl groups = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR };
@@ -428,7 +422,6 @@ static void watch_addresses(struct soft_transport *transport)
 		return;
 	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&groups, sizeof(groups))) {
-		log_debug(transport->base.log, "addresses that come later will not be noticed (errno %d)", errno);
 		if (fd >= 0)
 			close(fd);
 		return;

@@ -9,7 +9,6 @@
 
 #include "core/clock.h"
 #include "transport/soft/base/queue.h"
-#include "transport/soft/net/packet_io.h"
 #include "transport/soft/wire/bytes.h"
 
 enum {

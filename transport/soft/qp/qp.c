@@ -10,7 +10,6 @@
 #include "core/route.h"
 #include "transport/soft/base/number.h"
 #include "transport/soft/base/queue.h"
-#include "transport/soft/net/packet_io.h"
 #include "transport/soft/qp/qp_internal.h"
 #include "transport/soft/wire/mad.h"
 

@@ -4,7 +4,6 @@
 #define TRANSPORT_SOFT_QP_QP_H
 
 #include "transport/soft/net/socket.h"
-#include "transport/soft/wire/packet.h"
 
 /* The parameters of a connection that both connection managers agreed on. */
 struct soft_agreement {

@@ -17,9 +17,7 @@
 #ifndef TRANSPORT_SOFT_QP_QP_INTERNAL_H
 #define TRANSPORT_SOFT_QP_QP_INTERNAL_H
 
-#include "transport/soft/base/list.h"
 #include "transport/soft/base/number.h"
-#include "transport/soft/base/ring.h"
 #include "transport/soft/qp/qp.h"
 
 enum qp_state {

@@ -15,7 +15,6 @@
 
 #include "core/clock.h"
 #include "transport/soft/base/queue.h"
-#include "transport/soft/net/packet_io.h"
 
 enum {
 	/* Packets. */

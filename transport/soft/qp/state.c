@@ -2,7 +2,6 @@
 /* The end of a queue pair's work, and what requester, responder and datagrams have in common. */
 #include "core/clock.h"
 #include "transport/soft/base/queue.h"
-#include "transport/soft/net/packet_io.h"
 #include "transport/soft/qp/qp_internal.h"
 
 int64_t qp_now(struct soft_qp *qp)

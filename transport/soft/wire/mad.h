@@ -17,8 +17,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "transport/rejection.h"
-
 enum {
 	MAD_SIZE = 256,
 	MAD_QPN = 1,

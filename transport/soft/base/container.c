@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "transport/soft/base/table.h"
+#include "transport/soft/base/container.h"
 
 #include <stdlib.h>
 
@@ -74,4 +74,26 @@ void soft_table_remove(struct soft_table *table, struct soft_table_entry *entry)
 		return;
 	*pprev = entry->next;
 	table->count--;
+}
+
+void soft_list_append(struct soft_list *list, struct soft_link *link, void *object)
+{
+	*link = (struct soft_link){ .object = object,
+				    .list = list,
+				    .pprev = list->count++ ? list->last : &list->first };
+	*link->pprev = link;
+	list->last = &link->next;
+}
+
+void soft_list_remove(struct soft_link *link)
+{
+	if (!link->list)
+		return;
+	*link->pprev = link->next;
+	if (link->next)
+		link->next->pprev = link->pprev;
+	else
+		link->list->last = link->pprev;
+	link->list->count--;
+	link->list = NULL;
 }

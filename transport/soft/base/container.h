@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A hash table with chains. Its keys are random numbers of this process, or hashes with a secret. Their low bits select
- * the bucket, so a peer cannot make a chain long. Each entry is a member of the object that it finds.
- */
-#ifndef TRANSPORT_SOFT_BASE_TABLE_H
-#define TRANSPORT_SOFT_BASE_TABLE_H
+/* Hash tables, lists and rings of objects that have what links them as a member. */
+#ifndef TRANSPORT_SOFT_BASE_CONTAINER_H
+#define TRANSPORT_SOFT_BASE_CONTAINER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+/*
+ * A hash table with chains. Its keys are random numbers of this process, or hashes with a secret. Their low bits select
+ * the bucket, so a peer cannot make a chain long. Each entry is a member of the object that it finds.
+ */
 enum {
 	SOFT_TABLE_BUCKETS = 64, /* at first */
 };
@@ -59,6 +60,50 @@ static inline void *soft_table_find(const struct soft_table *table, uint32_t key
 	const struct soft_table_entry *entry = soft_table_first(table, key);
 
 	return entry ? entry->object : NULL;
+}
+
+/* A list of objects, oldest first, initially zeroed. An object has a link as a member for each list it can be in. */
+struct soft_link {
+	void *object;
+	struct soft_list *list; /* NULL: in none */
+	struct soft_link *next, **pprev;
+};
+
+struct soft_list {
+	struct soft_link *first, **last;
+	unsigned count;
+};
+
+/* The link must not be in a list. */
+void soft_list_append(struct soft_list *list, struct soft_link *link, void *object);
+/* The link may be in no list. */
+void soft_list_remove(struct soft_link *link);
+
+/* The indexes of a ring. Its owner has the array. */
+struct soft_ring {
+	uint32_t capacity;
+	uint32_t head; /* the oldest */
+	uint32_t count;
+};
+
+/* Returns where the entry of that index is, counted from the oldest. index: at most the capacity. */
+static inline uint32_t soft_ring_at(const struct soft_ring *ring, uint32_t index)
+{
+	uint32_t slot = ring->head + index;
+
+	return slot < ring->capacity ? slot : slot - ring->capacity;
+}
+
+/* Returns where the new entry is. The ring must not be full. */
+static inline uint32_t soft_ring_push(struct soft_ring *ring)
+{
+	return soft_ring_at(ring, ring->count++);
+}
+
+static inline void soft_ring_pop(struct soft_ring *ring)
+{
+	ring->head = soft_ring_at(ring, 1);
+	ring->count--;
 }
 
 #endif

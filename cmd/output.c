@@ -5,18 +5,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-enum outcome output_discard(FILE **stream, const struct log *log)
-{
-	FILE *null = fopen("/dev/null", "we");
-
-	if (!null) {
-		log_errno(log, "/dev/null", errno, "opening");
-		return OUTCOME_INTERNAL;
-	}
-	*stream = null;
-	return OUTCOME_OK;
-}
-
 void output_end_echo(FILE *stream)
 {
 	if (stream == stdout && isatty(STDOUT_FILENO))

@@ -8,9 +8,6 @@
 #include "core/log.h"
 #include "core/outcome.h"
 
-/* Opens /dev/null as the stream, for lines that nobody reads. */
-enum outcome output_discard(FILE **stream, const struct log *log);
-
 /* Call it at a signal: on a terminal, ends the line in which that has shown the key ("^C"). */
 void output_end_echo(FILE *stream);
 

@@ -331,6 +331,19 @@ static enum outcome run_open_transport(struct run *run)
 	return outcome;
 }
 
+/* Standard output has one form only. */
+static enum outcome discard_lines(struct run *run)
+{
+	const struct reporting_options *options = &run->options->reporting;
+
+	if (options->json || options->json_stream || options->quiet)
+		run->environment.output = fopen("/dev/null", "we");
+	if (run->environment.output)
+		return OUTCOME_OK;
+	log_errno(&run->environment.log, "/dev/null", errno, "opening");
+	return OUTCOME_INTERNAL;
+}
+
 /* From the options to the end of the loop. */
 static enum outcome run_command(struct run *run)
 {
@@ -340,8 +353,8 @@ static enum outcome run_command(struct run *run)
 
 	if (WITH_REPORT)
 		outcome = reporting_choose(&run->reporting, environment, run->options);
-	else if (!outcome && run->options->reporting.quiet)
-		outcome = output_discard(&environment->output, &environment->log);
+	if (!outcome)
+		outcome = discard_lines(run);
 	if (!outcome && command->check)
 		outcome = command->check(environment, run->options);
 	if (!outcome && EXTRA(run->options->daemon))
@@ -391,7 +404,7 @@ static enum outcome end_run(struct run *run)
 	if (object)
 		fputs(object, stdout);
 	free(object);
-	if (environment->output != stdout)
+	if (environment->output && environment->output != stdout)
 		fclose(environment->output);
 	return outcome;
 }

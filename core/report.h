@@ -76,13 +76,13 @@ struct report_format {
 struct report {
 	FILE *stream;
 	const struct report_format *format;
-	const char *prefix; /* of Prometheus metric names: "rdmatest_rping" */
-	bool buckets;	    /* block, step and JSON have the buckets of histograms */
-	bool without_rates; /* omit rates: the time span is too short */
-	bool header;	    /* of report_table: write the names of the columns */
-	bool of_steps;	    /* an interval ends with its last count; the totals have no gauges or distributions */
-	bool separates;	    /* JSON: a comma comes before the next item */
-	int excess;	    /* of report_table: how much wider the row is up to here than its columns */
+	const char *command; /* Prometheus: after "rdmatest" in the names of metrics */
+	bool buckets;	     /* block, step and JSON have the buckets of histograms */
+	bool without_rates;  /* omit rates: the time span is too short */
+	bool header;	     /* of report_table: write the names of the columns */
+	bool of_steps;	     /* an interval ends with its last count; the totals have no gauges or distributions */
+	bool separates;	     /* JSON: a comma comes before the next item */
+	int excess;	     /* of report_table: how much wider the row is up to here than its columns */
 
 	int64_t interval_began; /* clock time, for the figures of an interval */
 

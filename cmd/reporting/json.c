@@ -162,7 +162,7 @@ char *reporting_json_summary(struct reporting *reporting)
 
 	open_first(reporting, stream ? stream : stdout, "summary");
 	reporting_add_figures(reporting, false);
-	if (reporting->form == REPORTING_JSON && report->of_steps)
+	if (reporting->options->json && report->of_steps)
 		add_steps(reporting);
 	report_text(report, "verdict", environment->outcome ? "fail" : "pass");
 	report_count(report, "exit_code", (uint64_t)environment->outcome);
@@ -188,7 +188,7 @@ static struct report *begin_record(struct reporting *reporting, FILE *stream, co
 
 struct report *reporting_begin_record(struct reporting *reporting, const char *type)
 {
-	bool has_records = reporting && reporting->form == REPORTING_STREAM;
+	bool has_records = reporting && reporting->options->json_stream;
 
 	return has_records ? begin_record(reporting, stdout, type) : NULL;
 }
@@ -196,7 +196,7 @@ struct report *reporting_begin_record(struct reporting *reporting, const char *t
 /* The one object of --json has the intervals of a run of steps. */
 static FILE *interval_stream(struct reporting *reporting)
 {
-	if (reporting->form == REPORTING_STREAM)
+	if (reporting->options->json_stream)
 		return stdout;
 	if (reporting->report.of_steps && !reporting->steps)
 		reporting->steps = open_memstream(&reporting->steps_text, &reporting->steps_length);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A report in Prometheus' text format, for node_exporter's textfile collector: "prefix_objects_name{labels} value", in
- * Prometheus' base units. Top-level texts (the target) are labels of all samples that follow, so that two runs on one
- * host differ. Texts in a list entry are labels of its samples, unless there is a top-level label of that name: the
- * format allows no duplicates. Texts in other objects (the path) are omitted, and of rows those without FIGURE_LABEL.
+ * A report in Prometheus' text format, for node_exporter's textfile collector: "rdmatest_COMMAND_objects_name{labels}
+ * value", in Prometheus' base units. Top-level texts (the target) are labels of all samples that follow, so that two
+ * runs on one host differ. Texts in a list entry are labels of its samples, unless there is a top-level label of that
+ * name: the format allows no duplicates. Texts in other objects (the path) are omitted, and of rows those without
+ * FIGURE_LABEL.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +59,7 @@ static void prometheus_name(struct report *report, const char *name, struct repo
 {
 	const char *comma = report->labels[0] && report->entry[0] ? "," : "";
 
-	fputs(report->prefix, report->stream);
+	fprintf(report->stream, "rdmatest_%s", report->command);
 	for (unsigned i = 1; i <= report->depth; i++)
 		if (report->frames[i].name)
 			fprintf(report->stream, "_%s", report->frames[i].name);
@@ -94,15 +95,13 @@ static void add_metrics(struct reporting *reporting, FILE *stream)
 {
 	const struct environment *environment = reporting->environment;
 	struct report *report = &reporting->report;
-	char prefix[64];
 
 	/* Samples without the labels of the command would be series of their own. */
 	if (!reporting->state && !environment->outcome) {
 		fputs("# no figures yet\n", stream);
 		return;
 	}
-	snprintf(prefix, sizeof(prefix), "rdmatest_%s", environment->command->name);
-	report->prefix = prefix;
+	report->command = environment->command->name;
 	report_open(report, stream, &report_prometheus);
 	report_text(report, "transport", environment->transport ? transport_name(environment->transport) : NULL);
 	reporting_add_figures(reporting, false);

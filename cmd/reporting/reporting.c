@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/output.h"
 #include "cmd/run.h"
 #include "cmd/signals.h"
 
@@ -34,15 +33,14 @@ enum outcome reporting_choose(struct reporting *reporting, struct environment *e
 	const struct reporting_options *options = &common->reporting;
 	const struct command *command = environment->command;
 	enum live live = command->live ? command->live(common) : LIVE_ROWS;
-	bool is_text = !options->json && !options->json_stream && !options->quiet;
+	bool on_terminal;
 
 	environment->reporting = reporting;
 	reporting->environment = environment;
 	reporting->options = options;
-	reporting->form = options->json ? REPORTING_JSON : options->json_stream ? REPORTING_STREAM : REPORTING_TEXT;
 	reporting->prometheus = options->prometheus;
 	reporting->report.buckets = options->histogram;
-	if (reporting->form == REPORTING_STREAM) {
+	if (options->json_stream) {
 		environment->log.reported = reporting_json_error;
 		environment->log.context = reporting;
 		/* Of the arguments. */
@@ -57,30 +55,19 @@ enum outcome reporting_choose(struct reporting *reporting, struct environment *e
 		log_hint(&environment->log, "--json-stream and --prometheus report them");
 		return OUTCOME_USAGE;
 	}
-	if (live == LIVE_STEPS || (is_text && !options->interval && command->figures && isatty(STDOUT_FILENO)))
+	on_terminal = reporting_is_text(reporting) && !options->quiet && isatty(STDOUT_FILENO);
+	if (live == LIVE_STEPS || (on_terminal && !options->interval && command->figures))
 		reporting->live = live;
 	reporting->report.of_steps = reporting->live == LIVE_STEPS;
-	return is_text ? OUTCOME_OK : output_discard(&environment->output, &environment->log);
-}
-
-/* Returns 0 for none. */
-static int64_t reported_length(const struct reporting *reporting)
-{
-	return reporting->live == LIVE_ROWS ? CLOCK_NS_PER_S : reporting->options->interval;
-}
-
-static int64_t interval_length(const struct reporting *reporting)
-{
-	int64_t length = reported_length(reporting);
-
-	return length || !reporting->prometheus || reporting->report.of_steps ? length : PROMETHEUS_INTERVAL;
+	reporting->length = reporting->live == LIVE_ROWS ? CLOCK_NS_PER_S : options->interval;
+	return OUTCOME_OK;
 }
 
 static void report_interval(struct reporting *reporting)
 {
-	if (reporting->options->quiet || !(reported_length(reporting) || reporting->report.of_steps))
+	if (reporting->options->quiet || !(reporting->length || reporting->report.of_steps))
 		return;
-	if (reporting->form == REPORTING_TEXT)
+	if (reporting_is_text(reporting))
 		reporting_text_interval(reporting);
 	else
 		reporting_json_interval(reporting);
@@ -102,6 +89,14 @@ void reporting_end_interval(struct reporting *reporting)
 	report_interval(reporting);
 	reporting_write_prometheus(reporting);
 	reporting->interval_open = false;
+}
+
+/* Returns 0 if nothing is reported or written while the run lasts. */
+static int64_t interval_length(const struct reporting *reporting)
+{
+	bool only_written = !reporting->length && reporting->prometheus && !reporting->report.of_steps;
+
+	return only_written ? PROMETHEUS_INTERVAL : reporting->length;
 }
 
 static void interval_over(void *context)
@@ -137,7 +132,7 @@ static void start_interval(struct reporting *reporting)
 
 	if (!length)
 		return;
-	if (reporting->form == REPORTING_TEXT)
+	if (reporting_is_text(reporting))
 		length += length < 10 * ROW_DELAY_MAX ? length / 10 : ROW_DELAY_MAX;
 	reporting->interval_due = clock_now() + length;
 	loop_timer_start(reporting->environment->loop, &reporting->interval, length, interval_over, reporting);
@@ -151,7 +146,7 @@ static void quit_received(void *context)
 
 enum outcome reporting_begin(struct reporting *reporting)
 {
-	if (reporting->form == REPORTING_STREAM)
+	if (reporting->options->json_stream)
 		reporting_json_start(reporting);
 	reporting->interval_open = !reporting->report.of_steps;
 	reporting->report.interval_began = clock_now();
@@ -170,30 +165,25 @@ void reporting_start(struct reporting *reporting, void *state)
 
 void reporting_ready(struct reporting *reporting)
 {
-	if (reporting->state && !reporting->rows && reporting->form == REPORTING_TEXT)
+	if (reporting->state && !reporting->rows && reporting_is_text(reporting))
 		start_interval(reporting);
-}
-
-/* Reports the time from the last complete interval to the end of the run, so that the intervals add up to the run. */
-static void report_rest(struct reporting *reporting)
-{
-	/* A rate over less than 1/50 of an interval is meaningless. */
-	reporting->report.without_rates =
-		clock_now() - reporting->report.interval_began < reported_length(reporting) / 50;
-	report_interval(reporting);
-	reporting->report.without_rates = false;
 }
 
 char *reporting_end(struct reporting *reporting)
 {
-	bool is_text = reporting->form == REPORTING_TEXT;
+	struct report *report = &reporting->report;
 	/* In text, where the verdict is the last line, a run in which no data moved ends with it alone. */
-	bool summarises = !is_text || reporting_figures(reporting).summarised;
+	bool is_text = reporting_is_text(reporting), summarises = !is_text || reporting_figures(reporting).summarised;
 
 	loop_signal_stop(&reporting->quit);
 	loop_timer_stop(&reporting->interval);
-	if (summarises && reporting->state && reporting->interval_open)
-		report_rest(reporting);
+	/* The time from the last complete interval on is one, too, so that they add up to the run. */
+	if (summarises && reporting->state && reporting->interval_open) {
+		/* A rate over less than 1/50 of an interval is meaningless. */
+		report->without_rates = clock_now() - report->interval_began < reporting->length / 50;
+		report_interval(reporting);
+		report->without_rates = false;
+	}
 	/*
 	 * Before the verdict, which fails if the file cannot be written. A usage error must not replace the file of an
 	 * earlier run.

@@ -64,17 +64,11 @@ extern const struct report_format report_prometheus;
 
 /* ---- a run ---- */
 
-enum reporting_form {
-	REPORTING_TEXT,
-	REPORTING_JSON,
-	REPORTING_STREAM,
-};
-
 struct reporting {
 	struct environment *environment;
 	const struct reporting_options *options;
-	enum reporting_form form;
 	enum live live;
+	int64_t length;		/* of the intervals that are reported, nanoseconds; 0: none */
 	void *state;		/* the command's, from its start to reporting_end(), else NULL */
 	const char *prometheus; /* the file; NULL also after a write error */
 	bool interval_open;	/* not reported yet */
@@ -89,8 +83,8 @@ struct reporting {
 };
 
 /*
- * Call it when the options are parsed, or could not be: selects the form, in which errors are reported from now on, and
- * the environment's output. Reports an error.
+ * Call it when the options are parsed, or could not be: from now on errors are reported in their form. Reports an
+ * error.
  */
 enum outcome reporting_choose(struct reporting *reporting, struct environment *environment,
 			      const struct common_options *options);
@@ -119,6 +113,11 @@ void reporting_end_interval(struct reporting *reporting);
 char *reporting_end(struct reporting *reporting);
 
 /* ---- the forms ---- */
+
+static inline bool reporting_is_text(const struct reporting *reporting)
+{
+	return !reporting->options->json && !reporting->options->json_stream;
+}
 
 /* Returns those of the command, or zeros without a run. */
 struct figures reporting_figures(const struct reporting *reporting);

@@ -175,10 +175,8 @@ static void print_block(struct reporting *reporting, FILE *stream, const char *t
 
 void reporting_print_current(struct reporting *reporting)
 {
-	bool for_program = reporting->form != REPORTING_TEXT;
-
 	output_end_echo(reporting->environment->output);
-	print_block(reporting, for_program ? stderr : reporting->environment->output, "so far, in");
+	print_block(reporting, reporting_is_text(reporting) ? reporting->environment->output : stderr, "so far, in");
 }
 
 void reporting_text_summary(struct reporting *reporting)

@@ -88,7 +88,7 @@ static const struct sample filled = {
 static void assert_text(const struct report_format *format, const struct figure *table, const void *values,
 			const void *before, const char *expected)
 {
-	struct report report = { .prefix = "test", .interval_began = 2 * CLOCK_NS_PER_S };
+	struct report report = { .command = "test", .interval_began = 2 * CLOCK_NS_PER_S };
 	size_t length;
 	char *text;
 
@@ -130,7 +130,7 @@ TEST(labels)
 	struct sample sample = filled;
 
 	sample.nothing = "text";
-	assert_text(&report_prometheus, label_rows, &sample, NULL, "test_sent{role=\"client\"} 7\n");
+	assert_text(&report_prometheus, label_rows, &sample, NULL, "rdmatest_test_sent{role=\"client\"} 7\n");
 }
 
 /* A count that has decreased has no increase. A rate ends with its last count, unless it goes on. */

@@ -14,7 +14,7 @@ struct output {
 static struct report *begin(struct output *output, const struct report_format *format)
 {
 	memset(output, 0, sizeof(*output));
-	output->report.prefix = "rdmatest_test";
+	output->report.command = "test";
 	report_open(&output->report, open_memstream(&output->text, &output->length), format);
 	return &output->report;
 }

@@ -451,4 +451,9 @@ static void client_stop(void *state)
 	free(client);
 }
 
-const struct rping_role rping_client_role = { client_start, client_interrupt, client_figures, client_stop };
+const struct rping_role rping_client_role = {
+	.start = client_start,
+	.interrupt = client_interrupt,
+	.figures = WITH_REPORT ? client_figures : NULL,
+	.stop = client_stop,
+};

@@ -400,4 +400,9 @@ static void server_stop(void *state)
 	free(server);
 }
 
-const struct rping_role rping_server_role = { server_start, server_interrupt, server_figures_update, server_stop };
+const struct rping_role rping_server_role = {
+	.start = server_start,
+	.interrupt = server_interrupt,
+	.figures = WITH_REPORT ? server_figures_update : NULL,
+	.stop = server_stop,
+};

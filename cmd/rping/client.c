@@ -30,7 +30,6 @@ static const struct ping_counts *sum_targets(struct rping_client *client)
 	*all = (struct ping_counts){ 0 };
 	*longest = (struct connect_times){ 0 };
 	for (const struct target *target = client->targets; target; target = target->next) {
-		const struct connect_times *times = &target->times;
 		const struct ping_counts *counts = &target->counts;
 
 		all->size = MAX(all->size, target->size);
@@ -45,9 +44,8 @@ static const struct ping_counts *sum_targets(struct rping_client *client)
 		if (!all->answered.from || (counts->answered.from && counts->answered.from < all->answered.from))
 			all->answered.from = counts->answered.from;
 		all->answered.to = MAX(all->answered.to, counts->answered.to);
-		longest->resolve_address = MAX(longest->resolve_address, times->resolve_address);
-		longest->resolve_route = MAX(longest->resolve_route, times->resolve_route);
-		longest->connect = MAX(longest->connect, times->connect);
+		for (size_t i = 0; i <= EVENT_ESTABLISHED; i++)
+			longest->steps[i] = MAX(longest->steps[i], target->times.steps[i]);
 	}
 	return all;
 }
@@ -175,12 +173,14 @@ static void target_event(void *context, struct endpoint *endpoint, const struct 
 
 	(void)endpoint;
 	peer_print_event(&target->peer, event->kind);
+	if (event->kind <= EVENT_ESTABLISHED)
+		target->times.steps[event->kind] = event->took;
 	switch (event->kind) {
 	case EVENT_ADDRESS_RESOLVED:
-		target_end_if_failed(target, target_open(target, event));
+		target_end_if_failed(target, target_open(target));
 		break;
 	case EVENT_ROUTE_RESOLVED:
-		outcome = target_request(target, event);
+		outcome = target_request(target);
 		if (outcome)
 			dial_failed(&target->dial, outcome, false);
 		break;

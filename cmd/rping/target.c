@@ -211,14 +211,13 @@ enum outcome target_connect(void *context)
 	return outcome;
 }
 
-enum outcome target_open(struct target *target, const struct endpoint_event *event)
+enum outcome target_open(struct target *target)
 {
-	target->times.resolve_address = event->took;
 	target->device = target->peer.endpoint->domain->device;
 	return peer_open(&target->peer);
 }
 
-enum outcome target_request(struct target *target, const struct endpoint_event *event)
+enum outcome target_request(struct target *target)
 {
 	const struct rping_options *options = target->peer.options;
 	struct hello hello = {
@@ -231,7 +230,6 @@ enum outcome target_request(struct target *target, const struct endpoint_event *
 	};
 	uint8_t bytes[HELLO_SIZE];
 
-	target->times.resolve_route = event->took;
 	hello_write(&hello, bytes);
 	return endpoint_connect(target->peer.endpoint, bytes, sizeof(bytes));
 }
@@ -277,7 +275,6 @@ enum outcome target_established(struct target *target, const struct endpoint_eve
 	struct domain *domain = target->peer.endpoint->domain;
 	enum outcome outcome;
 
-	target->times.connect = event->took;
 	if (WITH_REPORT)
 		endpoint_path(target->peer.endpoint, &target->path);
 	dial_stop(&target->dial);
@@ -574,9 +571,9 @@ const struct figure ping_count_figures[] = {
 };
 
 const struct figure connect_figures[] = {
-	FIGURE(TIME, "resolve_address", struct connect_times, resolve_address),
-	FIGURE(TIME, "resolve_route", struct connect_times, resolve_route),
-	FIGURE(TIME, "connect", struct connect_times, connect),
+	FIGURE(TIME, "resolve_address", struct connect_times, steps[EVENT_ADDRESS_RESOLVED]),
+	FIGURE(TIME, "resolve_route", struct connect_times, steps[EVENT_ROUTE_RESOLVED]),
+	FIGURE(TIME, "connect", struct connect_times, steps[EVENT_ESTABLISHED]),
 	FIGURES_END,
 };
 

@@ -32,11 +32,9 @@ struct ping_counts {
 	struct rate answered;
 };
 
-/* Durations of the connection steps, nanoseconds; 0: not reached. */
+/* Durations of the connection steps by the event that ends them, nanoseconds; 0: not reached. */
 struct connect_times {
-	int64_t resolve_address;
-	int64_t resolve_route;
-	int64_t connect;
+	int64_t steps[EVENT_ESTABLISHED + 1];
 };
 
 extern const struct figure ping_count_figures[], connect_figures[];
@@ -114,9 +112,9 @@ void target_prepare(struct target *target, struct rping_client *client, char *ad
 void target_wait(void *target);
 enum outcome target_connect(void *target);
 /* The address is resolved: allocates what does not depend on the server while the route is being resolved. */
-enum outcome target_open(struct target *target, const struct endpoint_event *event);
+enum outcome target_open(struct target *target);
 /* The route is resolved: sends the request. */
-enum outcome target_request(struct target *target, const struct endpoint_event *event);
+enum outcome target_request(struct target *target);
 /* Chooses the size of the pings, and allocates them. Then it is TARGET_PACING: target_next() may follow. */
 enum outcome target_established(struct target *target, const struct endpoint_event *event);
 

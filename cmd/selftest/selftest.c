@@ -423,14 +423,11 @@ static void test(struct selftest *selftest, const struct part *part, struct resu
 	environment_record_outcome(environment, outcome);
 	if (outcome && selftest->interrupted) {
 		environment_print(environment, "%s: ended early", name);
-	} else if (outcome) {
-		selftest->failed++;
-		record_verdict(selftest, result, "fail", NULL);
-		environment_print(environment, "%s: FAILED", name);
 	} else {
-		selftest->passed++;
-		record_verdict(selftest, result, "pass", NULL);
-		environment_print(environment, "%s: ok: %s", name, run->environment.verdict);
+		++*(outcome ? &selftest->failed : &selftest->passed);
+		record_verdict(selftest, result, outcome ? "fail" : "pass", NULL);
+		environment_print(environment, "%s: %s%s", name, outcome ? "FAILED" : "ok: ",
+				  outcome ? "" : run->environment.verdict);
 	}
 	child_run_free(&selftest->client);
 	child_run_free(&selftest->server);

@@ -10,7 +10,6 @@ CFLAGS ?= -Os -g#       optimisation and debugging; LDFLAGS too
 CROSS_COMPILE ?=#       the prefix of a cross compiler: aarch64-linux-gnu-
 SANITIZE ?=#            1: AddressSanitizer and UBSan, built into $(BUILD)/sanitize
 LTO ?= 1#               0: without optimisation of the whole program when it is linked
-STACK_PROTECTOR ?= strong#  arrays: guards only functions with an array of bytes on the stack, as in `make tiny`
 HARDEN ?= 1#            0: without stack protector, FORTIFY, PIE and full RELRO, for the smallest file
 CONFIG ?=#              a file of such lines as cmd/small.config has; the command line overrides it
 COMMANDS ?= rping ucmatose mckey selftest doctor# what the program consists of
@@ -35,8 +34,8 @@ doc := $(DESTDIR)$(PREFIX)/share/doc/rdmatest
 parts := VERBS SOFT REPORT HELP NAMES EXTRAS
 # CONFIG has the lines that Kconfig writes. They override the environment, and are checked before make reads them as its own.
 ifneq ($(CONFIG),)
-wrong := $(shell grep -m1 -HnvE '^(|\#.*|COMMANDS="[a-z ]*"|WITH_($(subst $() ,|,$(parts)))=[yn]|STACK_PROTECTOR=(strong|arrays))$$' $(CONFIG) 2>&1)
-$(if $(wrong),$(error CONFIG has lines COMMANDS="...", WITH_x=y or n and STACK_PROTECTOR=strong or arrays: $(wrong)))
+wrong := $(shell grep -m1 -HnvE '^(|\#.*|COMMANDS="[a-z ]*"|WITH_($(subst $() ,|,$(parts)))=[yn])$$' $(CONFIG) 2>&1)
+$(if $(wrong),$(error CONFIG has lines COMMANDS="..." and WITH_x=y or n: $(wrong)))
 include $(abspath $(CONFIG))
 override COMMANDS := $(subst ",,$(COMMANDS))
 endif
@@ -76,7 +75,7 @@ ifeq ($(strip $(HARDEN)),1)
 optimises := $(filter-out -O0,$(lastword $(filter -O%,$(CFLAGS))))
 fortify = $(if $(or $(SANITIZE),$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS) $(CC))),,\
 	  $(if $(optimises),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
-harden_code = -fstack-protector$(if $(filter strong,$(STACK_PROTECTOR)),-strong) -fPIE $(fortify)
+harden_code = -fstack-protector -fPIE $(fortify)
 harden_file = $(if $(STATIC),,-pie) -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
 endif
 known = $(shell $(CC) -Werror $(1) -S -o /dev/null -x c /dev/null >/dev/null 2>&1 && echo $(1))

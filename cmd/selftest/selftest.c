@@ -426,8 +426,8 @@ static void test(struct selftest *selftest, const struct part *part, struct resu
 	} else {
 		++*(outcome ? &selftest->failed : &selftest->passed);
 		record_verdict(selftest, result, outcome ? "fail" : "pass", NULL);
-		environment_print(environment, "%s: %s%s", name, outcome ? "FAILED" : "ok: ",
-				  outcome ? "" : run->environment.verdict);
+		environment_print(environment, "%s: %s%s", name,
+				  outcome ? "FAILED" : "ok: ", outcome ? "" : run->environment.verdict);
 	}
 	child_run_free(&selftest->client);
 	child_run_free(&selftest->server);

@@ -9,6 +9,7 @@
 #include <linux/rtnetlink.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/param.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -41,23 +42,18 @@ static void add_attribute(struct message *message, unsigned short type, const vo
 }
 
 /* Copies up to size bytes of an attribute's value and returns their number; 0 if there is no such attribute. */
-static size_t read_attribute(const uint8_t *bytes, size_t length, unsigned type, void *value, size_t size)
+static size_t read_attribute(const void *rows, size_t length, unsigned type, void *value, size_t size)
 {
-	while (length >= sizeof(struct rtattr)) {
-		struct rtattr row;
+	const struct rtattr *row = rows;
 
-		memcpy(&row, bytes, sizeof(row));
-		if (row.rta_len < sizeof(row) || row.rta_len > length)
-			break;
-		if (row.rta_type == type) {
-			size = size < RTA_PAYLOAD(&row) ? size : RTA_PAYLOAD(&row);
-			memcpy(value, bytes + sizeof(row), size);
+	for (size_t step; RTA_OK(row, (int)length); row = (const void *)((const uint8_t *)row + step)) {
+		step = MIN(RTA_ALIGN(row->rta_len), length);
+		length -= step;
+		if (row->rta_type == type) {
+			size = MIN(size, RTA_PAYLOAD(row));
+			memcpy(value, RTA_DATA(row), size);
 			return size;
 		}
-		if (RTA_ALIGN(row.rta_len) >= length)
-			break;
-		bytes += RTA_ALIGN(row.rta_len);
-		length -= RTA_ALIGN(row.rta_len);
 	}
 	return 0;
 }
@@ -75,7 +71,7 @@ static int parse_route(int fd, const struct message *reply, const struct address
 	const uint8_t *rows = (const uint8_t *)&reply->route + NLMSG_ALIGN(sizeof(reply->route));
 	size_t length = reply->header.nlmsg_len - NLMSG_SPACE(sizeof(reply->route));
 	struct rta_cacheinfo cache = { 0 };
-	uint8_t metrics[256];
+	uint32_t metrics[64];
 	uint32_t mtu = 0;
 
 	*route = (struct route){ .source.family = to->family };

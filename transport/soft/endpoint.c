@@ -133,15 +133,7 @@ enum outcome soft_listen(struct endpoint *base, const struct address *address)
 	return endpoint_no_connection(base, "binding", EADDRINUSE, "the port is in use");
 }
 
-static void endpoint_route_resolved(void *context)
-{
-	struct soft_endpoint *endpoint = context;
-
-	soft_callback_begin(soft_of(endpoint->base.transport));
-	endpoint_reached(&endpoint->base, EVENT_ROUTE_RESOLVED);
-	soft_callback_end(soft_of(endpoint->base.transport));
-}
-
+/* With the address the route is known, too. */
 static void endpoint_address_resolved(void *context)
 {
 	struct soft_endpoint *endpoint = context;
@@ -153,7 +145,7 @@ static void endpoint_address_resolved(void *context)
 	endpoint_reached(&endpoint->base, EVENT_ADDRESS_RESOLVED);
 	if (endpoint->base.kind == ENDPOINT_CONNECTION && endpoint->base.state == ENDPOINT_ADDRESS_RESOLVED) {
 		endpoint_enter(&endpoint->base, ENDPOINT_RESOLVING_ROUTE);
-		loop_timer_start(transport->base.loop, &endpoint->deferred, 0, endpoint_route_resolved, endpoint);
+		endpoint_reached(&endpoint->base, EVENT_ROUTE_RESOLVED);
 	}
 	soft_callback_end(transport);
 }

@@ -157,20 +157,13 @@ size_t packet_write(const struct packet *packet, uint8_t header[PACKET_HEADER_MA
 	return (size_t)(next - header);
 }
 
-enum {
-	RNR_CODES = 32,
-};
-
-/* IBTA volume 1, table 45, in microseconds. */
-static const uint32_t rnr_microseconds[RNR_CODES] = {
-	655360, 10,    20,    30,    40,    60,	    80,	    120,    160,    240,    320,
-	480,	640,   960,   1280,  1920,  2560,   3840,   5120,   7680,   10240,  15360,
-	20480,	30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520,
-};
-
+/* IBTA volume 1, table 45: 655.36 ms, 10, 20, 30, 40, 60, 80, 120, 160 us and so on to 491.52 ms. */
 int64_t rnr_delay(uint8_t code)
 {
-	return (int64_t)rnr_microseconds[code % RNR_CODES] * 1000;
+	code &= 31;
+	if (code < 3)
+		return code ? 10000 * code : 655360000;
+	return (code & 1 ? INT64_C(30000) : INT64_C(40000)) << (code - 3) / 2;
 }
 
 enum {

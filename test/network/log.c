@@ -41,7 +41,8 @@ static void count_error(const struct log *log, const char *phase)
 	request_errors += !log->silent && phase && !strcmp(phase, "accepting");
 }
 
-void __wrap_log_error(const struct log *log, const char *object, const char *format, ...)
+__attribute__((format(printf, 3, 4))) void __wrap_log_error(const struct log *log, const char *object,
+							    const char *format, ...)
 {
 	va_list arguments;
 
@@ -51,7 +52,8 @@ void __wrap_log_error(const struct log *log, const char *object, const char *for
 	va_end(arguments);
 }
 
-void __wrap_log_errno(const struct log *log, const char *object, int error, const char *format, ...)
+__attribute__((format(printf, 4, 5))) void __wrap_log_errno(const struct log *log, const char *object, int error,
+							    const char *format, ...)
 {
 	va_list arguments;
 
@@ -61,7 +63,8 @@ void __wrap_log_errno(const struct log *log, const char *object, int error, cons
 	va_end(arguments);
 }
 
-void __wrap_log_cause(const struct log *log, const char *object, const char *phase, int code, const char *format, ...)
+__attribute__((format(printf, 5, 6))) void __wrap_log_cause(const struct log *log, const char *object,
+							    const char *phase, int code, const char *format, ...)
 {
 	va_list arguments;
 
@@ -85,7 +88,7 @@ void __wrap_log_hint(const struct log *log, const char *format, ...)
 }
 
 /* Formats the message also without FUZZ_TRACE, to check the arguments. */
-void __wrap_log_debug(const struct log *log, const char *format, ...)
+__attribute__((format(printf, 2, 3))) void __wrap_log_debug(const struct log *log, const char *format, ...)
 {
 	va_list arguments;
 

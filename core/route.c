@@ -51,7 +51,7 @@ static size_t read_attribute(const void *rows, size_t length, unsigned type, voi
 		length -= step;
 		if (row->rta_type == type) {
 			size = MIN(size, RTA_PAYLOAD(row));
-			memcpy(value, RTA_DATA(row), size);
+			memcpy(value, (const uint8_t *)row + RTA_LENGTH(0), size);
 			return size;
 		}
 	}

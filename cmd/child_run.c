@@ -40,9 +40,7 @@ void child_run_stop(struct child_run *run)
 
 bool child_run_goes_on(struct child_run *run)
 {
-	/* If it ended at the deadline, its parent is interrupted in the next turn of the loop. */
-	if (run->running && run->environment.ended &&
-	    (run->interrupted || !loop_deadline_passed(run->environment.loop)))
+	if (run->running && run->environment.ended)
 		child_run_stop(run);
 	return run->running;
 }
@@ -84,8 +82,7 @@ void child_run_interrupt(struct child_run *run, enum interruption reason)
 	if (!run->running || run->interrupted)
 		return;
 	run->interrupted = true;
-	if (!run->environment.ended)
-		run->command->interrupt(run->state, reason);
+	run->command->interrupt(run->state, reason);
 }
 
 void child_run_free(struct child_run *run)

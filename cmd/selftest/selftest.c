@@ -393,6 +393,9 @@ static enum outcome run_part(struct selftest *selftest, const struct part *part)
 	}
 	child_run_stop(server);
 	child_run_stop(client);
+	/* The deadline ends the two first; run.c interrupts in the next turn of the loop. */
+	while (loop_deadline_passed(environment->loop) && !selftest->interrupted && environment_wait(environment))
+		;
 	return outcome ? outcome : first_failure(selftest);
 }
 

@@ -65,13 +65,16 @@ static void ping_target(struct doctor *doctor, const struct address *address)
 	const struct error *error = &doctor->probe.errors.first;
 	char arguments[CHILD_RUN_ARGUMENTS_SIZE], host[ADDRESS_TEXT_SIZE];
 	unsigned answered;
+	int length;
 
 	probe_begin(doctor);
 	parent.log = doctor->probe.log;
 	/* The default size, then up to several packets; a stock server gets only that size. */
-	snprintf(arguments, sizeof(arguments),
-		 WITH_REPORT ? "-c -V -C 1 -a %s -p %" PRId64 " -S 0-%" PRIu32 : "-c -V -C 1 -a %s -p %" PRId64,
-		 address_host(address, host), doctor->options->port, PACKETS * doctor->mtu);
+	length = snprintf(arguments, sizeof(arguments), "-c -V -C 1 -a %s -p %" PRId64, address_host(address, host),
+			  doctor->options->port);
+	if (WITH_REPORT)
+		snprintf(arguments + length, sizeof(arguments) - (size_t)length, " -S 0-%" PRIu32,
+			 PACKETS * doctor->mtu);
 	child_run_start(&ping, &parent, &rping_command, "ping", doctor->options->common.timeout, arguments);
 	while (child_run_goes_on(&ping) && environment_wait(doctor->environment))
 		;

@@ -159,7 +159,7 @@ static const struct option *given(const struct environment *environment, const c
 	return options_given(environment->command->options, environment->given, name);
 }
 
-enum outcome path_check(const struct environment *environment, const struct common_options *options)
+enum outcome common_check_path(const struct environment *environment, const struct common_options *options)
 {
 	const struct log *log = &environment->log;
 	char option[64];
@@ -192,7 +192,7 @@ static void report_qpn(struct report *report, const char *name, uint32_t number)
 	report_text(report, name, number ? text : NULL);
 }
 
-void path_report(struct report *report, const void *member)
+void common_report_path(struct report *report, const void *member)
 {
 	const struct path *path = member;
 	struct address gid = { .family = ADDRESS_GID };

@@ -124,9 +124,9 @@ enum outcome common_open(const struct common_options *common, const char *name, 
 			 struct error *error);
 
 /* Returns OUTCOME_USAGE after it has reported an option that the transport does not support, or that needs --device. */
-enum outcome path_check(const struct environment *environment, const struct common_options *options);
+enum outcome common_check_path(const struct environment *environment, const struct common_options *options);
 
 /* Adds the values of a struct path, of endpoint_path(). A zeroed path has no values. */
-void path_report(struct report *report, const void *member);
+void common_report_path(struct report *report, const void *member);
 
 #endif

@@ -71,8 +71,7 @@ void dial_failed(struct dial *dial, enum outcome outcome, bool busy);
 /* The owner ends without a connection: reports the error. */
 void dial_give_up(struct dial *dial);
 
-/* The run is cut short: reports the last error as a hint, because it did not end the run. There are no more attempts.
- */
+/* The run is cut short, without more attempts: reports the last error as a hint, because it did not end the run. */
 void dial_hint(struct dial *dial);
 
 /* The server is there, or no attempt is wanted: forgets the error, without a callback. Harmless at any time. */

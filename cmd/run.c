@@ -319,7 +319,7 @@ static enum outcome run_open_transport(struct run *run)
 	struct error error;
 
 	if (WITH_EXTRAS || WITH_SOFT)
-		outcome = path_check(environment, run->options);
+		outcome = common_check_path(environment, run->options);
 	if (outcome)
 		return outcome;
 	/* The kernel's RDMA refuses a process whose credentials have changed since it opened the device. */

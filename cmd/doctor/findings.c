@@ -14,7 +14,7 @@ static void report_finding(struct report *report, const struct finding *finding)
 	report_text(report, "check", finding->error.object);
 	report_text(report, "status", status_names[finding->status]);
 	report_text(report, "text", error_text(&finding->error, text));
-	report_text(report, "remedy", *finding->error.hint ? finding->error.hint : NULL);
+	report_text(report, "remedy", finding->error.hint);
 }
 
 /* A failure is also an error of the run. With --quiet the error is printed instead of the finding. */

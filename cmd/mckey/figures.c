@@ -96,7 +96,7 @@ static void report_senders(struct report *report, const void *member)
 static const struct figure run_figures[] = {
 	ROW(TEXT, "role", role, .flags = FIGURE_LABEL),
 	ROW(TEXT, "target", target, .flags = FIGURE_LABEL),
-	FIGURES_OF_CODE(OBJECT, "path", struct mckey_figures, path, path_report, .forms = IN_FULL),
+	FIGURES_OF_CODE(OBJECT, "path", struct mckey_figures, path, common_report_path, .forms = IN_FULL),
 	FIGURES_OF_CODE(OBJECT, "group", struct mckey_figures, group, report_address, .forms = IN_FULL),
 	FIGURES_OPEN("connections"),
 	ROW(GAUGE, "asked", asked, .forms = IN_FULL),

@@ -414,7 +414,7 @@ static void report_targets(struct report *report, const void *member)
 static const struct figure ping_figures[] = {
 	FIGURE(TEXT, "role", struct client_figures, role, .flags = FIGURE_LABEL),
 	FIGURE(TEXT, "target", struct client_figures, target, .flags = FIGURE_LABEL),
-	FIGURES_OF_CODE(OBJECT, "path", struct client_figures, path, path_report, .forms = IN_FULL),
+	FIGURES_OF_CODE(OBJECT, "path", struct client_figures, path, common_report_path, .forms = IN_FULL),
 	FIGURES_OF_ROWS("pings", struct client_figures, counts, ping_count_figures),
 	FIGURE(HISTOGRAM, "round_trip", struct client_figures, round_trip),
 	FIGURES_OF_ROWS("connect", struct client_figures, connect, connect_figures, .forms = IN_FULL),

@@ -590,7 +590,7 @@ static const struct figure target_figures[] = {
 	FIGURE(SAMPLES, "round_trip", struct target, round_trip, .forms = IN_TEXT | IN_PROMETHEUS),
 	FIGURES_OF_ROWS("connect", struct target, times, connect_figures, .forms = IN_PROGRAMS),
 	FIGURE(FLAG, "failed", struct target, failed, .forms = IN_PROGRAMS),
-	FIGURES_OF_CODE(OBJECT, "path", struct target, path, path_report, .forms = IN_PROGRAMS),
+	FIGURES_OF_CODE(OBJECT, "path", struct target, path, common_report_path, .forms = IN_PROGRAMS),
 	FIGURE(TEXT, "verdict", struct target, verdict),
 	FIGURE(TEXT, "error", struct target, error),
 	FIGURES_END,

@@ -6,7 +6,7 @@
 static const struct figure ucmatose_figures[] = {
 	ROW(TEXT, "role", role, .flags = FIGURE_LABEL),
 	ROW(TEXT, "target", target, .flags = FIGURE_LABEL),
-	FIGURES_OF_CODE(OBJECT, "path", struct ucmatose_figures, path, path_report, .forms = IN_FULL),
+	FIGURES_OF_CODE(OBJECT, "path", struct ucmatose_figures, path, common_report_path, .forms = IN_FULL),
 	FIGURES_OPEN("connections"),
 	ROW(GAUGE, "asked", asked, .forms = IN_FULL),
 	ROW(COUNT, "made", rates[CONNECTION_CONNECTING].count),

@@ -87,7 +87,7 @@ static enum outcome run(const struct command *command, int count, char *const *w
 		outcome = command->check(&environment, options);
 	common->transport = "soft";
 	if (!outcome && !command->chooses_transport)
-		outcome = path_check(&environment, common);
+		outcome = common_check_path(&environment, common);
 	return outcome;
 }
 

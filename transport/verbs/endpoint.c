@@ -476,9 +476,10 @@ void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		/*
-		 * The peer's first message came before its RTU; until then the kernel sends no DREQ. Telling it with
-		 * rdma_notify() is worse: if a DREQ follows before its worker runs, the REP is sent again for a minute,
-		 * and rdma_destroy_id() waits for that (cm_establish() in drivers/infiniband/core/cm.c).
+		 * The kernel sends no DREQ before the RTU: one that was asked for after the peer's first message is due
+		 * now. Announcing that message with rdma_notify() would be worse: if a DREQ follows before the kernel's
+		 * worker runs, the REP is sent again for a minute, and rdma_destroy_id() waits for that
+		 * (cm_establish() in drivers/infiniband/core/cm.c).
 		 */
 		if (endpoint->base.state == ENDPOINT_DISCONNECTING)
 			verbs_send_disconnect(endpoint);

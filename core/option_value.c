@@ -18,6 +18,18 @@ static const struct unit {
 	{ "K", OPTION_SIZE, 1 << 10 },	  { "", OPTION_SIZE, 1 },	  { "", OPTION_INTEGER, 1 },
 };
 
+const char *option_field(const struct option *row, enum option_field field)
+{
+	const char *text = row->text;
+	unsigned left = field;
+
+	if (row->type == OPTION_FLAG && field >= OPTION_DEFAULT)
+		left -= OPTION_DEFAULT - OPTION_ARGUMENT;
+	for (; left; left--)
+		text += strlen(text) + 1;
+	return text;
+}
+
 const char *option_label(const struct option *row, char text[OPTION_TEXT_SIZE])
 {
 	if (row->letter)

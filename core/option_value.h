@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Conversion of option values from and to text, for the parser and the help. */
+/* The texts of a row, and the conversion of its value from text, for the parser and the help. */
 #ifndef CORE_OPTION_VALUE_H
 #define CORE_OPTION_VALUE_H
 
@@ -8,6 +8,9 @@
 enum {
 	OPTION_TEXT_SIZE = 160 /* a label, with its final 0 */
 };
+
+/* The field of a row's text. */
+const char *option_field(const struct option *row, enum option_field field);
 
 /* "-p, --port" or "--timeout". Returns text. */
 const char *option_label(const struct option *row, char text[OPTION_TEXT_SIZE]);

@@ -17,18 +17,6 @@ struct parse {
 	const char *operands[OPTION_LIST_MAX + 1];
 };
 
-const char *option_field(const struct option *row, enum option_field field)
-{
-	const char *text = row->text;
-	unsigned left = field;
-
-	if (row->type == OPTION_FLAG && field >= OPTION_DEFAULT)
-		left -= OPTION_DEFAULT - OPTION_ARGUMENT;
-	for (; left; left--)
-		text += strlen(text) + 1;
-	return text;
-}
-
 const struct option *option_first(const struct option *table)
 {
 	while (table && table->type <= OPTION_VALUES)

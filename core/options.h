@@ -125,9 +125,6 @@ enum option_field {
 /* What an option sets that WITH_EXTRAS=0 leaves out; without it 0, which the compiler knows. */
 #define EXTRA(value) (WITH_EXTRAS ? (value) : 0)
 
-/* The field of a row's text. */
-const char *option_field(const struct option *row, enum option_field field);
-
 /* Iterate over the options of a table and of those that continue it. Return NULL at the end. */
 const struct option *option_first(const struct option *table);
 const struct option *option_next(const struct option *row);

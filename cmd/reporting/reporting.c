@@ -12,21 +12,6 @@
 #define PROMETHEUS_INTERVAL (15 * CLOCK_NS_PER_S)
 #define ROW_DELAY_MAX	    (20 * CLOCK_NS_PER_MS)
 
-struct figures reporting_figures(const struct reporting *reporting)
-{
-	const struct command *command = reporting->environment->command;
-
-	return reporting->state && command->figures ? command->figures(reporting->state) : (struct figures){ 0 };
-}
-
-void reporting_add_figures(struct reporting *reporting, bool of_interval)
-{
-	struct figures figures = reporting_figures(reporting);
-
-	if (figures.rows)
-		figures_report(&reporting->report, figures.rows, figures.values, of_interval ? figures.before : NULL);
-}
-
 enum outcome reporting_choose(struct reporting *reporting, struct environment *environment,
 			      const struct common_options *common)
 {
@@ -38,6 +23,7 @@ enum outcome reporting_choose(struct reporting *reporting, struct environment *e
 	environment->reporting = reporting;
 	reporting->environment = environment;
 	reporting->options = options;
+	reporting->figures = command->figures;
 	reporting->prometheus = options->prometheus;
 	reporting->report.buckets = options->histogram;
 	if (options->json_stream) {
@@ -56,7 +42,7 @@ enum outcome reporting_choose(struct reporting *reporting, struct environment *e
 		return OUTCOME_USAGE;
 	}
 	on_terminal = reporting_is_text(reporting) && !options->quiet && isatty(STDOUT_FILENO);
-	if (live == LIVE_STEPS || (on_terminal && !options->interval && command->figures))
+	if (live == LIVE_STEPS || (on_terminal && !options->interval && reporting->figures))
 		reporting->live = live;
 	reporting->report.of_steps = reporting->live == LIVE_STEPS;
 	reporting->length = reporting->live == LIVE_ROWS ? CLOCK_NS_PER_S : options->interval;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The report of a run, besides its classic lines, in the selected form. The command keeps its figures. This adds them,
- * the fields that all commands have, and decides when and where to write:
+ * the fields that all commands have, and decides when and where to write.
+ * Each file calls only those below it:
  *
+ *   reporting.c   intervals, and the calls that a run makes
  *   text.c        a block before the verdict and at SIGQUIT; a row of a table each --interval-report, on a terminal
  *                 each second
  *   json.c        --json: one object at the end, with the intervals of a run of steps
@@ -68,13 +70,14 @@ struct reporting {
 	struct environment *environment;
 	const struct reporting_options *options;
 	enum live live;
-	int64_t length;		/* of the intervals that are reported, nanoseconds; 0: none */
-	void *state;		/* the command's, from its start to reporting_end(), else NULL */
-	const char *prometheus; /* the file; NULL also after a write error */
-	bool interval_open;	/* not reported yet */
-	int64_t interval_due;	/* the scheduled end of the interval */
-	unsigned rows;		/* of intervals, in text */
-	FILE *steps;		/* --json: the intervals of a run of steps, a line each; of open_memstream(3) */
+	int64_t length;				/* of the intervals that are reported, nanoseconds; 0: none */
+	struct figures (*figures)(void *state); /* the command's; NULL: it has none */
+	void *state;				/* the command's, from its start to reporting_end(), else NULL */
+	const char *prometheus;			/* the file; NULL also after a write error */
+	bool interval_open;			/* not reported yet */
+	int64_t interval_due;			/* the scheduled end of the interval */
+	unsigned rows;				/* of intervals, in text */
+	FILE *steps; /* --json: the intervals of a run of steps, a line each; of open_memstream(3) */
 	char *steps_text;
 	size_t steps_length;
 	struct loop_timer interval;
@@ -120,9 +123,19 @@ static inline bool reporting_is_text(const struct reporting *reporting)
 }
 
 /* Returns those of the command, or zeros without a run. */
-struct figures reporting_figures(const struct reporting *reporting);
+static inline struct figures reporting_figures(const struct reporting *reporting)
+{
+	return reporting->state && reporting->figures ? reporting->figures(reporting->state) : (struct figures){ 0 };
+}
+
 /* Adds them to the report. */
-void reporting_add_figures(struct reporting *reporting, bool of_interval);
+static inline void reporting_add_figures(struct reporting *reporting, bool of_interval)
+{
+	struct figures figures = reporting_figures(reporting);
+
+	if (figures.rows)
+		figures_report(&reporting->report, figures.rows, figures.values, of_interval ? figures.before : NULL);
+}
 
 void reporting_text_interval(struct reporting *reporting);
 void reporting_text_summary(struct reporting *reporting);

@@ -141,10 +141,7 @@ load: all ## CLIENTS connections at once at a server of rping, for TIME seconds,
 soak: all ## millions of pings over one connection (PINGS), and of connections (CONNECTIONS)
 	@BUILD=$(BUILD) test/load/soak $(PINGS) $(CONNECTIONS)
 
-load-lab: all conformance faults-tools static ## the same on soft-RoCE in the lab, with less: 2,000 connections at once for an hour
-	@RDMATEST=$(abspath $(BUILD))/rdmatest LAB_RESULTS=$(abspath $(BUILD))/load/lab test/lab/run load/clients load/soak
-
-load-document: ## what the last load, soak and load-lab left, into docs/reliability.md
+load-document: ## what the last load and soak left, into docs/reliability.md
 	@BUILD=$(BUILD) test/load/document
 
 coverage: writable setup-fast ## which lines the tests reach that need no other machine, folder by folder
@@ -166,9 +163,6 @@ faults-memcheck: all faults-tools ## its calls under valgrind: half an hour
 
 lab: all conformance faults-tools static ## run lab scenarios: all, or those of SCENARIO="rping ucmatose/server"
 	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/run $(SCENARIO)
-
-lab-long: all conformance faults-tools static ## run every lab scenario, with the long ones that check leaves out
-	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/run -a
 
 lab-shell: all conformance faults-tools static ## a shell in a lab guest with everything in it
 	@RDMATEST=$(abspath $(BUILD))/rdmatest test/lab/shell
@@ -238,6 +232,6 @@ bench: setup-bench all $(bench_programs) $(BUILD)/own_code ## measure beside the
 bench-since: setup-bench all $(bench_programs) ## measure beside the program of the commit BASE
 	@BUILD=$(BUILD) BASE=$(BASE) test/bench/since
 
-.PHONY: check-hardware units verbs-tests conformance faults-tools programs programs-fast programs-quick fuzz fuzz-corpus walk load load-lab load-document soak coverage \
-	faults faults-sanitized faults-memcheck lab lab-shell lab-long setup setup-fast setup-all setup-demo setup-fuzz \
+.PHONY: check-hardware units verbs-tests conformance faults-tools programs programs-fast programs-quick fuzz fuzz-corpus walk load load-document soak coverage \
+	faults faults-sanitized faults-memcheck lab lab-shell setup setup-fast setup-all setup-demo setup-fuzz \
 	setup-bench setup-deb setup-packaging setup-debian setup-cross mutants compile_commands.json size bloatcheck bench bench-since

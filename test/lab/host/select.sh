@@ -26,8 +26,7 @@ list_scenarios() {
 	done
 }
 
-# Those that a run without names takes: all but the long ones, unless they are asked for; or those of the core, with
-# their cases.
+# Those that a run without names takes: all, or those of the core, with their cases.
 default_scenarios() {
 	local name
 	for name in $(all_scenarios); do
@@ -38,8 +37,6 @@ default_scenarios() {
 			echo "$name${REPLY:+@${REPLY// /,}}"
 			continue
 		fi
-		scenario_header "$name" long no
-		[ "$REPLY" = no ] || [ "$long" = yes ] || continue
 		echo "$name"
 	done
 }

@@ -141,23 +141,17 @@ load: all ## CLIENTS connections at once at a server of rping, for TIME seconds,
 soak: all ## millions of pings over one connection (PINGS), and of connections (CONNECTIONS)
 	@BUILD=$(BUILD) test/load/soak $(PINGS) $(CONNECTIONS)
 
-load-document: ## what the last load and soak left, into docs/reliability.md
-	@BUILD=$(BUILD) test/load/document
-
 coverage: writable setup-fast ## which lines the tests reach that need no other machine, folder by folder
 	@BUILD=$(BUILD) test/apart test/coverage/run
 
-faults: setup ## the fault matrix, in full, into docs/reliability.md: minutes
+faults: setup ## the fault matrix, in full: minutes
 	+@$(build) all faults-tools
-	@BUILD=$(BUILD) test/fault/document
+	@BUILD=$(BUILD) test/fault/run all
 
 faults-sanitized: setup ## the fault matrix with AddressSanitizer and UBSan
 	+@$(build) all faults-tools
 	+@$(build) SANITIZE=1 all
 	@BUILD=$(BUILD) test/fault/run sanitized
-
-faults-memcheck: all faults-tools ## its calls under valgrind: half an hour
-	@BUILD=$(BUILD) test/fault/run valgrind
 
 # ---- the lab ----
 
@@ -232,6 +226,6 @@ bench: setup-bench all $(bench_programs) $(BUILD)/own_code ## measure beside the
 bench-since: setup-bench all $(bench_programs) ## measure beside the program of the commit BASE
 	@BUILD=$(BUILD) BASE=$(BASE) test/bench/since
 
-.PHONY: check-hardware units verbs-tests conformance faults-tools programs programs-fast programs-quick fuzz fuzz-corpus walk load load-document soak coverage \
-	faults faults-sanitized faults-memcheck lab lab-shell setup setup-fast setup-all setup-demo setup-fuzz \
+.PHONY: check-hardware units verbs-tests conformance faults-tools programs programs-fast programs-quick fuzz fuzz-corpus walk load soak coverage \
+	faults faults-sanitized lab lab-shell setup setup-fast setup-all setup-demo setup-fuzz \
 	setup-bench setup-deb setup-packaging setup-debian setup-cross mutants compile_commands.json size bloatcheck bench bench-since

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the long runs share: what they expect, the figures they leave, the program's processes and what they take.
+"""What the long runs share: what they expect, the program's processes and what they take.
 
 Reading this goes to the project's folder, and into a network namespace of its own where that is allowed, so that nothing
 else is on its loopback.
 """
 import atexit
 import collections
-import datetime
 import itertools
 import json
 import os
@@ -28,10 +27,8 @@ elif subprocess.run(["unshare", "--net", "true"], stderr=subprocess.DEVNULL).ret
     os.execvp("unshare", ["unshare", "--net", script, *sys.argv[1:]])
 
 BUILD = os.environ.get("BUILD", "build")
-FIGURES = os.environ.get("FIGURES", BUILD + "/load")
 PROGRAM = os.path.realpath(BUILD + "/rdmatest")
 os.environ["RDMATEST_TRANSPORT"] = "soft"
-os.makedirs(FIGURES, exist_ok=True)
 _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
 folder = tempfile.mkdtemp()
@@ -57,26 +54,9 @@ def expect(what, held):
     say(("ok   " if held else "FAIL ") + what)
 
 
-def verdict(before=collections.Counter()):
-    return f"{results['passed'] - before['passed']} passed, {results['failed'] - before['failed']} failed"
-
-
-class Figures:
-    """For whoever reads, and for test/load/document, in a file of that name."""
-
-    def __init__(self, name):
-        self.path, self.before = f"{FIGURES}/{name}", results.copy()
-        open(self.path, "w").close()
-        self.note("date", datetime.date.today())
-
-    def note(self, name, value):
-        say(f"{name:24} {value}")
-        with open(self.path, "a") as file:
-            file.write(f"{name}\t{value}\n")
-
-    def end(self, name):
-        """With what was expected since they began."""
-        self.note(name, verdict(self.before))
+def note(name, value):
+    """A figure for whoever reads."""
+    say(f"{name:24} {value}")
 
 
 def read(path):
@@ -167,5 +147,5 @@ def nothing_is_left():
 
 
 def finish():
-    say(verdict())
+    say(f"{results['passed']} passed, {results['failed']} failed")
     sys.exit(results["failed"] > 0)

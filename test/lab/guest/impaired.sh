@@ -84,18 +84,6 @@ start_at() {
 	esac
 }
 
-lab_holds_port() {
-	/usr/bin/ip netns exec "$1" cat /proc/net/udp /proc/net/udp6 | grep -q ':12B7 '
-}
-
-# wait_at NAME SIDE: until the server NAME takes connections.
-wait_at() {
-	case $2 in
-	one | two) wait_until 10 "$1 holds port 4791" lab_holds_port "$2" ;;
-	*) wait_listening "$1" 10 ;;
-	esac
-}
-
 # Why a run may fail on a bad network. A stock peer that failed, or was told to end, is a peer that left.
 true_reasons='timed out after [0-9.]+ s|retries exceeded|the peer does not answer|UDP port 4791 is closed|rejects UDP port 4791'
 true_reasons="$true_reasons|the (server|client|peer) (went away|left|disconnected)|deadline of [0-9.]+ s exceeded"
@@ -112,7 +100,7 @@ ended_truthfully() {
 		;;
 	1)
 		case $impairment in
-		*corrupt*) ! grep -q 'differs' "$1.err" || say "RESULT a damaged byte went unseen" ;;
+		*corrupt*) ! grep -q 'differs' "$1.err" || say "a damaged byte went unseen" ;;
 		*) expect_no_line "$1.err" 'differs' ;;
 		esac
 		expect_line "$1.err" "$true_reasons|differs"
@@ -139,9 +127,7 @@ impaired_pair() {
 	[ "$lab_client" != stock ] || lab_client_limits=
 	# shellcheck disable=SC2086 # lists of words
 	start_at server "$lab_server" "$lab_pair_tool" $lab_server_options $lab_server_limits "$@"
-	wait_at server "$lab_server"
-	now
-	lab_pair_begin=$now
+	wait_listening server 10
 	# shellcheck disable=SC2086
 	start_at client "$lab_client" "$lab_pair_tool" $lab_client_options $lab_client_limits "$@"
 	statuses=
@@ -160,10 +146,7 @@ impaired_pair() {
 		finish "$lab_end" 100
 		ended_truthfully "$lab_end"
 		statuses="$statuses$lab_end $status "
-		now
-		[ -n "${lab_pair_end-}" ] || lab_pair_end=$now
 	done
-	say "RESULT $impairment: $lab_pair_tool ${address%[.:]*} $lab_client-$lab_server: ${statuses}in $(seconds $((lab_pair_end - lab_pair_begin))) s"
 }
 
 # impaired_group SENDER RECEIVER 4|6 COUNT: mckey. The receiver misses as many as it says, and gets the others.
@@ -198,7 +181,6 @@ impaired_group() {
 		[ "$status" = 1 ] || expect_text_equal "$lab_count" "$lab_got" "datagrams received"
 		;;
 	esac
-	say "RESULT $impairment: mckey $group $lab_sender-$lab_receiver: $lab_got of $lab_count received"
 }
 
 # On a moderately bad network a connection carries everything. But a kernel that leaves may have left its last

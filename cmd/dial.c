@@ -117,8 +117,10 @@ void dial_failed(struct dial *dial, enum outcome outcome, bool busy)
 
 static void hint_waited(const struct dial_options *options)
 {
-	log_hint(&options->environment->log, "no server within %g s (--wait-server)",
-		 units_seconds(options->wait_server));
+	char limit[UNITS_TEXT_SIZE];
+
+	log_hint(&options->environment->log, "no server within %s (--wait-server)",
+		 units_limit(options->wait_server, limit));
 }
 
 void dial_give_up(struct dial *dial)

@@ -66,13 +66,15 @@ static enum outcome filter(struct resolver *resolver, const struct common_option
 /* Ends a look-up that has taken too long, or a signal interrupts. */
 static enum outcome lookup_give_up(struct resolver *resolver, bool at_deadline, int64_t limit)
 {
+	char text[UNITS_TEXT_SIZE];
+
 	resolver_stop(resolver);
 	if (signals_received()) {
 		log_cause(resolver->log, resolver->text, "looking up", 0, "interrupted");
 		return OUTCOME_FAILED;
 	}
 	log_cause(resolver->log, resolver->text, "looking up", 0,
-		  at_deadline ? "deadline of %.9g s exceeded" : "timed out after %.9g s", units_seconds(limit));
+		  at_deadline ? "deadline of %s exceeded" : "timed out after %s", units_limit(limit, text));
 	return OUTCOME_NO_CONNECTION;
 }
 

@@ -231,12 +231,13 @@ static void abort_run(struct run *run)
 static void shutdown_timeout(void *context)
 {
 	struct run *run = context;
+	char limit[UNITS_TEXT_SIZE];
 
 	if (run->environment.ended)
 		return;
 	if (run->interruption == INTERRUPTION_SIGNAL)
-		log_error(&run->environment.log, NULL, "shutdown exceeded --timeout (%.9g s)",
-			  units_seconds(run->options->timeout));
+		log_error(&run->environment.log, NULL, "shutdown exceeded --timeout (%s)",
+			  units_limit(run->options->timeout, limit));
 	abort_run(run);
 }
 

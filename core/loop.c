@@ -329,9 +329,10 @@ void loop_phase_start(struct loop *loop, struct loop_timer *timer, int64_t limit
 const char *loop_phase_text(const struct loop *loop, int64_t limit, char text[LOOP_PHASE_TEXT_SIZE])
 {
 	bool passed = loop_deadline_passed(loop);
+	char time[UNITS_TEXT_SIZE];
 
-	snprintf(text, LOOP_PHASE_TEXT_SIZE, passed ? "deadline of %.9g s exceeded" : "timed out after %.9g s",
-		 units_seconds(passed ? loop->deadline_length : limit));
+	snprintf(text, LOOP_PHASE_TEXT_SIZE, passed ? "deadline of %s exceeded" : "timed out after %s",
+		 units_limit(passed ? loop->deadline_length : limit, time));
 	return text;
 }
 

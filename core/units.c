@@ -31,6 +31,12 @@ double units_seconds(int64_t nanoseconds)
 	return (double)nanoseconds / 1e9;
 }
 
+const char *units_limit(int64_t nanoseconds, char text[UNITS_TEXT_SIZE])
+{
+	snprintf(text, UNITS_TEXT_SIZE, "%.9g s", units_seconds(nanoseconds));
+	return text;
+}
+
 const char *units_rate(double per_second, char text[UNITS_TEXT_SIZE])
 {
 	static const struct unit units[] = { { 1e9, " G/s" }, { 1e6, " M/s" }, { 1, "/s" }, { 0, NULL } };

@@ -12,8 +12,10 @@ enum {
 /* "512 ns", "38.21 us", "1.5 ms", "12 s". Returns text. */
 const char *units_time(int64_t nanoseconds, char text[UNITS_TEXT_SIZE]);
 
-/* Converts to seconds, for "%g s". */
 double units_seconds(int64_t nanoseconds);
+
+/* A time limit as given: "10 s", "0.25 s". Returns text. */
+const char *units_limit(int64_t nanoseconds, char text[UNITS_TEXT_SIZE]);
 
 /* A count per second: "24310/s", "1.204 M/s", "0.5/s". Returns text. */
 const char *units_rate(double per_second, char text[UNITS_TEXT_SIZE]);

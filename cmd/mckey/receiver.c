@@ -45,12 +45,13 @@ static enum outcome receiver_prepare(struct member *member)
 static int64_t receiver_time_left(struct mckey_run *run)
 {
 	int64_t limit = run->incomplete ? run->options->idle_timeout : GRACE, silence = clock_now() - run->progress;
+	char text[UNITS_TEXT_SIZE];
 
 	if (silence < limit)
 		return limit - silence;
 	if (run->incomplete)
-		snprintf(run->cause, sizeof(run->cause), ": no datagram for %g s (--idle-timeout)",
-			 units_seconds(limit));
+		snprintf(run->cause, sizeof(run->cause), ": no datagram for %s (--idle-timeout)",
+			 units_limit(limit, text));
 	return 0;
 }
 

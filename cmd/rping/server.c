@@ -51,12 +51,13 @@ static bool is_limit_reached(const struct rping_server *server, uint64_t clients
 static enum outcome server_verdict(const struct rping_server *server)
 {
 	uint64_t ended = ended_sessions(server);
+	char limit[UNITS_TEXT_SIZE];
 
 	if (ended >= (server->limit ? server->limit : server->idle_expired))
 		return server->figures.failed ? OUTCOME_FAILED : OUTCOME_OK;
 	if (server->idle_expired)
-		log_error(server->log, NULL, "no %sclient came for %g s (--idle-timeout)", ended ? "further " : "",
-			  units_seconds(server->options->idle_timeout));
+		log_error(server->log, NULL, "no %sclient came for %s (--idle-timeout)", ended ? "further " : "",
+			  units_limit(server->options->idle_timeout, limit));
 	else if (server->interruption == INTERRUPTION_SIGNAL) /* run.c has reported a deadline */
 		log_error(server->log, NULL, "ended early, after %" PRIu64 " of %" PRIu64 " clients: interrupted",
 			  ended, server->limit);

@@ -361,7 +361,7 @@ static enum outcome run_part(struct selftest *selftest, const struct part *part)
 {
 	struct environment *environment = selftest->environment;
 	struct child_run *server = &selftest->server, *client = &selftest->client;
-	char number[ADDRESS_TEXT_SIZE];
+	char number[ADDRESS_TEXT_SIZE], limit[UNITS_TEXT_SIZE];
 	enum outcome outcome = choose_number(selftest, part->multicast, number);
 
 	if (outcome)
@@ -385,8 +385,8 @@ static enum outcome run_part(struct selftest *selftest, const struct part *part)
 	if (!wait_for_end(selftest)) {
 		if (!outcome)
 			log_error(server->running ? &server->environment.log : &client->environment.log, NULL,
-				  "not finished %g s after its peer",
-				  units_seconds(selftest->options->common.timeout + MARGIN));
+				  "not finished %s after its peer",
+				  units_limit(selftest->options->common.timeout + MARGIN, limit));
 		outcome = outcome ? outcome : OUTCOME_FAILED;
 		interrupt_part(selftest, INTERRUPTION_SIGNAL);
 		wait_for_end(selftest);

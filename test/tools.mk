@@ -79,7 +79,7 @@ $(BUILD)/flood: $(call object,test/soft/flood.c) $(archive)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
 # What the benches compare with, and what they measure with.
-bench_programs := $(patsubst %,$(BUILD)/%,udp_echo verbs_ping verbs_connect first_packet most_memory)
+bench_programs := $(patsubst %,$(BUILD)/%,udp_echo verbs_ping most_memory)
 $(bench_programs): $(BUILD)/%: $(BUILD)/objects/test/bench/%.o $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)

@@ -4,7 +4,6 @@
 # are in. To be read with "."; the reader has:
 #   program            our program, a command split at commas: ip,netns,exec,apart,/opt/rdmatest/bin/rdmatest
 #   transport address  what it uses
-#   repeats            how often each point of a curve is measured; the first time is not counted
 
 runs_serve() {
 	: >runs.server
@@ -35,13 +34,6 @@ runs_share() {
 	runs_figure duration_ns | awk -v count="$1" '{ printf "%.4g\n", $1 / 1000 / count }'
 }
 
-# connecting COUNT: what it takes to make and end a connection, one of so many at once.
-connecting() {
-	runs_serve ucmatose -b "${address:?}" -c "$1" -C 0
-	runs_client ucmatose -s "$address" -c "$1" -C 0 && wait "$runs_server" || return
-	runs_share "$1"
-}
-
 # messaging SIZE COUNT: what a message of that size takes, of so many each way, one way after the other.
 messaging() {
 	runs_serve ucmatose -b "${address:?}" -S "$1" -C "$2"
@@ -54,33 +46,4 @@ messaging() {
 messages() {
 	program=$1 transport=$2 address=$3
 	runs_each=$(messaging "$4" "$5") && awk "BEGIN { printf \"%.1f\\n\", $4 / $runs_each }"
-}
-
-# pinging CLIENTS COUNT: what a ping takes, of COUNT each of so many clients at once, beyond connecting.
-pinging() {
-	awk "BEGIN { for (i = 0; i < $1; i++) print \"$address\" }" >runs.targets
-	runs_serve rping -s -P -a "$address"
-	runs_client rping -c --targets runs.targets -S 64 -C 2 || return
-	runs_short=$(runs_figure duration_ns)
-	runs_client rping -c --targets runs.targets -S 64 -C $(($2 + 2)) || return
-	runs_long=$(runs_figure duration_ns)
-	kill "$runs_server"
-	wait "$runs_server" || return
-	awk "BEGIN { value = ($runs_long - $runs_short) / 1000 / $1 / $2; printf \"%.4g\\n\", (value > 0 ? value : 0.001) }"
-}
-
-# curve_point CURVE X COMMAND...: the command prints a value; prints a line "@ CURVE X VALUE", the median.
-curve_point() {
-	curve=$1 curve_x=$2
-	shift 2
-	curve_turn=0
-	: >curve.values
-	while [ "$curve_turn" -le "${repeats:?}" ]; do
-		curve_value=$("$@") && [ -n "$curve_value" ] || return 1
-		[ "$curve_turn" -eq 0 ] || echo "$curve_value" >>curve.values
-		curve_turn=$((curve_turn + 1))
-	done
-	sort -g curve.values | awk -v curve="$curve" -v x="$curve_x" '
-		{ value[NR] = $1 }
-		END { print "@", curve, x, NR % 2 ? value[(NR + 1) / 2] : (value[NR / 2] + value[NR / 2 + 1]) / 2 }'
 }

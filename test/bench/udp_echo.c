@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * udp_echo poll|sleep [-a] COUNT SIZE: the least that a soft rping can cost. Two processes exchange the datagrams of a
+ * udp_echo poll|sleep COUNT SIZE: the least that a soft rping can cost. Two processes exchange the datagrams of a
  * ping of SIZE bytes over 127.0.0.1, COUNT times, and nothing else: no headers, no checksum, no memory but these.
  * Prints the microseconds of one ping.
  *
  *   poll    receives without waiting, again and again
  *   sleep   waits for each datagram in epoll_wait()
- *   -a      all datagrams, also the WRITE that goes before the last; else only those that one waits for: three round
- *           trips. The acknowledgements, which are asked for only now and then, are left out either way
+ *
+ * The acknowledgements, which are asked for only now and then, are left out.
  *
  * The sockets are not connected, as a server's socket that hears many peers is not. The client has processor 0 for
  * itself, the server processor 1, if there are two.
@@ -64,7 +64,7 @@ static void stay_on(size_t processor)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-static void fill(struct step steps[STEPS], size_t size, bool all)
+static void fill(struct step steps[STEPS], size_t size)
 {
 	size_t padded = (size + 3) & ~(size_t)3;
 	const struct step every[STEPS] = {
@@ -72,11 +72,7 @@ static void fill(struct step steps[STEPS], size_t size, bool all)
 		{ 1, { ADVERTISEMENT } }, { 1, { ADVERTISEMENT } }, { 2, { WRITE_REQUEST + padded, ADVERTISEMENT } },
 	};
 
-	for (size_t step = 0; step < STEPS; step++) {
-		steps[step] = every[step];
-		if (!all)
-			steps[step].count = 1;
-	}
+	memcpy(steps, every, sizeof(every));
 }
 
 static void open_end(struct end *end, bool sleeps)
@@ -189,16 +185,15 @@ static int64_t run(bool sleeps, const struct step steps[STEPS], long count)
 int main(int argc, char **argv)
 {
 	bool sleeps = argc > 1 && !strcmp(argv[1], "sleep");
-	bool all = argc > 2 && !strcmp(argv[2], "-a");
-	long count = argc == 4 + all ? atol(argv[2 + all]) : 0;
-	long size = count ? atol(argv[3 + all]) : 0;
+	long count = argc == 4 ? atol(argv[2]) : 0;
+	long size = count ? atol(argv[3]) : 0;
 	struct step steps[STEPS];
 
 	if (count < 1 || size < 1 || size > PAYLOAD_MAX || (!sleeps && strcmp(argv[1], "poll"))) {
-		fprintf(stderr, "usage: udp_echo poll|sleep [-a] COUNT SIZE\n");
+		fprintf(stderr, "usage: udp_echo poll|sleep COUNT SIZE\n");
 		return 2;
 	}
-	fill(steps, (size_t)size, all);
+	fill(steps, (size_t)size);
 	printf("%.3f\n", (double)run(sleeps, steps, count) / (double)count / (double)CLOCK_NS_PER_US);
 	return 0;
 }

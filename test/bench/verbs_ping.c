@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * verbs_ping server poll|sleep|epoll ADDRESS COUNT SIZE
- * verbs_ping client poll|sleep|epoll ADDRESS COUNT SIZE
- * verbs_ping hold poll|sleep|epoll ADDRESS COUNT SIZE
+ * verbs_ping server|client|hold poll|epoll ADDRESS COUNT SIZE
  *
  * The least that a ping can cost over verbs: the six messages of cmd/rping/protocol.h, of the same sizes, between two
  * processes, and nothing else: no loop, no time limits, no options, no bytes made or compared. The connection manager
  * makes the connection. The client prints the microseconds of one ping.
  *
  *   poll    looks at the completion queue again and again
- *   sleep   waits for each completion in the read() of its channel, which nothing that also waits for other things can
  *   epoll   waits for each completion in epoll_wait(), for ten seconds at most, then reads: as anything with a time
  * limit
  *
@@ -29,7 +26,6 @@
 
 #include "cmd/rping/protocol.h"
 #include "core/clock.h"
-#include "test/bench/bare.h"
 #include "test/bench/need.h"
 
 enum {
@@ -44,7 +40,7 @@ enum {
 };
 
 struct plan {
-	bool sleeps, in_epoll;
+	bool in_epoll;
 	long count;
 	uint32_t size;
 };
@@ -52,13 +48,21 @@ struct plan {
 struct end {
 	struct rdma_cm_id *id;
 	struct ibv_comp_channel *channel; /* NULL: polls */
-	int epoll;			  /* -1: reads without it */
+	int epoll;
 	struct ibv_cq *completions;
 	struct ibv_mr *mailbox, *source, *sink;
 	uint8_t *memory;
 	uint8_t messages[2 + RECEIVES][ADVERTISEMENT_SIZE]; /* two to send, then those that come */
 	uint32_t size;
 };
+
+/* What either end asks for or grants. */
+static struct rdma_conn_param parameters(void)
+{
+	return (struct rdma_conn_param){
+		.responder_resources = 1, .initiator_depth = 1, .retry_count = 7, .rnr_retry_count = 7
+	};
+}
 
 static void receive(struct end *end, uint64_t index)
 {
@@ -79,7 +83,7 @@ static void sleep_until_completion(const struct end *end)
 	struct ibv_cq *completions;
 	void *context;
 
-	need(end->epoll < 0 || epoll_wait(end->epoll, &event, 1, LONGEST_MS) == 1, "verbs_ping: epoll_wait");
+	need(epoll_wait(end->epoll, &event, 1, LONGEST_MS) == 1, "verbs_ping: epoll_wait");
 	need(!ibv_get_cq_event(end->channel, &completions, &context), "verbs_ping: completion event");
 	arm(end);
 }
@@ -94,7 +98,7 @@ static void open_end(struct end *end, struct rdma_cm_id *id, const struct plan *
 
 	end->id = id;
 	end->size = plan->size;
-	end->channel = plan->sleeps ? ibv_create_comp_channel(id->verbs) : NULL;
+	end->channel = plan->in_epoll ? ibv_create_comp_channel(id->verbs) : NULL;
 	end->completions = ibv_create_cq(id->verbs, ENTRIES, NULL, end->channel, 0);
 	need(end->completions, "verbs_ping: completion queue");
 	end->epoll = plan->in_epoll ? epoll_create1(0) : -1;
@@ -195,7 +199,7 @@ static void hasten(const struct end *end)
 
 static void serve(struct rdma_cm_id *id, struct sockaddr *address, const struct plan *plan)
 {
-	struct rdma_conn_param accepted = bare_parameters();
+	struct rdma_conn_param accepted = parameters();
 	struct rdma_cm_id *request;
 	struct end end;
 
@@ -212,7 +216,7 @@ static void serve(struct rdma_cm_id *id, struct sockaddr *address, const struct 
 
 static void join(struct end *end, struct rdma_cm_id *id, struct sockaddr *address, const struct plan *plan)
 {
-	struct rdma_conn_param asked = bare_parameters();
+	struct rdma_conn_param asked = parameters();
 
 	need(!rdma_resolve_addr(id, NULL, address, 2000) && !rdma_resolve_route(id, 2000), "verbs_ping: resolve");
 	open_end(end, id, plan);
@@ -259,15 +263,14 @@ int main(int argc, char **argv)
 	struct plan plan = { .in_epoll = argc > 2 && !strcmp(argv[2], "epoll") };
 	struct rdma_cm_id *id;
 
-	plan.sleeps = plan.in_epoll || (argc > 2 && !strcmp(argv[2], "sleep"));
 	if (argc == 6) {
 		plan.count = atol(argv[4]);
 		plan.size = (uint32_t)atol(argv[5]);
 	}
 	if (plan.count < 1 || plan.size < 1 || plan.size > PING_SIZE_MAX ||
 	    inet_pton(AF_INET, argv[3], &address.sin_addr) != 1 || (!server && !holds && strcmp(argv[1], "client")) ||
-	    (!plan.sleeps && strcmp(argv[2], "poll"))) {
-		fprintf(stderr, "usage: verbs_ping server|client|hold poll|sleep|epoll ADDRESS COUNT SIZE\n");
+	    (!plan.in_epoll && strcmp(argv[2], "poll"))) {
+		fprintf(stderr, "usage: verbs_ping server|client|hold poll|epoll ADDRESS COUNT SIZE\n");
 		return 2;
 	}
 	need(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP), "verbs_ping: id");

@@ -88,7 +88,7 @@ calls_in() {
 	awk -v without="${2-}" '$4 ~ /^[0-9]+$/ && $NF != "total" && $NF != without { count += $4 } END { print count + 0 }' "$1"
 }
 
-# bare poll|sleep|epoll COUNT: the microseconds of a ping.
+# bare poll|epoll COUNT: the microseconds of a ping.
 bare() {
 	serve /scenarios/verbs_ping server "$1" 10.0.0.1 "$2" 64 || return
 	/scenarios/verbs_ping client "$1" 10.0.0.1 "$2" 64 || return

@@ -10,7 +10,6 @@ SEED ?=#                what repeats its random times; one by chance if empty
 PINGS ?= 10000000#      of `make soak`, over one connection
 CONNECTIONS ?= 1000000# of `make soak`, in all
 TARGET ?=#              what `make fuzz` tries; all of test/fuzz/targets.c if empty
-ENGINE ?= libfuzzer#    what tries it; or afl
 DEPTH ?= 3#             how far `make walk` goes: each step more takes some thirty times as long
 BASE ?= HEAD~1#         the commit that `make bloatcheck` and `make bench-since` compare with
 DEVICE ?=#              the RDMA device of `make check-hardware`
@@ -28,8 +27,7 @@ simulated := -Wl,@test/network/network.wrap -Wl,@test/network/log.wrap
 suite := $(sort $(wildcard test/conformance/*.c))
 fuzz_flags := -O2 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
 	      -fsanitize-coverage-ignorelist=test/fuzz/uncounted
-afl_flags := -O2 -g
-fuzz := $(patsubst %,test/fuzz/%.c,world attack formats command_line peer targets) test/network/network.c test/network/log.c
+fuzz := $(patsubst %,test/fuzz/%.c,world attack formats command_line peer targets)
 
 # The simulated network: a program takes from it what it names.
 $(network): $(call object,$(sort $(wildcard test/network/*.c))) $(members)
@@ -89,18 +87,15 @@ $(BUILD)/own_code: $(call object,test/bench/own_code.c) $(provider) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -Wl,@test/verbs/provider/wrap -o $@ $(filter %.o,$^) $(archive) $(filter-out -lrdmacm -libverbs,$(libraries)) -lcmocka
 
-# The fuzz targets, for libFuzzer and AFL++ (clang) and to replay inputs without them.
-$(BUILD)/fuzz $(BUILD)/replay: $(BUILD)/%: $(call object,$(fuzz)) $(archive)
+# The fuzz targets, for libFuzzer (clang) and to replay inputs without it; every interleaving of losses, copies, late
+# packets and timers, up to a depth.
+$(BUILD)/fuzz $(BUILD)/replay $(BUILD)/walk: $(BUILD)/%: $(call object,test/network/network.c test/network/log.c) $(archive)
 	$(call say,LINK)
-	$(Q)$(link) $(simulated) -o $@ $^ $(libraries)
+	$(Q)$(link) $(simulated) -o $@ $(filter %.o,$^) $(archive) $(libraries)
 
-# Every interleaving of losses, copies, late packets and timers, up to a depth.
-$(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/walk/memory.c $(addprefix test/network/,network.c log.c rules.c)) $(archive)
-	$(call say,LINK)
-	$(Q)$(link) $(simulated) -Wl,@test/walk/walk.wrap -o $@ $^ $(libraries)
-
-$(BUILD)/fuzz: $(call object,test/fuzz/engine.c)
-$(BUILD)/replay: $(call object,test/fuzz/replay.c test/network/vectors.c)
+$(BUILD)/fuzz: $(call object,$(fuzz) test/fuzz/engine.c)
+$(BUILD)/replay: $(call object,$(fuzz) test/fuzz/replay.c)
+$(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/network/rules.c)
 
 -include $(patsubst %.o,%.d,$(call object,test/main.c $(wildcard test/*/*.c test/verbs/provider/*.c)))
 
@@ -122,12 +117,10 @@ programs: programs-fast
 
 # ---- long runs, which keep their results in docs ----
 
-fuzz: setup-fuzz ## hostile packets, messages, peers, files and command lines, with libFuzzer or AFL++, for TIME seconds
+fuzz: setup-fuzz ## hostile packets, messages, peers, files and command lines, with libFuzzer, for TIME seconds
 	+@$(build) BUILD=$(BUILD)/libfuzzer CC=clang CFLAGS="$(fuzz_flags)" LDFLAGS=-fsanitize=fuzzer $(BUILD)/libfuzzer/fuzz
-	$(if $(filter afl,$(ENGINE)),+@AFL_USE_ASAN=1 AFL_QUIET=1 $(build) BUILD=$(BUILD)/afl CC=afl-clang-fast \
-		CFLAGS="$(afl_flags)" LDFLAGS=-fsanitize=fuzzer $(BUILD)/afl/fuzz)
 	+@$(build) SANITIZE=1 $(BUILD)/sanitize/replay
-	@BUILD=$(BUILD) test/fuzz/search $(TIME) $(ENGINE) $(TARGET)
+	@BUILD=$(BUILD) test/fuzz/search $(TIME) $(TARGET)
 
 fuzz-corpus: ## minimise the corpus in test/fuzz/corpus, with what was found
 	@BUILD=$(BUILD) test/fuzz/search --keep $(TARGET)

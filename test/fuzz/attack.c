@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "test/fuzz/attack.h"
-
+/* What an input of the target packets means: a few terms of the world, then records of what happens in it. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
 #include "test/fuzz/input.h"
+#include "test/fuzz/target.h"
 #include "test/fuzz/world.h"
 #include "transport/soft/cm/cm_internal.h"
 #include "transport/soft/qp/qp_internal.h"
@@ -60,7 +60,7 @@ static void raw(struct input *input)
 	take_addresses(input, &frame);
 	flags = take8(input);
 	frame.length = take_bytes(input, frame.bytes, take16(input) % (NETWORK_FRAME_MAX - ICRC_SIZE));
-	if (flags & ATTACK_RAW_ICRC)
+	if (flags & 1)
 		world_inject(input->world, &frame);
 	else
 		world_inject_bare(input->world, &frame);
@@ -548,7 +548,7 @@ void attack(const uint8_t *bytes, size_t length)
 		uint8_t record = take8(&input);
 
 		switch (record & 15) {
-		case ATTACK_RAW:
+		case 0:
 			raw(&input);
 			break;
 		case 1:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The entry of libFuzzer and of AFL++: FUZZ_TARGET in the environment names the target. */
+/* The entry of libFuzzer: FUZZ_TARGET in the environment names the target. */
 #include <stdio.h>
 #include <stdlib.h>
 

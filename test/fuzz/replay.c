@@ -5,20 +5,17 @@
  *   replay TARGET FILE...                       each file is an input
  *   replay TARGET --random COUNT SEED FILE...   inputs of a seeded generator, and files that it changes; one that fails
  *                                               is left in ./fuzz-failed
- *   replay TARGET --seeds FOLDER                writes what a fuzzer may begin with: packets of a real peer, and
- * records replay --list                               the names of the targets
+ *   replay --list                               the names of the targets
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "test/fuzz/attack.h"
-#include "test/network/vectors.h"
+#include "test/fuzz/target.h"
 
 enum {
 	INPUT_MAX = 4096,
 	FILE_MAX = 16 * INPUT_MAX,
-	SEEDS = 64,
 };
 
 static uint64_t roll(uint64_t *die)
@@ -32,7 +29,7 @@ static uint64_t roll(uint64_t *die)
 /* Any bytes are records; small numbers mean something more often. */
 static size_t make(uint64_t *die, uint8_t bytes[INPUT_MAX])
 {
-	size_t length = ATTACK_TERMS + roll(die) % (roll(die) % 4 ? 300 : 1500);
+	size_t length = 6 + roll(die) % (roll(die) % 4 ? 300 : 1500);
 
 	for (size_t index = 0; index < length; index++)
 		bytes[index] = (uint8_t)(roll(die) % 3 ? roll(die) % 40 : roll(die));
@@ -137,48 +134,6 @@ static int run_random(const struct target *target, unsigned long count, uint64_t
 	return 0;
 }
 
-/* One packet of a real peer: its addresses are those of this world. */
-static int save_packet(const char *folder, const struct vector *vector)
-{
-	const uint8_t *packet = vector->bytes;
-	uint8_t bytes[INPUT_MAX] = { 0 };
-	size_t header = (packet[0] >> 4 == 4 ? 20 : 40) + 8, payload = vector->length - header;
-	char path[512];
-
-	bytes[ATTACK_TERMS] = ATTACK_RAW | 16;
-	bytes[ATTACK_TERMS + 1] = packet[0] >> 4 == 4 ? 1 : 5 + 12 * 4; /* from .2 to .1 */
-	bytes[ATTACK_TERMS + 2] = ATTACK_RAW_ICRC;
-	payload -= ICRC_SIZE;
-	bytes[ATTACK_TERMS + 3] = (uint8_t)payload;
-	bytes[ATTACK_TERMS + 4] = (uint8_t)(payload >> 8);
-	memcpy(bytes + ATTACK_TERMS + 5, packet + header, payload);
-	snprintf(path, sizeof(path), "%s/%s", folder, vector->name);
-	return save(path, bytes, ATTACK_TERMS + 5 + payload);
-}
-
-static int save_seeds(const char *folder)
-{
-	static const char *const packets[] = {
-		"req4",	      "rep4",	     "rtu4",  "send_only4", "ack4", "read_request4",
-		"read_only4", "write_only4", "dreq4", "drep4",	    "req6", "send_only6",
-	};
-	uint64_t die = 1;
-
-	for (size_t index = 0; index < sizeof(packets) / sizeof(packets[0]); index++)
-		if (save_packet(folder, vector_named(packets[index])))
-			return 1;
-	for (unsigned index = 0; index < SEEDS; index++) {
-		uint8_t bytes[INPUT_MAX];
-		size_t length = make(&die, bytes);
-		char path[512];
-
-		snprintf(path, sizeof(path), "%s/random%u", folder, index);
-		if (save(path, bytes, length))
-			return 1;
-	}
-	return 0;
-}
-
 static int list(void)
 {
 	for (const struct target *target = targets; target->name; target++)
@@ -199,8 +154,6 @@ int main(int count, char **words)
 	if (count >= 5 && !strcmp(words[2], "--random"))
 		return run_random(target, strtoul(words[3], NULL, 0), strtoull(words[4], NULL, 0), count - 5,
 				  words + 5);
-	if (count == 4 && !strcmp(words[2], "--seeds"))
-		return save_seeds(words[3]);
 	for (int index = 2; index < count; index++)
 		if (replay(target, words[index]))
 			return 1;

@@ -443,74 +443,6 @@ static void event(void *context, struct endpoint *endpoint, const struct endpoin
 	}
 }
 
-/* ---- forged packets ---- */
-
-/* Each user of the peer's host can send from its address, and may know every number that is not random. A packet that
- * does not belong to the connection must not change it. */
-
-static void forge_packet(struct soft_qp *qp, uint8_t opcode, uint32_t psn, uint64_t address, uint32_t key,
-			 uint32_t length)
-{
-	struct soft_qp before = *qp;
-	struct packet packet = {
-		.opcode = opcode,
-		.ack_request = true,
-		.pkey = PACKET_PKEY,
-		.destination = qp->by_qpn.key,
-		.psn = psn,
-		.remote = { .address = address, .key = key, .length = length },
-	};
-
-	soft_qp_receive(qp->transport, qp->endpoint->path.socket, &qp->endpoint->path.peer, &packet);
-	if (memcmp(&before, qp, sizeof(before)) != 0)
-		violation("a forged packet with opcode %u, PSN %u changes a queue pair", opcode, psn);
-}
-
-/* A REJ for a timeout without our identifier. Its GUID and identifier are known to each user of the peer's host. */
-static void forge_rejection(const struct soft_cm_id *cm_id)
-{
-	uint8_t guid[8], bytes[MAD_SIZE];
-	struct mad mad = {
-		.kind = MAD_REJ,
-		.local_id = cm_id->remote_id,
-		.rej = { .answered = MAD_ANSWERED_OTHER,
-			 .reason = REJECTED_TIMEOUT,
-			 .information = guid,
-			 .information_length = sizeof(guid) },
-	};
-	struct soft_cm_id before = *cm_id;
-
-	bytes_write(guid, sizeof(guid), cm_id->peer_guid);
-	mad_write(&mad, bytes);
-	soft_cm_receive(cm_id->cm->transport, cm_id->path.socket, &cm_id->path.peer, bytes, MAD_SIZE, false);
-	if (memcmp(&before, cm_id, sizeof(before)) != 0)
-		violation("a REJ without our identifier changes a connection in state %d", (int)before.state);
-}
-
-static void forge(const struct side *side)
-{
-	struct soft_endpoint *endpoint = soft_endpoint_of(side->endpoint);
-	struct soft_qp *qp = endpoint ? endpoint->qp : NULL;
-	const struct responder *responder = qp ? &qp->responder : NULL;
-
-	/* Repeated READs that do not match a resource. */
-	for (unsigned slot = 0; qp && slot < responder->reads_max; slot++) {
-		const struct resource read = responder->resources[slot];
-
-		if (read.state == RESOURCE_FREE)
-			continue;
-		forge_packet(qp, OPCODE_READ_REQUEST, read.psn, read.address, read.key + 1, read.length);
-		forge_packet(qp, OPCODE_READ_REQUEST, read.psn, read.address + 1, read.key, read.length);
-		forge_packet(qp, OPCODE_READ_REQUEST, read.psn, read.address, read.key, read.length + 1);
-	}
-	/* WRITEs with the PSN of a READ, or with a PSN before the first one of the connection. */
-	for (uint32_t behind = 1; qp && behind <= 8; behind++)
-		if (behind <= responder->trailing_read_psns || behind > responder->psns_received)
-			forge_packet(qp, OPCODE_WRITE_ONLY, (responder->epsn - behind) & PSN_MASK, 0, 0, 0);
-	if (endpoint && endpoint->cm_id && endpoint->cm_id->state >= CM_ESTABLISHED)
-		forge_rejection(endpoint->cm_id);
-}
-
 /* ---- the network ---- */
 
 static void copy_frame(struct frame *to, const struct frame *from)
@@ -625,8 +557,6 @@ static void run_step(struct testbed *testbed)
 		deliver_together(testbed);
 	}
 	network_run_due();
-	forge(&testbed->client);
-	forge(&testbed->server);
 }
 
 static bool has_ended(const struct testbed *testbed)

@@ -51,7 +51,7 @@ bool hello_says_busy(const uint8_t *bytes, size_t length);
 
 /*
  * Calls accept, which allocates what the connection needs and calls endpoint_accept(). If it fails, rejects the request
- * with the cause of its first error, which our clients print: the request's endpoint is gone. OUTCOME_NO_CONNECTION:
+ * with the cause of its last error, which our clients print: the request's endpoint is gone. OUTCOME_NO_CONNECTION:
  * the client has withdrawn the request.
  */
 enum outcome request_accept(struct environment *environment, struct endpoint *request,

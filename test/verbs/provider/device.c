@@ -92,6 +92,38 @@ struct device *device_add(enum provider_fabric fabric, unsigned index)
 	return device;
 }
 
+/* The limits of real drivers, as their sources have them (rdma-core 65 and Linux): docs/hardware.md says where. */
+void device_drive(struct device *device, const char *name)
+{
+	static const struct driver {
+		const char *name;
+		uint32_t inline_max;
+		int work_max, reads_answered, reads_begun;
+		uint32_t vendor;
+		int groups;
+	} drivers[] = {
+		{ "mlx5", 828, 32768, 16, 16, 0x02c9, 1 << 21 },
+		{ "irdma", 101, 4063, 127, 64, 0x8086, 65536 },
+		{ "bnxt_re", 96, 65407, 126, 126, 0x14e4, 0 },
+		{ "mlx4", 1024, 16351, 16, 128, 0x02c9, 8192 },
+	};
+	const struct driver *driver = drivers;
+
+	while (strcmp(driver->name, name) != 0)
+		driver++;
+	snprintf(device->base.name, sizeof(device->base.name), "%s_0", name);
+	device->inline_max = driver->inline_max;
+	device->inline_is_refused_silently = !strcmp(name, "bnxt_re");
+	device->limits.max_qp_wr = driver->work_max;
+	device->limits.max_qp_rd_atom = driver->reads_answered;
+	device->limits.max_qp_init_rd_atom = driver->reads_begun;
+	device->limits.max_cqe = 4194303;
+	device->limits.max_mcast_grp = driver->groups;
+	if (!strcmp(name, "mlx4")) /* a card whose second port is set to Ethernet */
+		device->ports[1].fabric = PROVIDER_ROCE;
+	device->limits.vendor_id = driver->vendor;
+}
+
 void device_free(struct device *device)
 {
 	if (device->opened)

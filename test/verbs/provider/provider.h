@@ -7,7 +7,6 @@
  *
  *   provider.c  begin and end, actions, descriptors, faults, the trace
  *   device.c    devices, ports, GIDs, asynchronous events, removal
- *   driver.c    what real drivers take
  *   cm.c        connection identifiers, their events, the connection manager
  *   group.c     multicast
  *   qp.c        queue pairs and what travels between them
@@ -69,7 +68,8 @@ struct device {
 	enum provider_fabric fabric;
 	struct ibv_device_attr limits;
 	uint32_t inline_max;
-	int (*refuses)(const struct ibv_qp_cap *cap); /* its driver: the errno value, or -1; NULL if it has none */
+	bool inline_is_refused_silently;	      /* with no errno value */
+	int (*refuses)(const struct ibv_qp_cap *cap); /* the errno value, or -1; NULL if it takes all */
 	bool refuses_no_loopback;
 	bool has_no_provider; /* library */
 	struct port ports[PORTS];

@@ -43,13 +43,16 @@ struct ibv_qp *qp_create_extended(struct ibv_context *context, struct ibv_qp_ini
 	if (provider_fails("ibv_create_qp"))
 		return NULL;
 	if (device->refuses && device->refuses(wanted) >= 0) {
-		if (device->refuses(wanted))
-			errno = device->refuses(wanted);
+		errno = device->refuses(wanted);
+		return NULL;
+	}
+	if (wanted->max_inline_data > device->inline_max) {
+		errno = device->inline_is_refused_silently ? errno : EINVAL;
 		return NULL;
 	}
 	errno = EINVAL;
 	if (device->removed || wanted->max_send_wr > (uint32_t)device->limits.max_qp_wr ||
-	    wanted->max_recv_wr > (uint32_t)device->limits.max_qp_wr || wanted->max_inline_data > device->inline_max)
+	    wanted->max_recv_wr > (uint32_t)device->limits.max_qp_wr)
 		return NULL;
 	if (no_loopback && device->refuses_no_loopback) {
 		errno = EOPNOTSUPP;

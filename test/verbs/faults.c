@@ -86,19 +86,11 @@ TEST(calls_that_fail)
 			provider.fails_once = rows[row].error == EINTR || rows[row].error == EAGAIN;
 			pair_run(&pair, rows[row].lines->server, rows[row].lines->client, "500ms");
 			worst = pair.server_outcome > pair.client_outcome ? pair.server_outcome : pair.client_outcome;
-			if (!after &&
-			    (worst != rows[row].worst || (worst && !strstr(pair.capture.text, rows[row].cause)))) {
-				print_message("# %s\n", rows[row].call);
-				pair_print(&pair);
-				fail();
-			}
 			/* Nobody fails without a word. */
-			if (worst && !*pair.capture.text) {
-				pair_print(&pair);
-				fail();
-			}
-			pair_free(&pair);
-			provider_end();
+			pair_finish(&pair, rows[row].call,
+				    (!worst || *pair.capture.text) &&
+					    (after || (worst == rows[row].worst &&
+						       (!worst || strstr(pair.capture.text, rows[row].cause)))));
 		}
 }
 
@@ -131,13 +123,8 @@ TEST(memory_runs_short)
 				provider_begin(runs[run].fabric, 0);
 				pair_run(&pair, runs[run].lines->server, runs[run].lines->client, "500ms");
 				reached = provider.calls > memory_after;
-				if ((pair.server_outcome || pair.client_outcome) && !*pair.capture.text) {
-					print_message("# %s %u\n", memory_call, memory_after);
-					pair_print(&pair);
-					fail();
-				}
-				pair_free(&pair);
-				provider_end();
+				pair_finish(&pair, memory_call,
+					    !(pair.server_outcome || pair.client_outcome) || *pair.capture.text);
 			}
 			assert_true(call > 0 || memory_after > 5);
 		}
@@ -267,15 +254,10 @@ TEST(machines_without)
 		pair_run(&pair, lacks[row].outcome ? NULL : rping.server, rping.client, "500ms");
 		if (lacks[row].hint)
 			snprintf(hint, sizeof(hint), ": hint: %s\n", lacks[row].hint);
-		if (pair.client_outcome != lacks[row].outcome ||
-		    (lacks[row].cause && !strstr(pair.capture.text, lacks[row].cause)) ||
-		    !strstr(pair.capture.text, hint) || (!*hint && strstr(pair.capture.text, "hint: "))) {
-			print_message("# row %zu\n", row);
-			pair_print(&pair);
-			fail();
-		}
-		pair_free(&pair);
-		provider_end();
+		pair_finish(&pair, lacks[row].cause,
+			    pair.client_outcome == lacks[row].outcome &&
+				    (!lacks[row].cause || strstr(pair.capture.text, lacks[row].cause)) &&
+				    strstr(pair.capture.text, hint) && (*hint || !strstr(pair.capture.text, "hint: ")));
 	}
 	in_container = false;
 }
@@ -346,14 +328,9 @@ TEST(device_of_the_route)
 			 : routes[row].client ? routes[row].client
 					      : rping.client,
 			 "500ms");
-		if ((pair.client_outcome | pair.server_outcome) != routes[row].outcome ||
-		    !strstr(pair.capture.text, routes[row].cause)) {
-			print_message("# row %zu\n", row);
-			pair_print(&pair);
-			fail();
-		}
-		pair_free(&pair);
-		provider_end();
+		pair_finish(&pair, routes[row].cause,
+			    (pair.client_outcome | pair.server_outcome) == routes[row].outcome &&
+				    strstr(pair.capture.text, routes[row].cause));
 	}
 }
 
@@ -377,12 +354,10 @@ TEST(unreachable_server)
 		provider_begin(PROVIDER_ROCE, 0);
 		provider_fail("rdma_bind_addr", ENODEV, servers[row].bound);
 		pair_run(&pair, servers[row].line, NULL, NULL);
-		assert_int_equal(
-			strstr(pair.capture.text,
-			       "hint: no client can connect yet: no address of this host has an RDMA device\n") != NULL,
-			servers[row].hinted);
-		pair_free(&pair);
-		provider_end();
+		pair_finish(&pair, servers[row].line,
+			    servers[row].hinted ==
+				    !!strstr(pair.capture.text, "hint: no client can connect yet: no address of this "
+								"host has an RDMA device\n"));
 	}
 }
 
@@ -401,12 +376,8 @@ TEST(server_of_another_tool)
 
 		provider_begin(PROVIDER_ROCE, 0);
 		pair_run(&pair, tools[row].server, tools[row].client, "500ms");
-		if (pair.client_outcome != OUTCOME_FAILED || !strstr(pair.capture.text, tools[row].cause)) {
-			pair_print(&pair);
-			fail();
-		}
-		pair_free(&pair);
-		provider_end();
+		pair_finish(&pair, tools[row].cause,
+			    pair.client_outcome == OUTCOME_FAILED && strstr(pair.capture.text, tools[row].cause));
 	}
 }
 
@@ -427,30 +398,31 @@ TEST(limits)
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){ little.rlim_cur, before.rlim_max }), 0);
 	provider_fail("ibv_reg_mr", ENOMEM, 0);
 	pair_run(&pair, rping.server, rping.client, "500ms");
-	assert_non_null(strstr(pair.capture.text, "at most 64 KiB of memory may be locked"));
 	setrlimit(RLIMIT_MEMLOCK, &before);
-	pair_free(&pair);
-	provider_end();
+	pair_finish(&pair, "locked memory", strstr(pair.capture.text, "at most 64 KiB of memory may be locked"));
 	provider_begin(PROVIDER_ROCE, 0);
 	provider.devices[0]->limits.max_qp_wr = 2;
 	pair.grace_ms = 20;
 	pair_run(&pair, rping.server, rping.client, "500ms");
-	assert_true(pair.client_outcome || pair.server_outcome);
-	pair_free(&pair);
-	provider_end();
+	pair_finish(&pair, "short queues", pair.client_outcome || pair.server_outcome);
 	/* The deepest queue, and one receive more than it has: on iWARP as many are posted as messages come. */
 	provider_begin(PROVIDER_IWARP, 0);
 	provider.devices[0]->limits.max_qp_wr = 16;
-	pair_expect(&pair, "ucmatose -b @ -C 100", "ucmatose -s @ -C 100", OUTCOME_OK, OUTCOME_OK);
-	pair_free(&pair);
-	provider_end();
+	pair_run(&pair, "ucmatose -b @ -C 100", "ucmatose -s @ -C 100", NULL);
+	pair_finish(&pair, "the deepest queue", !pair.server_outcome && !pair.client_outcome);
 	provider_begin(PROVIDER_IWARP, 0);
 	provider.devices[0]->limits.max_qp_wr = 4096;
 	provider.devices[0]->refuses = takes_half;
-	pair_expect(&pair, "ucmatose -b @ -C 5000", "ucmatose -s @ -C 5000", OUTCOME_OK, OUTCOME_OK);
-	pair_free(&pair);
-	provider_end();
+	pair_run(&pair, "ucmatose -b @ -C 5000", "ucmatose -s @ -C 5000", NULL);
+	pair_finish(&pair, "half of the deepest queue", !pair.server_outcome && !pair.client_outcome);
 }
+
+/* They go on for ever, or nearly. */
+static const struct pair_lines lines[] = {
+	{ "rping -s -a @", "rping -c -C 100000 -a @" },
+	{ "ucmatose -b @ -C 100000", "ucmatose -s @ -C 100000" },
+	{ "mckey -m # -b @", "mckey -m # -b @ -s --pause 1ms --rate 10 -C 1000" },
+};
 
 static void remove_soon(void *context);
 
@@ -476,25 +448,15 @@ static void remove_soon(void *context)
 /* In the middle of a run, and between two datagrams: both ends fail, and say why. */
 TEST(a_device_that_goes)
 {
-	static const struct pair_lines lines[] = {
-		{ "rping -s -a @", "rping -c -C 100000 -a @" },
-		{ "ucmatose -b @ -C 100000", "ucmatose -s @ -C 100000" },
-		{ "mckey -m # -b @", "mckey -m # -b @ -s --pause 1ms --rate 10 -C 1000" },
-	};
-
 	for (size_t row = 0; row < LENGTH(lines); row++)
 		for (unsigned seed = 0; seed < 3; seed++) {
 			struct pair pair = { .later = remove_device, .later_ms = 1, .grace_ms = 50 };
 
 			provider_begin(PROVIDER_INFINIBAND, seed);
 			pair_run(&pair, lines[row].server, lines[row].client, NULL);
-			if (!pair.server_outcome || !pair.client_outcome ||
-			    !strstr(pair.capture.text, "ib0: the device was removed")) {
-				pair_print(&pair);
-				fail();
-			}
-			pair_free(&pair);
-			provider_end();
+			pair_finish(&pair, lines[row].server,
+				    pair.server_outcome && pair.client_outcome &&
+					    strstr(pair.capture.text, "ib0: the device was removed"));
 		}
 }
 
@@ -505,22 +467,16 @@ static void break_send(struct pair *pair)
 
 TEST(a_completion_that_fails)
 {
-	static const struct pair_lines lines[] = {
-		{ "rping -s -a @", "rping -c -C 100000 -a @" },
-		{ "ucmatose -b @ -C 100000", "ucmatose -s @ -C 100000" },
-	};
-
-	for (size_t row = 0; row < LENGTH(lines); row++)
+	for (size_t row = 0; row < 2; row++)
 		for (unsigned seed = 0; seed < 3; seed++) {
 			struct pair pair = { .later = break_send, .later_ms = 10, .grace_ms = 50 };
 
 			provider_begin(PROVIDER_ROCE, seed);
 			provider.silent_flush = seed == 2;
 			pair_run(&pair, lines[row].server, lines[row].client, NULL);
-			assert_true(pair.server_outcome == OUTCOME_FAILED || pair.client_outcome == OUTCOME_FAILED);
-			assert_non_null(strstr(pair.capture.text, "the peer does not answer, retries exceeded"));
-			pair_free(&pair);
-			provider_end();
+			pair_finish(&pair, lines[row].server,
+				    (pair.server_outcome == OUTCOME_FAILED || pair.client_outcome == OUTCOME_FAILED) &&
+					    strstr(pair.capture.text, "the peer does not answer, retries exceeded"));
 		}
 }
 

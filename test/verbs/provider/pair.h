@@ -33,11 +33,7 @@ void pair_run(struct pair *pair, const char *server_line, const char *client_lin
 /* Frees what it printed. */
 void pair_free(struct pair *pair);
 
-/* All that is known of it, for a test that fails. */
-void pair_print(const struct pair *pair);
-
-/* Runs both, and their outcomes are as given. */
-void pair_expect(struct pair *pair, const char *server_line, const char *client_line, enum outcome server,
-		 enum outcome client);
+/* Fails with all that is known of it and of what was tried, unless it is good; else it and the provider have an end. */
+void pair_finish(struct pair *pair, const char *tried, bool good);
 
 #endif

@@ -355,9 +355,9 @@ TEST(unreachable_server)
 		provider_fail("rdma_bind_addr", ENODEV, servers[row].bound);
 		pair_run(&pair, servers[row].line, NULL, NULL);
 		pair_finish(&pair, servers[row].line,
-			    servers[row].hinted ==
-				    !!strstr(pair.capture.text, "hint: no client can connect yet: no address of this "
-								"host has an RDMA device\n"));
+			    servers[row].hinted == !!strstr(pair.capture.text,
+							    "hint: no client can connect yet: no address of this "
+							    "host has an RDMA device\n"));
 	}
 }
 

@@ -14,7 +14,8 @@
  *   work.c        posts work requests
  *   region.c      memory regions
  *   path.c        device, port and GID of an id, and the options that name them
- *   device.c      domains, asynchronous events, the removal of a device
+ *   domain.c      domains: a port of a device with what its endpoints share
+ *   device.c      asynchronous events, failure and removal of a device
  *   diagnosis.c   causes of errors in words
  *   address.c     addresses of librdmacm
  */
@@ -170,10 +171,7 @@ enum outcome verbs_channel_create(struct transport *transport, struct channel **
 void verbs_channel_destroy(struct channel *channel);
 void verbs_channel_free(struct verbs_channel *channel);
 
-/* device.c: sets O_NONBLOCK and FD_CLOEXEC. */
-void verbs_set_nonblocking(int descriptor);
-/* Frees destroyed objects in the next turn of the loop. */
-void verbs_reap_later(struct verbs_transport *transport);
+/* domain.c */
 /* Finds or creates the domain of the id's port, and sets endpoint->domain and max_datagram. */
 enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint);
 /* Creates the domain of the id's port, if there is none, so that the removal of the device is noticed. */
@@ -185,6 +183,18 @@ void verbs_domain_destroy(struct verbs_domain *domain);
 void verbs_completion_queue_destroy(struct verbs_completion_queue *completions);
 /* Destroys failed and removed domains without users. */
 void verbs_domains_reap(struct verbs_transport *transport);
+
+/* device.c */
+/* Sets O_NONBLOCK and FD_CLOEXEC. */
+void verbs_set_nonblocking(int descriptor);
+/* Frees destroyed objects in the next turn of the loop. */
+void verbs_reap_later(struct verbs_transport *transport);
+/* Handles the device's asynchronous events. */
+void verbs_device_watch(struct verbs_domain *domain);
+/* Binds bound_id to the device, by the local address of id, to notice its removal. The kernel may refuse that. */
+void verbs_device_bind(struct verbs_domain *domain, struct rdma_cm_id *id, const struct endpoint_options *options);
+/* Ends both, when the domain's other objects are freed. */
+void verbs_device_release(struct verbs_domain *domain);
 /* The device was removed or has failed: logs that once and fails the endpoints of all its ports. */
 void verbs_domain_removed(struct verbs_domain *domain);
 /* The same, and closes the device once nothing uses it. */

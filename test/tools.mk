@@ -23,7 +23,7 @@ $(BUILD)/inject.so: private WARNINGS += -Wno-unused-parameter
 
 units := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard test/unit/*.c)))
 network := $(BUILD)/objects/test/network.a
-simulated := -Wl,@test/network/network.wrap -Wl,@test/network/log.wrap
+simulated := -Wl,@test/network/network.wrap
 suite := $(sort $(wildcard test/conformance/*.c))
 fuzz_flags := -O2 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
 	      -fsanitize-coverage-ignorelist=test/fuzz/uncounted
@@ -71,11 +71,6 @@ $(BUILD)/inject.so: test/fault/inject.c Makefile $(settings)
 	$(call say,LINK)
 	$(Q)$(compile) -fno-sanitize=all -fPIC -shared -o $@ $<
 
-# A hostile sender, for the tests of the soft transport.
-$(BUILD)/flood: $(call object,test/soft/flood.c) $(archive)
-	$(call say,LINK)
-	$(Q)$(link) -o $@ $^ $(libraries)
-
 # What the benches compare with, and what they measure with.
 bench_programs := $(patsubst %,$(BUILD)/%,udp_echo verbs_ping most_memory)
 $(bench_programs): $(BUILD)/%: $(BUILD)/objects/test/bench/%.o $(archive)
@@ -89,7 +84,7 @@ $(BUILD)/own_code: $(call object,test/bench/own_code.c) $(provider) $(archive)
 
 # The fuzz targets, for libFuzzer (clang) and to replay inputs without it; every interleaving of losses, copies, late
 # packets and timers, up to a depth.
-$(BUILD)/fuzz $(BUILD)/replay $(BUILD)/walk: $(BUILD)/%: $(call object,test/network/network.c test/network/log.c) $(archive)
+$(BUILD)/fuzz $(BUILD)/replay $(BUILD)/walk: $(BUILD)/%: $(call object,test/network/network.c) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) $(simulated) -o $@ $(filter %.o,$^) $(archive) $(libraries)
 
@@ -101,7 +96,7 @@ $(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/network/rule
 
 units: $(units)
 verbs-tests: $(verbs_tests)
-conformance: $(BUILD)/conformance $(if $(filter 1,$(WITH_SOFT)),$(BUILD)/flood)
+conformance: $(BUILD)/conformance
 faults-tools: $(BUILD)/leave $(BUILD)/inject.so $(if $(filter 1,$(WITH_VERBS)),$(BUILD)/hostile)
 
 # Built before the parts start, as these run side by side.

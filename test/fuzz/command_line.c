@@ -10,7 +10,6 @@
 #include "cmd/run.h"
 #include "core/option_value.h"
 #include "test/fuzz/target.h"
-#include "test/network/log.h"
 #include "test/network/network.h"
 
 enum {
@@ -70,10 +69,11 @@ static void check_values(const struct command *command, const char *options, con
 	}
 }
 
-static enum outcome run(const struct command *command, int count, char *const *words, char *options, char *defaults)
+static enum outcome run(const struct command *command, int count, char *const *words, char *options, char *defaults,
+			struct errors *errors)
 {
 	struct common_options *common = (struct common_options *)(void *)options;
-	struct environment environment = { .log.name = "fuzz", .command = command };
+	struct environment environment = { .log = network_log(errors), .command = command };
 	uint64_t none;
 	enum outcome outcome;
 
@@ -96,7 +96,7 @@ void parse_options(const uint8_t *bytes, size_t length)
 	static const size_t commands = 5;
 	const struct command *command;
 	char *words[WORDS_MAX + 1], *options, *defaults, text[TEXT_MAX + 1];
-	unsigned before = network_errors(), told;
+	struct errors errors = { .count = 0 };
 	enum outcome outcome;
 
 	if (!length)
@@ -109,10 +109,10 @@ void parse_options(const uint8_t *bytes, size_t length)
 	defaults = common_options_create(command->options_size);
 	if (!options || !defaults)
 		abort();
-	outcome = run(command, split(text, length, words), words, options, defaults);
-	told = network_errors() - before;
-	if (outcome ? outcome != OUTCOME_USAGE || told != 1 : told)
-		violation("%s: a command line ends with %d and %u messages", command->name, (int)outcome, told);
+	outcome = run(command, split(text, length, words), words, options, defaults, &errors);
+	if (outcome ? outcome != OUTCOME_USAGE || errors.count != 1 : errors.count)
+		violation("%s: a command line ends with %d and %u messages", command->name, (int)outcome,
+			  (unsigned)errors.count);
 	free(options);
 	free(defaults);
 }

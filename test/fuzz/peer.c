@@ -14,7 +14,6 @@
 #include "cmd/run.h"
 #include "test/fuzz/input.h"
 #include "test/fuzz/target.h"
-#include "test/network/log.h"
 #include "test/network/network.h"
 #include "test/unit/pattern.h"
 #include "test/unit/stock_ping.h"
@@ -48,7 +47,10 @@ struct peer {
 struct scene {
 	const struct command *command;
 	struct environment environment;
-	struct errors errors;
+	struct errors errors, peer_errors;
+	unsigned
+		strangers; /* errors about requests that never became a connection: no failure of a persistent server */
+	struct log peer_log;
 	char line[256]; /* whose words the options point to */
 	void *options, *state;
 	bool interrupted;
@@ -60,8 +62,6 @@ struct scene {
 	enum hello_tool tool;
 	uint16_t port;
 };
-
-static const struct log hostile = { .name = "peer", .silent = true };
 
 static struct address address_of(uint8_t first, uint8_t last, uint16_t port)
 {
@@ -479,23 +479,34 @@ static void act(struct scene *scene, unsigned record)
 
 /* ---- a run ---- */
 
+static void reported(void *context, const struct error *error)
+{
+	struct scene *scene = context;
+
+	network_reported(NULL, error);
+	scene->strangers += !strcmp(error->phase, "accepting");
+}
+
 static void open_scene(struct scene *scene, const char *line)
 {
 	static FILE *nowhere;
 	struct endpoint_options options = { .port_space = PORT_SPACE_TCP, .send_depth = SENDS, .receive_depth = SLOTS };
 	struct address here = address_of(10, 2, scene->port);
 
+	scene->peer_log = network_log(&scene->peer_errors);
 	if (!nowhere)
 		nowhere = fopen("/dev/null", "we");
-	if (!nowhere || transport_open("soft", NULL, &hostile, &(struct error){ 0 }, &scene->transport) ||
+	if (!nowhere || transport_open("soft", NULL, &scene->peer_log, &(struct error){ 0 }, &scene->transport) ||
 	    channel_create(scene->transport, &scene->channel) ||
 	    endpoint_create(ENDPOINT_LISTENER, scene->channel, &options, &handlers, scene, &scene->listener) ||
 	    endpoint_listen(scene->listener, &here))
 		abort();
 	scene->environment = (struct environment){
-		.log = { .name = "fuzz", .errors = &scene->errors },
+		.log = network_log(&scene->errors),
 		.output = nowhere,
 	};
+	scene->environment.log.reported = reported;
+	scene->environment.log.context = scene;
 	begin(scene, line);
 }
 
@@ -526,7 +537,6 @@ static void run(const uint8_t *bytes, size_t length, const struct command *comma
 	struct input input = { .bytes = bytes, .length = length };
 	struct scene scene = { .command = command, .tool = tool, .port = port, .input = &input };
 	unsigned choice = take8(&input), seed = take8(&input);
-	unsigned before = network_errors(), strangers = network_request_errors(), told;
 
 	network_open(seed, choice & 128 ? 1500 : 356, 212992);
 	unsetenv("RDMATEST_SCRAMBLE");
@@ -536,10 +546,9 @@ static void run(const uint8_t *bytes, size_t length, const struct command *comma
 	for (unsigned record = 0; input.length && record < RECORDS_MAX && !scene.environment.ended; record++)
 		act(&scene, take8(&input));
 	await_end(&scene, choice & 32);
-	told = network_errors() - before;
-	strangers = network_request_errors() - strangers;
-	if (scene.environment.outcome ? !told : told != strangers)
-		violation("the command ends with %d after %u messages", (int)scene.environment.outcome, told);
+	if (scene.environment.outcome ? !scene.errors.count : scene.errors.count != scene.strangers)
+		violation("the command ends with %d after %u messages", (int)scene.environment.outcome,
+			  (unsigned)scene.errors.count);
 	command->stop(scene.state);
 	free(scene.options);
 	network_run_due();

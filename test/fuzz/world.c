@@ -15,59 +15,32 @@ enum {
 	HERE = 0,
 	THERE = 1,
 	PATTERN = 0xa5, /* what nobody may change */
-	CONTROL_LAST = 3,
 	CONTROL_TALKS = 4,
 };
 
-static const struct log quiet = { .name = "fuzz", .debug = true };
+#define IP4(...)                                                                                                       \
+	{                                                                                                              \
+		.family = ADDRESS_IP4, .bytes = { __VA_ARGS__ }                                                        \
+	}
+#define IP6(...)                                                                                                       \
+	{                                                                                                              \
+		.family = ADDRESS_IP6, .bytes = { __VA_ARGS__ }                                                        \
+	}
 
-static struct address ip4(uint8_t first, uint8_t last)
-{
-	if (first >= 224)
-		return (struct address){ .family = ADDRESS_IP4, .bytes = { first, 1, 1, last } };
-	return (struct address){ .family = ADDRESS_IP4, .bytes = { first, 0, 0, last } };
-}
-
-static struct address ip6(uint8_t first, uint8_t last)
-{
-	return (struct address){ .family = ADDRESS_IP6, .bytes = { first, first == 0xfd ? 0 : 0x0e, [15] = last } };
-}
+static const struct address addresses[] = {
+	IP4(10, 0, 0, 1),	   IP4(10, 0, 0, 2),	IP4(10, 0, 0, 3),    IP4(10, 0, 0, 9),
+	IP6(0xfd, [15] = 1),	   IP6(0xfd, [15] = 2), IP6(0xfd, [15] = 9), IP4(239, 1, 1, 4),
+	IP6(0xff, 0x0e, [15] = 4), IP4(239, 1, 1, 5),	IP4(127, 0, 0, 1),   IP4(255, 1, 1, 255),
+};
 
 struct address world_address(unsigned number)
 {
-	switch (number % 12) {
-	case 0:
-		return ip4(10, 1);
-	case 1:
-		return ip4(10, 2);
-	case 2:
-		return ip4(10, CONTROL_LAST);
-	case 3:
-		return ip4(10, 9);
-	case 4:
-		return ip6(0xfd, 1);
-	case 5:
-		return ip6(0xfd, 2);
-	case 6:
-		return ip6(0xfd, 9);
-	case 7:
-		return ip4(239, 4);
-	case 8:
-		return ip6(0xff, 4);
-	case 9:
-		return ip4(239, 5);
-	case 10:
-		return ip4(127, 1);
-	default:
-		return ip4(255, 255);
-	}
+	return addresses[number % (sizeof(addresses) / sizeof(addresses[0]))];
 }
 
 static bool is_control_address(const struct address *address)
 {
-	struct address control = ip4(10, CONTROL_LAST);
-
-	return address_same_host(address, &control);
+	return address_same_host(address, &addresses[2]);
 }
 
 /* ---- what an end holds ---- */
@@ -520,7 +493,7 @@ static void open_host(struct world *world, unsigned index, const struct world_te
 	struct host *host = &world->hosts[index];
 	struct endpoint_options options = usual;
 
-	if (transport_open("soft", NULL, &quiet, &(struct error){ 0 }, &host->transport) ||
+	if (transport_open("soft", NULL, &world->log, &(struct error){ 0 }, &host->transport) ||
 	    channel_create(host->transport, &host->channel))
 		abort();
 	if (index != HERE)
@@ -549,6 +522,7 @@ struct world *world_open(const struct world_terms *terms)
 
 	if (!world)
 		abort();
+	world->log = network_log(&world->errors);
 	network_open(terms->seed, terms->mtu, terms->buffer);
 	snprintf(scramble, sizeof(scramble), "%u", terms->scramble);
 	if (terms->scramble)

@@ -73,6 +73,8 @@ struct world {
 	uint64_t policy; /* what is done with requests, two bits each */
 	bool tainted;	 /* packets of the control were forged with all that it takes */
 	bool ending;
+	struct errors errors;
+	struct log log;
 };
 
 /* What makes worlds differ. */

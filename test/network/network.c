@@ -91,6 +91,23 @@ void violation(const char *format, ...)
 	abort();
 }
 
+struct log network_log(struct errors *errors)
+{
+	return (struct log){
+		.name = "simulated",
+		.debug = true,
+		.silent = !getenv("FUZZ_TRACE"),
+		.errors = errors,
+		.reported = network_reported,
+	};
+}
+
+void network_reported(void *context, const struct error *error)
+{
+	if (strstr(error->cause, "defect"))
+		violation("%s: %s", error->object, error->cause);
+}
+
 /* ---- opening, closing, chance ---- */
 
 void network_seed(uint64_t seed)

@@ -9,6 +9,7 @@
 
 #include "core/address.h"
 #include "core/clock.h"
+#include "core/log.h"
 #include "transport/soft/wire/icrc.h"
 
 enum {
@@ -85,6 +86,12 @@ bool network_tick(void);
 bool network_run(int64_t nanoseconds);
 /* Advances time until no timer and no packet is left. */
 void network_drain(void);
+
+/* The log of a run: it keeps the errors, and prints them and its trace only if FUZZ_TRACE is in the environment. An
+ * error that reports a defect of the program is a violation. */
+struct log network_log(struct errors *errors);
+/* That check, for a log with a function of its own. */
+void network_reported(void *context, const struct error *error);
 
 /* Prints a violated invariant and aborts. */
 _Noreturn void violation(const char *format, ...) __attribute__((format(printf, 1, 2)));

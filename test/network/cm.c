@@ -22,59 +22,6 @@ struct host *host_at(const struct address *address)
 	return NULL;
 }
 
-bool testbed_chance(unsigned per_cent)
-{
-	return network_below(100) < per_cent;
-}
-
-int64_t testbed_time(int64_t max)
-{
-	return max ? (int64_t)(network_random() % (uint64_t)max) : 0;
-}
-
-/* ---- delayed calls ---- */
-
-struct call {
-	struct loop_timer timer;
-	struct conn *conn;
-	void (*act)(struct conn *conn);
-	struct call *next, **pprev;
-};
-
-static void call_free(struct call *call)
-{
-	*call->pprev = call->next;
-	if (call->next)
-		call->next->pprev = call->pprev;
-	loop_timer_stop(&call->timer);
-	free(call);
-}
-
-static void call_due(void *context)
-{
-	struct call *call = context;
-	struct conn *conn = call->conn;
-	void (*act)(struct conn *) = call->act;
-
-	call_free(call);
-	act(conn);
-}
-
-void call_later(struct conn *conn, int64_t delay, void (*act)(struct conn *conn))
-{
-	struct call *call = calloc(1, sizeof(*call));
-
-	assert_non_null(call);
-	call->conn = conn;
-	call->act = act;
-	call->next = cm_hosts.calls;
-	call->pprev = &cm_hosts.calls;
-	if (call->next)
-		call->next->pprev = &call->next;
-	cm_hosts.calls = call;
-	loop_timer_start(NULL, &call->timer, delay, call_due, call);
-}
-
 /* ---- MADs ---- */
 
 static const struct packet mad_packet = {
@@ -203,6 +150,13 @@ static void check_order(const struct conn *conn, enum soft_event_kind kind)
 		assert_int_equal(conn->qp.state, QP_ERROR);
 }
 
+static void call_requested(void *context)
+{
+	struct conn *conn = context;
+
+	cm_hosts.requested(conn);
+}
+
 static void record_event(struct conn *conn, enum soft_event_kind kind, const void *data, size_t length)
 {
 	check_order(conn, kind);
@@ -212,11 +166,9 @@ static void record_event(struct conn *conn, enum soft_event_kind kind, const voi
 	conn->data_length = length;
 	if (length)
 		memcpy(conn->data, data, length);
-	/* Events are delivered after the CM has returned. */
+	/* After the CM has returned. */
 	if (kind == SOFT_EVENT_REQUESTED && cm_hosts.requested)
-		call_later(conn, 0, cm_hosts.requested);
-	if (kind == SOFT_EVENT_ESTABLISHED && cm_hosts.established)
-		call_later(conn, 0, cm_hosts.established);
+		loop_timer_start(NULL, &conn->requested, 0, call_requested, conn);
 }
 
 void __wrap_soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length)
@@ -325,27 +277,21 @@ int testbed_open(void **state)
 	return 0;
 }
 
-void free_conns(void)
-{
-	while (cm_hosts.conns) {
-		struct conn *conn = cm_hosts.conns;
-
-		cm_hosts.conns = conn->next;
-		free(conn);
-	}
-}
-
 /* Whatever the test has left ends, and nothing stays of it. */
 int testbed_close(void **state)
 {
 	release_all();
-	while (cm_hosts.calls)
-		call_free(cm_hosts.calls);
 	for (unsigned i = 0; i < HOSTS; i++)
 		host_exit(&cm_hosts.hosts[i]);
 	for (unsigned i = 0; i < HOSTS; i++)
 		stack_close(cm_hosts.hosts[i].transport);
+	while (cm_hosts.conns) {
+		struct conn *conn = cm_hosts.conns;
+
+		cm_hosts.conns = conn->next;
+		loop_timer_stop(&conn->requested);
+		free(conn);
+	}
 	network_close();
-	free_conns();
 	return 0;
 }

@@ -76,6 +76,7 @@ struct conn {
 	uint8_t data[256];
 	size_t data_length;
 	bool released;
+	struct loop_timer requested; /* until cm_hosts.requested() is called */
 };
 
 struct cm_hosts {
@@ -85,18 +86,12 @@ struct cm_hosts {
 	struct sent_mad sent[64];  /* the last MADs that hosts sent */
 	size_t sent_count;
 	struct conn *conns;
-	struct call *calls;
 	void (*requested)(struct conn *conn); /* called for each request */
-	void (*established)(struct conn *conn);
 	uint32_t next_qpn;
 };
 
 extern struct cm_hosts cm_hosts;
 
-bool testbed_chance(unsigned per_cent);
-int64_t testbed_time(int64_t max);
-/* Calls act after delay. */
-void call_later(struct conn *conn, int64_t delay, void (*act)(struct conn *conn));
 struct host *host_at(const struct address *address);
 /* Delivers the MAD at once. */
 void testbed_deliver(const struct sent_mad *sent_mad);
@@ -108,7 +103,6 @@ void host_set_address(struct host *host, const struct address *address);
 void host_exit(struct host *host);
 struct conn *conn_create(struct host *host);
 int testbed_open(void **state);
-void free_conns(void);
 int testbed_close(void **state);
 
 /* ---- actions of commands, and MADs: cm_ends.c ---- */
@@ -120,7 +114,6 @@ void do_release(struct conn *conn);
 void do_reject(struct conn *conn);
 bool is_established(const struct conn *conn);
 void do_disconnect(struct conn *conn);
-void do_receive_packet(struct conn *conn);
 /* The newest endpoint that got a request, or NULL. */
 struct conn *passive_conn(void);
 enum cm_state state_of(const struct conn *conn);
@@ -131,7 +124,6 @@ unsigned count_sent(enum mad_kind kind);
 void testbed_inject(const struct host *from, const struct host *to, const struct mad *mad);
 void check_cm_empty(void);
 void release_all(void);
-unsigned count_established(void);
 /* Returns a connected endpoint; other is its peer. */
 struct conn *connect_pair(struct conn **other);
 /* Connects for 50 ms, while MADs of these kinds are dropped. The peer accepts. */

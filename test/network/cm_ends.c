@@ -62,12 +62,6 @@ void do_disconnect(struct conn *conn)
 		assert_int_equal(soft_cm_disconnect(&conn->endpoint.base), OUTCOME_OK);
 }
 
-void do_receive_packet(struct conn *conn)
-{
-	if (!conn->released && conn->qp.state >= QP_CONNECTED && conn->qp.state < QP_ERROR)
-		soft_cm_first_packet(&conn->endpoint);
-}
-
 struct conn *passive_conn(void)
 {
 	for (struct conn *conn = cm_hosts.conns; conn; conn = conn->next)
@@ -145,15 +139,6 @@ void release_all(void)
 		do_release(conn);
 	network_drain();
 	check_cm_empty();
-}
-
-unsigned count_established(void)
-{
-	unsigned count = 0;
-
-	for (struct conn *conn = cm_hosts.conns; conn; conn = conn->next)
-		count += is_established(conn);
-	return count;
 }
 
 struct conn *connect_pair(struct conn **other)

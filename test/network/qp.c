@@ -257,6 +257,17 @@ struct region *region_of(size_t host, size_t length, unsigned access)
 	return region;
 }
 
+struct work work_to(enum work_kind kind, const struct region *local, const struct region *remote, uint32_t length)
+{
+	return (struct work){
+		.kind = kind,
+		.region = local,
+		.length = length,
+		.remote_address = (uintptr_t)remote->memory,
+		.remote_key = remote->remote_key,
+	};
+}
+
 bool is_valgrind(void)
 {
 	const char *preload = getenv("LD_PRELOAD");
@@ -308,10 +319,17 @@ void bench_open(unsigned reads)
 	memset(bench.region->memory, 1, 65536);
 }
 
+void bench_destroy_region(void)
+{
+	if (!bench.destroyed)
+		soft_region_destroy(bench.region);
+	bench.destroyed = true;
+}
+
 int bench_close(void **state)
 {
 	if (bench.region) {
-		soft_region_destroy(bench.region);
+		bench_destroy_region();
 		soft_region_destroy(bench.local);
 		bench.region = NULL;
 		pair_close(&bench.pair);
@@ -331,31 +349,17 @@ struct packet bench_packet(uint8_t opcode, uint32_t psn, size_t length)
 		.remote = { .address = (uintptr_t)bench.region->memory,
 			    .key = bench.region->remote_key,
 			    .length = (uint32_t)length },
-		.pad = packet_pad(length),
+		.pad = opcode == OPCODE_READ_REQUEST ? 0 : packet_pad(length),
 		.payload = zeros,
 		.length = opcode == OPCODE_READ_REQUEST ? 0 : length,
 	};
 }
 
-void bench_send(uint8_t opcode, uint32_t psn, size_t length)
-{
-	struct packet packet = bench_packet(opcode, psn, length);
-
-	packet.pad = packet_pad(packet.length);
-	host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
-}
-
 void bench_post(enum work_kind kind, uint32_t length)
 {
-	struct work work = {
-		.kind = kind,
-		.tag = 77,
-		.region = bench.local,
-		.length = length,
-		.remote_address = (uintptr_t)bench.region->memory,
-		.remote_key = bench.region->remote_key,
-	};
+	struct work work = work_to(kind, bench.local, bench.region, length);
 
+	work.tag = 77;
 	assert_int_equal(soft_qp_post(qp_of(&bench.pair, 0), &work, 1), OUTCOME_OK);
 	network_run(10 * CLOCK_NS_PER_US);
 }

@@ -80,6 +80,7 @@ struct bench {
 	struct pair pair;
 	struct qp_attr attr;
 	struct region *region, *local; /* of host 1, and of host 0 */
+	bool destroyed;		       /* the region of host 1 */
 	uint32_t psn;
 };
 
@@ -100,16 +101,18 @@ void endpoint_prepare(struct soft_endpoint *endpoint, struct host *host, enum en
 void pair_open(struct pair *pair, struct qp_attr *attr);
 void pair_close(struct pair *pair);
 struct region *region_of(size_t host, size_t length, unsigned access);
+/* Returns a work request between the beginnings of two regions. */
+struct work work_to(enum work_kind kind, const struct region *local, const struct region *remote, uint32_t length);
 bool is_valgrind(void);
 unsigned seeds(unsigned count);
 void count_completions(void *context, struct host *host, const struct reported *reported);
 enum outcome post_captured(struct soft_qp *qp, const struct work *work);
 /* Closes what is open before. */
 void bench_open(unsigned reads);
+void bench_destroy_region(void);
 /* The tear-down of a test. */
 int bench_close(void **state);
 struct packet bench_packet(uint8_t opcode, uint32_t psn, size_t length);
-void bench_send(uint8_t opcode, uint32_t psn, size_t length);
 void bench_run(void);
 /* Posts a work request at host 0 for the region of host 1. */
 void bench_post(enum work_kind kind, uint32_t length);

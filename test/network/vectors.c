@@ -6,24 +6,25 @@
 
 /* clang-format off */
 
+#define MAD(number)                                                                                                    \
+	{ .opcode = 0x64, .ack_request = true, .pkey = 0xffff, .destination = 0x1, .psn = (number),                    \
+	  .datagram = { 0x80010000, 0x1 }, .length = 256 }
+
 static struct vector vectors[VECTORS] = {
 	{ "req4", /* REQ of stock rping over IPv4 */
 	  "4500013459a840004011cc0e0a0000020a000001d87212b7012000006400ffff000000018000000080010000000000010107"
 	  "0203z7.02e39018b70010z6.b71890e3z8.01061c06505400fffe000002z10.110100000001000000a0162739a7ffff37f0"
 	  "ffffffffz10.ffff0a000002z10.ffff0a000001a6d3200000400098z45.40d954z12.0a000002z12.0a000001z56.cb7465"
 	  "45",
-	  { .opcode = 0x64, .ack_request = true, .pkey = 0xffff, .destination = 0x1, .psn = 0,
-	    .datagram = { 0x80010000, 0x1 }, .length = 256 } },
+	  MAD(0) },
 	{ "rep4", /* REP */
 	  "45000134575940004011ce5d0a0000010a000002d87212b7012000006400ffff000000018000000080010000000000010107"
 	  "0203z7.02e39018b70013z6.2a16bac1b71890e3z6.110000000000d30ce000010178e0505400fffe000001z196.e83603b9",
-	  { .opcode = 0x64, .ack_request = true, .pkey = 0xffff, .destination = 0x1, .psn = 0,
-	    .datagram = { 0x80010000, 0x1 }, .length = 256 } },
+	  MAD(0) },
 	{ "rtu4", /* RTU */
 	  "4500013459c640004011cbf00a0000020a000001d87212b7012000006400ffff000000018000000180010000000000010107"
 	  "0203z7.02e39018b70014z6.b71890e32a16bac1z224.2d67d10f",
-	  { .opcode = 0x64, .ack_request = true, .pkey = 0xffff, .destination = 0x1, .psn = 1,
-	    .datagram = { 0x80010000, 0x1 }, .length = 256 } },
+	  MAD(1) },
 	{ "send_only4", /* SEND only: an advertisement of rping */
 	  "4500003c59c740004011cce70a0000020a000001ed1b12b7002800000400ffff0000001180d30ce00000561a8227c5200000"
 	  "05530000001e72f65f1b",
@@ -50,67 +51,21 @@ static struct vector vectors[VECTORS] = {
 	{ "dreq4", /* DREQ */
 	  "4500013459e440004011cbd20a0000020a000001d87212b7012000006400ffff000000018000000280010000000000010107"
 	  "0203z7.02e39018b70015z6.b71890e32a16bac1000011z221.89637bef",
-	  { .opcode = 0x64, .ack_request = true, .pkey = 0xffff, .destination = 0x1, .psn = 2,
-	    .datagram = { 0x80010000, 0x1 }, .length = 256 } },
+	  MAD(2) },
 	{ "drep4", /* DREP */
 	  "45000134577240004011ce440a0000010a000002d87212b7012000006400ffff000000018000000180010000000000010107"
 	  "0203z7.02e39018b70016z6.2a16bac1b71890e3z224.113c8dc0",
-	  { .opcode = 0x64, .ack_request = true, .pkey = 0xffff, .destination = 0x1, .psn = 1,
-	    .datagram = { 0x80010000, 0x1 }, .length = 256 } },
+	  MAD(1) },
 	{ "req6", /* REQ of stock rping over IPv6 */
 	  "6000000001201140fdz14.02fdz14.01d87212b7012000006400ffff0000000180000003800100000000000101070203z7."
 	  "02e39018b60010z6.b61890e3z8.01061c06505400fffe000002z10.120100000001000000a0703ec6a7ffff37f0ffffffff"
 	  "fdz14.02fdz14.01594b600000400098z45.60b150fdz14.02fdz14.01z56.cd2dbddf",
-	  { .opcode = 0x64, .ack_request = true, .pkey = 0xffff, .destination = 0x1, .psn = 3,
-	    .datagram = { 0x80010000, 0x1 }, .length = 256 } },
-	{ "rep6", /* REP */
-	  "6000000001201140fdz14.01fdz14.02d87212b7012000006400ffff0000000180000002800100000000000101070203z7."
-	  "02e39018b60013z6.2816bac1b61890e3z6.120000000000e842f500010178e0505400fffe000001z196.76425b2c",
-	  { .opcode = 0x64, .ack_request = true, .pkey = 0xffff, .destination = 0x1, .psn = 2,
-	    .datagram = { 0x80010000, 0x1 }, .length = 256 } },
-	{ "rtu6", /* RTU */
-	  "6000000001201140fdz14.02fdz14.01d87212b7012000006400ffff0000000180000004800100000000000101070203z7."
-	  "02e39018b60014z6.b61890e32816bac1z224.016db9da",
-	  { .opcode = 0x64, .ack_request = true, .pkey = 0xffff, .destination = 0x1, .psn = 4,
-	    .datagram = { 0x80010000, 0x1 }, .length = 256 } },
-	{ "send_only6", /* SEND only */
-	  "6000000000281140fdz14.02fdz14.01d4a012b7002800000400ffff0000001280e842f500005619ba6712e0000009740000"
-	  "001f45a36b90",
-	  { .opcode = 0x04, .ack_request = true, .pkey = 0xffff, .destination = 0x12, .psn = 15221493, .length = 16 } },
-	{ "ack6", /* its ACK */
-	  "60000000001c1140fdz14.01fdz14.02d4a012b7001c00001100ffff0000001200e842f51f000001c5b6af43",
-	  { .opcode = 0x11, .pkey = 0xffff, .destination = 0x12, .psn = 15221493,
-	    .acknowledgement = { 0x1f, 1 } } },
-	{ "read_request6", /* RDMA READ request for 31 bytes */
-	  "6000000000281140fdz14.01fdz14.02d4a012b7002800000c00ffff0000001280703ec600005619ba6712e0000009740000"
-	  "001f9047c77b",
-	  { .opcode = 0x0c, .ack_request = true, .pkey = 0xffff, .destination = 0x12, .psn = 7356102,
-	    .remote = { 0x5619ba6712e0, 0x974, 31 } } },
-	{ "read_only6", /* RDMA READ response only, 1 byte of pad */
-	  "60000000003c1140fdz14.02fdz14.01d4a012b7003c00001010ffff0000001200703ec61f00000172646d612d70696e672d"
-	  "303a2041r16.0000b782eefe",
-	  { .opcode = 0x10, .pad = 1, .pkey = 0xffff, .destination = 0x12, .psn = 7356102,
-	    .acknowledgement = { 0x1f, 1 }, .length = 31 } },
+	  MAD(3) },
 	{ "write_only6", /* RDMA WRITE only, 1 byte of pad */
 	  "6000000000481140fdz14.01fdz14.02d4a012b7004800000a10ffff0000001280703ec800005619ba673be00000088f0000"
 	  "001f72646d612d70696e672d303a2041r16.0000ef3dfcce",
 	  { .opcode = 0x0a, .ack_request = true, .pad = 1, .pkey = 0xffff, .destination = 0x12, .psn = 7356104,
 	    .remote = { 0x5619ba673be0, 0x88f, 31 }, .length = 31 } },
-	{ "dreq6", /* DREQ */
-	  "6000000001201140fdz14.02fdz14.01d87212b7012000006400ffff0000000180000005800100000000000101070203z7."
-	  "02e39018b60015z6.b61890e32816bac1000012z221.fd5f7579",
-	  { .opcode = 0x64, .ack_request = true, .pkey = 0xffff, .destination = 0x1, .psn = 5,
-	    .datagram = { 0x80010000, 0x1 }, .length = 256 } },
-	{ "drep6", /* DREP */
-	  "6000000001201140fdz14.01fdz14.02d87212b7012000006400ffff0000000180000003800100000000000101070203z7."
-	  "02e39018b60016z6.2816bac1b61890e3z224.243c404f",
-	  { .opcode = 0x64, .ack_request = true, .pkey = 0xffff, .destination = 0x1, .psn = 3,
-	    .datagram = { 0x80010000, 0x1 }, .length = 256 } },
-	{ "read_request_long4", /* RDMA READ request for 3333 bytes */
-	  "4500003c586540004011ce490a0000010a000002da2912b7002800000c00ffff0000001380b625bd000055b59f1621d00000"
-	  "0da300000d05a3e53a71",
-	  { .opcode = 0x0c, .ack_request = true, .pkey = 0xffff, .destination = 0x13, .psn = 11937213,
-	    .remote = { 0x55b59f1621d0, 0xda3, 3333 } } },
 	{ "read_first4", /* RDMA READ response first */
 	  "450004305bfb40004011c6bf0a0000020a000001da2912b7041c00000d00ffff0000001300b625bd1f00000172646d612d70"
 	  "696e672d303a2041r1010.48ad7410",
@@ -150,24 +105,16 @@ static struct vector vectors[VECTORS] = {
 	  "0203z7.02e39018b00010z6.b01890e3z8.01061c06505400fffe000002z10.180100000001000000a0ff72eaa7ffff37f0"
 	  "ffffffffz10.ffff0a000002z10.ffff0a0000015631000000400098z45.40afb6z12.0a000002z12.0a000001d772647401"
 	  "0100000000ffffz11.01z32.a29ca1f5",
-	  { .opcode = 0x64, .ack_request = true, .pkey = 0xffff, .destination = 0x1, .psn = 21,
-	    .datagram = { 0x80010000, 0x1 }, .length = 256 } },
+	  MAD(21) },
 	{ "rej_no_listener4", /* REJ: no listener */
 	  "450001345cf740004011c8bf0a0000010a000002d87212b7012000006400ffff000000018000001080010000000000010107"
 	  "0203z7.02e39018bf0012z10.bf1890e300000008z221.8497a8",
-	  { .opcode = 0x64, .ack_request = true, .pkey = 0xffff, .destination = 0x1, .psn = 16,
-	    .datagram = { 0x80010000, 0x1 }, .length = 256 } },
-	{ "rej_no_listener6", /* REJ: no listener, IPv6 */
-	  "6000000001201140fdz14.01fdz14.02d87212b7012000006400ffff0000000180000011800100000000000101070203z7."
-	  "02e39018be0012z10.be1890e300000008z220.55172f9b",
-	  { .opcode = 0x64, .ack_request = true, .pkey = 0xffff, .destination = 0x1, .psn = 17,
-	    .datagram = { 0x80010000, 0x1 }, .length = 256 } },
+	  MAD(16) },
 	{ "rej_consumer4", /* REJ by the consumer, with text in the private data */
 	  "450001345ff740004011c5bf0a0000010a000002d87212b7012000006400ffff000000018000001380010000000000010107"
 	  "0203z7.02e39018bc0012z6.3f16bac1bc1890e30000001cz72.62757379207769746820616e6f7468657220636c69656e74"
 	  "z124.949f5c9f",
-	  { .opcode = 0x64, .ack_request = true, .pkey = 0xffff, .destination = 0x1, .psn = 19,
-	    .datagram = { 0x80010000, 0x1 }, .length = 256 } },
+	  MAD(19) },
 	{ "datagram4", /* a datagram of mckey with immediate data, to 239.1.1.4, 3 bytes of pad */
 	  "45000048a605400040119a980a000002ef010104dd5f12b7003400006530ffff00ffffff00000000012345670000001e0000"
 	  "001e8ef8075a05z11.b3028bd7",
@@ -177,8 +124,7 @@ static struct vector vectors[VECTORS] = {
 	{ "mra4", /* MRA, after a repeated REQ */
 	  "45000134d1454000401154710a0000010a000002d87212b7012000006400ffff000000018000000080010000000000010107"
 	  "0203z7.02952a53120011z6.d8a3e2f712532a9500c0z222.f6788a5c",
-	  { .opcode = 0x64, .ack_request = true, .pkey = 0xffff, .destination = 0x1, .psn = 0,
-	    .datagram = { 0x80010000, 0x1 }, .length = 256 } },
+	  MAD(0) },
 	{ "rnr_nak4", /* RNR NAK */
 	  "45000030d4884000401152320a0000010a000002ca8412b7001c00001100ffff000000120025f612210000408ce99788",
 	  { .opcode = 0x11, .pkey = 0xffff, .destination = 0x12, .psn = 2487826,

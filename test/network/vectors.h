@@ -11,7 +11,7 @@
 #include "transport/soft/wire/packet.h"
 
 enum {
-	VECTORS = 39
+	VECTORS = 29
 };
 
 struct vector {

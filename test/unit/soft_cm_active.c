@@ -68,41 +68,10 @@ TEST(test_connect_and_disconnect, testbed_open, testbed_close)
 	assert_int_equal(network->sent, 5);
 }
 
-TEST(test_options, testbed_open, testbed_close)
-{
-	struct path_options path = PATH_OPEN;
-	struct conn *active;
-
-	cm_hosts.requested = do_accept;
-	active = connect_one();
-	do_release(active);
-	active = conn_create(&cm_hosts.hosts[0]);
-	active->endpoint.path = (struct soft_path){ .socket = cm_hosts.hosts[0].socket,
-						    .local = cm_hosts.hosts[0].address,
-						    .peer = cm_hosts.hosts[1].address,
-						    .mtu = 1024,
-						    .type_of_service = 0x20 };
-	path.ack_timeout = 14;
-	path.retry = 2;
-	path.rnr_retry = 3;
-	active->endpoint.base.options.path = &path;
-	active->endpoint.base.peer.port = PORT;
-	assert_int_equal(soft_cm_connect(&active->endpoint.base, NULL, 0), OUTCOME_OK);
-	network_run(CLOCK_NS_PER_MS);
-	assert_true(is_established(active));
-	assert_int_equal(active->qp.agreement.ack_timeout, 14);
-	assert_int_equal(active->qp.agreement.retry_count, 2);
-	assert_int_equal(active->qp.agreement.rnr_retry_count, 7); /* the peer's rnr_retry_count */
-	assert_int_equal(passive_conn()->qp.agreement.ack_timeout, 14);
-	assert_int_equal(passive_conn()->qp.agreement.retry_count, 2);
-	assert_int_equal(passive_conn()->qp.agreement.rnr_retry_count, 3);
-}
-
-/* Connects with a type of service, and the options of the listener. Returns the type of service of the passive side. */
-static uint8_t connect_with_tos(const struct path_options *path, uint8_t tos)
+/* Connects with the client's options and type of service, and those of the listener. */
+static struct conn *connect_with(const struct path_options *client, uint8_t tos, const struct path_options *server)
 {
 	struct conn *active = conn_create(&cm_hosts.hosts[0]);
-	uint8_t response;
 
 	active->endpoint.path = (struct soft_path){ .socket = cm_hosts.hosts[0].socket,
 						    .local = cm_hosts.hosts[0].address,
@@ -110,34 +79,78 @@ static uint8_t connect_with_tos(const struct path_options *path, uint8_t tos)
 						    .mtu = 1024,
 						    .type_of_service = tos };
 	active->endpoint.base.peer.port = PORT;
-	cm_hosts.hosts[1].listener.base.options.path = path;
+	active->endpoint.base.options.path = client;
+	cm_hosts.hosts[1].listener.base.options.path = server;
+	cm_hosts.requested = do_accept;
 	assert_int_equal(soft_cm_connect(&active->endpoint.base, NULL, 0), OUTCOME_OK);
 	network_run(CLOCK_NS_PER_MS);
 	assert_true(is_established(active));
-	response = passive_conn()->endpoint.path.type_of_service;
 	cm_hosts.hosts[1].listener.base.options.path = &path_unset;
-	do_release(active);
-	do_release(passive_conn());
-	return response;
+	return active;
+}
+
+static struct path_options server_options = PATH_OPEN;
+
+/* As the command does it with the endpoint of a request. */
+static void accept_with_options(struct conn *conn)
+{
+	conn->endpoint.base.options.path = &server_options;
+	do_accept(conn);
+}
+
+/* The options of the passive side take precedence over the REQ. */
+TEST(test_options, testbed_open, testbed_close)
+{
+	struct path_options path = PATH_OPEN;
+	struct conn *active;
+
+	path.ack_timeout = 14;
+	path.retry = 2;
+	path.rnr_retry = 3;
+	active = connect_with(&path, 0x20, &path_unset);
+	assert_int_equal(active->qp.agreement.ack_timeout, 14);
+	assert_int_equal(active->qp.agreement.retry_count, 2);
+	assert_int_equal(active->qp.agreement.rnr_retry_count, 7); /* the peer's rnr_retry_count */
+	assert_int_equal(passive_conn()->qp.agreement.ack_timeout, 14);
+	assert_int_equal(passive_conn()->qp.agreement.retry_count, 2);
+	assert_int_equal(passive_conn()->qp.agreement.rnr_retry_count, 3);
+
+	server_options.mtu = 512;
+	server_options.type_of_service = 0x40;
+	server_options.ack_timeout = 16;
+	cm_hosts.hosts[1].listener.base.options.path = &server_options;
+	cm_hosts.requested = accept_with_options;
+	active = connect_one();
+	network_run(CLOCK_NS_PER_MS);
+	assert_true(is_established(active));
+	assert_int_equal(passive_conn()->endpoint.path.mtu, 512);
+	assert_int_equal(passive_conn()->endpoint.path.type_of_service, 0x40);
+	assert_int_equal(passive_conn()->qp.agreement.ack_timeout, 16);
+	cm_hosts.hosts[1].listener.base.options.path = &path_unset;
 }
 
 /* The type of service of the REQ is used in both directions, unless the listener's options set one. The ECN bits are
  * cleared: soft does not react to ECN marks. */
 TEST(test_type_of_service, testbed_open, testbed_close)
 {
-	struct path_options path = PATH_OPEN;
+	static const struct {
+		uint8_t of_request;
+		int64_t dscp, type_of_service; /* of the listener */
+		uint8_t of_passive;
+	} rows[] = {
+		{ 0x20, PATH_UNSET, PATH_UNSET, 0x20 }, { 0x23, PATH_UNSET, PATH_UNSET, 0x20 },
+		{ 0xb9, PATH_UNSET, PATH_UNSET, 0xb8 }, { 0xb8, 0, PATH_UNSET, 0 },
+		{ 0x20, 46, PATH_UNSET, 0xb8 },		{ 0xb8, PATH_UNSET, 0x63, 0x60 },
+	};
 
-	cm_hosts.requested = do_accept;
-	assert_int_equal(connect_with_tos(&path_unset, 0x20), 0x20);
-	assert_int_equal(connect_with_tos(&path_unset, 0x23), 0x20);
-	assert_int_equal(connect_with_tos(&path, 0xb9), 0xb8);
-	path.dscp = 0;
-	assert_int_equal(connect_with_tos(&path, 0xb8), 0);
-	path.dscp = 46;
-	assert_int_equal(connect_with_tos(&path, 0x20), 0xb8);
-	path.dscp = PATH_UNSET;
-	path.type_of_service = 0x63;
-	assert_int_equal(connect_with_tos(&path, 0xb8), 0x60);
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct path_options path = PATH_OPEN;
+
+		path.dscp = rows[row].dscp;
+		path.type_of_service = rows[row].type_of_service;
+		connect_with(&path_unset, rows[row].of_request, &path);
+		assert_int_equal(passive_conn()->endpoint.path.type_of_service, rows[row].of_passive);
+	}
 }
 
 /* The passive side offers its smaller MTU in a REJ; a new REQ uses it. */
@@ -182,48 +195,6 @@ TEST(test_smaller_mtu, testbed_open, testbed_close)
 	assert_int_equal(active->endpoint.path.mtu, 256);
 }
 
-static struct path_options server_options = PATH_OPEN;
-
-static void accept_with_options(struct conn *conn)
-{
-	conn->endpoint.base.options.path = &server_options;
-	do_accept(conn);
-}
-
-/* The options of the passive side take precedence over the REQ. */
-TEST(test_server_options, testbed_open, testbed_close)
-{
-	struct conn *active;
-
-	server_options.mtu = 512;
-	server_options.type_of_service = 0x40;
-	server_options.ack_timeout = 16;
-	cm_hosts.hosts[1].listener.base.options.path = &server_options;
-	cm_hosts.requested = accept_with_options;
-	active = connect_one();
-	network_run(CLOCK_NS_PER_MS);
-	assert_true(is_established(active));
-	assert_int_equal(passive_conn()->endpoint.path.mtu, 512);
-	assert_int_equal(passive_conn()->endpoint.path.type_of_service, 0x40);
-	assert_int_equal(passive_conn()->qp.agreement.ack_timeout, 16);
-	do_release(active);
-	do_release(passive_conn());
-	cm_hosts.hosts[1].listener.base.options.path = &path_unset;
-}
-
-TEST(test_ip6, testbed_open, testbed_close)
-{
-	struct conn *active, *passive;
-
-	for (unsigned i = 0; i < 2; i++)
-		host_set_address(&cm_hosts.hosts[i],
-				 &(struct address){ .family = ADDRESS_IP6,
-						    .bytes = { 0xfe, 0x80, [15] = (uint8_t)(i + 1) },
-						    .scope = 4 });
-	active = connect_pair(&passive);
-	check_agreement(active, passive);
-}
-
 TEST(test_no_response, testbed_open, testbed_close)
 {
 	struct conn *active;
@@ -259,49 +230,33 @@ TEST(test_mra, testbed_open, testbed_close)
 	assert_true(is_established(active) && is_established(passive_conn()));
 }
 
-/* The active side releases the connection; then the peer accepts. */
+/* The active side releases the connection; then the peer accepts, also after the timewait of the active side. */
 TEST(test_late_rep, testbed_open, testbed_close)
 {
-	struct conn *active = connect_one();
 	struct mad mad;
 
-	network_run(CLOCK_NS_PER_MS);
-	cm_hosts.dropped = DROP_REJ;
-	do_release(active);
-	network_run(CLOCK_NS_PER_MS);
-	cm_hosts.dropped = 0;
-	do_accept(passive_conn());
-	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(passive_conn()->last, SOFT_EVENT_FAILED);
-	assert_non_null(last_sent(MAD_REJ, &cm_hosts.hosts[0], &mad));
-	assert_int_equal(mad.rej.answered, MAD_ANSWERED_REP);
-	assert_int_equal(mad.remote_id, passive_conn()->endpoint.cm_id->local_id);
-}
+	for (int64_t late = CLOCK_NS_PER_MS; late < 61 * CLOCK_NS_PER_S; late += 60 * CLOCK_NS_PER_S) {
+		struct conn *active = connect_one();
 
-/* The peer accepts after the timewait of the active side. */
-TEST(test_rep_after_timewait, testbed_open, testbed_close)
-{
-	struct conn *active = connect_one();
-
-	network_run(CLOCK_NS_PER_MS);
-	cm_hosts.dropped = DROP_REJ;
-	do_release(active);
-	network_run(60 * CLOCK_NS_PER_S);
-	cm_hosts.dropped = 0;
-	do_accept(passive_conn());
-	network_run(CLOCK_NS_PER_MS);
-	assert_int_equal(passive_conn()->code, REJECTED_INVALID_ID);
+		network_run(CLOCK_NS_PER_MS);
+		cm_hosts.dropped = DROP_REJ;
+		do_release(active);
+		network_run(late);
+		cm_hosts.dropped = 0;
+		do_accept(passive_conn());
+		network_run(CLOCK_NS_PER_MS);
+		assert_int_equal(passive_conn()->code, late < CLOCK_NS_PER_S ? REJECTED_TIMEOUT : REJECTED_INVALID_ID);
+		assert_non_null(last_sent(MAD_REJ, &cm_hosts.hosts[0], &mad));
+		assert_int_equal(mad.rej.answered, MAD_ANSWERED_REP);
+		assert_int_equal(mad.remote_id, passive_conn()->endpoint.cm_id->local_id);
+	}
 }
 
 /* A REP that arrives after the connection failed gets a REJ, so that the peer does not wait for its timeout. */
 TEST(test_rep_after_failure, testbed_open, testbed_close)
 {
-	struct conn *active;
+	struct conn *active = connect_dropping(DROP_REP);
 
-	cm_hosts.requested = do_accept;
-	cm_hosts.dropped = DROP_REP;
-	active = connect_one();
-	network_run(CLOCK_NS_PER_MS);
 	icmp_for_mad(&cm_hosts.hosts[0], active);
 	assert_int_equal(state_of(active), CM_TIMEWAIT);
 	cm_hosts.dropped = 0;

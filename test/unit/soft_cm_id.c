@@ -84,8 +84,3 @@ TEST(test_random_psns_and_transactions, testbed_open, testbed_close)
 		assert_true(cm_hosts.hosts[host].transport->guid !=
 			    cm_hosts.hosts[(host + 1) % LENGTH(cm_hosts.hosts)].transport->guid);
 }
-
-TEST(test_size_of_cm_id, testbed_open, testbed_close)
-{
-	assert_true(sizeof(struct soft_cm_id) < 1024);
-}

@@ -90,13 +90,9 @@ TEST(test_late_rtu, testbed_open, testbed_close)
 /* A repeated REQ gets the REP at once. */
 TEST(test_repeated_req, testbed_open, testbed_close)
 {
-	struct conn *active;
+	struct conn *active = connect_dropping(DROP_REP);
 	struct mad mad;
 
-	cm_hosts.dropped = DROP_REP;
-	cm_hosts.requested = do_accept;
-	active = connect_one();
-	network_run(CLOCK_NS_PER_MS);
 	assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &mad));
 	cm_hosts.dropped = 0;
 	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &mad);
@@ -219,37 +215,34 @@ TEST(test_invalid_reqs, testbed_open, testbed_close)
 	}
 }
 
-static unsigned lines_about_addresses(const char *text)
+/* A copy of a REQ of a client that is gone. */
+static struct mad old_request(uint8_t private_data[MAD_REQ_PRIVATE])
 {
-	unsigned count = 0;
+	struct conn *active = connect_one();
+	struct mad mad;
 
-	while ((text = strstr(text,
-			      "a request from 10.0.0.1 is refused: it names 10.0.0.1 and 10.0.0.9 as its addresses"))) {
-		count++;
-		text++;
-	}
-	return count;
+	testbed_flush();
+	assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &mad));
+	memcpy(private_data, mad.private_data, MAD_REQ_PRIVATE);
+	mad.private_data = private_data;
+	do_release(active);
+	testbed_flush();
+	return mad;
 }
 
 /* A NAT changes addresses that the ICRC covers: one line for a request and its resends. */
 TEST(test_request_through_a_nat, testbed_open, testbed_close)
 {
+	static const char line[] =
+		"a request from 10.0.0.1 is refused: it names 10.0.0.1 and 10.0.0.9 as its addresses";
 	uint8_t private_data[MAD_REQ_PRIVATE], bytes[MAD_SIZE];
+	struct mad mad = old_request(private_data);
 	struct host *host = &cm_hosts.hosts[1];
+	uint64_t before = state_hash();
 	struct mad_address address;
 	struct capture capture;
-	struct conn *active;
-	struct mad mad;
-	uint64_t before;
+	unsigned lines = 0;
 
-	active = connect_one();
-	testbed_flush();
-	assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &mad));
-	memcpy(private_data, mad.private_data, sizeof(private_data));
-	mad.private_data = private_data;
-	do_release(active);
-	testbed_flush();
-	before = state_hash();
 	capture_begin(&capture);
 	for (unsigned turn = 0; turn < 4; turn++) {
 		/* At first it is only damaged, then it is sent twice, then there is another one. */
@@ -262,7 +255,9 @@ TEST(test_request_through_a_nat, testbed_open, testbed_close)
 		mad_write(&mad, bytes);
 		soft_cm_receive(host->transport, host->socket, &cm_hosts.hosts[0].address, bytes, sizeof(bytes), true);
 	}
-	assert_int_equal(lines_about_addresses(capture_end(&capture)), 2);
+	for (const char *text = capture_end(&capture); (text = strstr(text, line)); text++)
+		lines++;
+	assert_int_equal(lines, 2);
 	testbed_flush();
 	assert_int_equal(state_hash(), before);
 	assert_null(last_sent(MAD_REJ, host, &mad));
@@ -271,18 +266,12 @@ TEST(test_request_through_a_nat, testbed_open, testbed_close)
 /* Without a route back the request gets no answer, and a line on this side. */
 TEST(test_no_route_back, testbed_open, testbed_close)
 {
+	uint8_t private_data[MAD_REQ_PRIVATE];
+	struct mad mad = old_request(private_data);
+	uint64_t before = state_hash();
 	struct capture capture;
-	struct conn *active;
-	struct mad mad;
-	uint64_t before;
 
-	active = connect_one();
-	testbed_flush();
-	assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &mad));
-	do_release(active);
-	testbed_flush();
 	mad.transaction++;
-	before = state_hash();
 	network->route_error = ENETUNREACH;
 	capture_begin(&capture);
 	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &mad);

@@ -89,7 +89,7 @@ TEST(captured_mads_are_reproduced)
 		}
 	}
 	assert_int_equal(kinds, 0x7f);
-	assert_true(count >= 15);
+	assert_true(count >= 10);
 }
 
 TEST(invalid_headers_are_rejected)

@@ -184,6 +184,7 @@ static void end_open(struct end *end, uint8_t host)
 	end->socket.transport = &end->transport;
 	end->socket.fd = -1;
 	end->socket.address = (struct address){ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, host } };
+	packet_io->messages = packet_io->length = packet_io->turn = 0;
 }
 
 static void end_close(struct end *end)
@@ -193,6 +194,41 @@ static void end_close(struct end *end)
 	soft_packet_io_close(end->transport.packet_io);
 }
 
+static struct soft_path path_to(struct end *sender, uint8_t first, uint8_t last)
+{
+	return (struct soft_path){
+		.socket = &sender->socket,
+		.local = sender->socket.address,
+		.peer = { .family = ADDRESS_IP4, .bytes = { first, 0, 0, last } },
+		.mtu = PACKET_PAYLOAD_MAX,
+	};
+}
+
+/* The first byte of the payload is that of the PSN. */
+static void transmit(const struct soft_path *path, uint8_t opcode, uint32_t psn, size_t length)
+{
+	static uint8_t payloads[256][PACKET_PAYLOAD_MAX];
+	struct packet packet = {
+		.opcode = opcode,
+		.pkey = PACKET_PKEY,
+		.destination = 77,
+		.psn = psn,
+		.payload = payloads[psn & 0xff],
+		.length = length,
+	};
+
+	payloads[psn & 0xff][0] = (uint8_t)psn;
+	soft_transmit(path->socket->transport, path, &packet);
+}
+
+/* Each of the next calls of sendmmsg(2) fails with the error, for as many messages at its end. */
+static void let_fail(int error, unsigned calls, unsigned messages)
+{
+	packet_io->error = error;
+	for (unsigned call = 0; call < LENGTH(packet_io->failing); call++)
+		packet_io->failing[call] = call < calls ? messages : 0;
+}
+
 /* Four full packets and a shorter last one. */
 enum {
 	SENT = 5,
@@ -200,57 +236,23 @@ enum {
 	SHORT = 100,
 };
 
-static void send_packets(void)
+static int set_up(void **state)
 {
-	uint8_t payload[SENT][FULL];
-	struct soft_path path = { .mtu = FULL };
+	struct soft_path path;
 	struct end sender;
 
+	packet_io = calloc(1, sizeof(*packet_io));
+	if (!packet_io)
+		return -1;
 	end_open(&sender, 1);
-	path.socket = &sender.socket;
-	path.local = sender.socket.address;
-	path.peer = (struct address){ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 2 } };
-	packet_io->from = (struct sockaddr_storage){ 0 };
-	for (uint8_t index = 0; index < SENT; index++) {
-		struct packet packet = {
-			.opcode = OPCODE_SEND_MIDDLE,
-			.pkey = PACKET_PKEY,
-			.destination = 77,
-			.psn = 1000u + index,
-			.payload = payload[index],
-			.length = FULL,
-		};
-
-		memset(payload[index], index + 1, FULL);
-		if (index == SENT - 1) {
-			packet.opcode = OPCODE_SEND_LAST;
-			packet.length = SHORT;
-		}
-		soft_transmit(&sender.transport, &path, &packet);
-	}
+	path = path_to(&sender, 127, 2);
+	for (uint32_t index = 0; index < SENT - 1; index++)
+		transmit(&path, OPCODE_SEND_MIDDLE, 1000 + index, FULL);
+	transmit(&path, OPCODE_SEND_LAST, 1000 + SENT - 1, SHORT);
 	soft_flush(&sender.transport);
 	path.local.port = PACKET_PORT;
 	address_to_socket(&path.local, &packet_io->from);
 	end_close(&sender);
-}
-
-static void receive_all(void)
-{
-	struct end receiver;
-
-	end_open(&receiver, 2);
-	packet_io->received = false;
-	packet_io->count = 0;
-	soft_packet_io_readable(&receiver.socket);
-	end_close(&receiver);
-}
-
-static int set_up(void **state)
-{
-	packet_io = calloc(1, sizeof(*packet_io));
-	if (!packet_io)
-		return -1;
-	send_packets();
 	return 0;
 }
 
@@ -261,82 +263,66 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void assert_received_except(size_t missing)
+static void receive_all(void)
+{
+	size_t length = packet_io->length;
+	struct end receiver;
+
+	end_open(&receiver, 2);
+	packet_io->length = length;
+	packet_io->received = false;
+	packet_io->count = 0;
+	soft_packet_io_readable(&receiver.socket);
+	end_close(&receiver);
+}
+
+/* Receives all as the kernel coalesces it. Fails if other packets arrive than the first ones, without a damaged one. */
+static void assert_received(int control_type, int control_size, size_t first, size_t damaged)
 {
 	size_t received = 0;
 
-	for (size_t index = 0; index < SENT; index++) {
-		if (index == missing)
+	packet_io->control_type = control_type;
+	packet_io->control_size = control_size;
+	packet_io->bytes[damaged * (FULL + HEADERS) + 40] ^= 4;
+	receive_all();
+	packet_io->bytes[damaged * (FULL + HEADERS) + 40] ^= 4;
+	for (size_t index = 0; index < first; index++) {
+		if (index == damaged)
 			continue;
 		assert_true(received < packet_io->count);
 		assert_int_equal(packet_io->psn[received], 1000 + index);
-		assert_int_equal(packet_io->first[received], index + 1);
+		assert_int_equal(packet_io->first[received], (1000 + index) & 0xff);
 		assert_int_equal(packet_io->lengths[received], index == SENT - 1 ? SHORT : FULL);
 		received++;
 	}
 	assert_int_equal(packet_io->count, received);
 }
 
-/* The packets are sent as one GSO message, each with its own ICRC, and arrive as one GRO message. */
+/* The packets are sent as one GSO message, each with its own ICRC, and arrive as one GRO message. Only a damaged packet
+ * is dropped. Without UDP_GRO the kernel delivers packets one by one. */
 TEST(coalesced_packets_are_split, set_up, tear_down)
 {
-	assert_int_equal(packet_io->messages, 1);
-	assert_int_equal(packet_io->segment, FULL + HEADERS);
-	assert_int_equal(packet_io->length, (SENT - 1) * (FULL + HEADERS) + SHORT + HEADERS);
-	packet_io->control_type = UDP_GRO;
-	packet_io->control_size = (int)packet_io->segment;
-	receive_all();
-	assert_received_except(SENT);
+	enum {
+		SEGMENT = FULL + HEADERS
+	};
+	/* Those that the kernel never reports: no packet is delivered, and no byte beyond the message is read. */
+	static const int sizes[] = { -1, 0, 1, 3, 15, 16, FULL, SEGMENT + 1, WIRE_MAX, 1 << 30 };
+
+	/* One message: it left room for no other segment size. */
+	assert_int_equal(packet_io->segment, SEGMENT);
+	packet_io->length = (SENT - 1) * SEGMENT + SHORT + HEADERS;
+	assert_received(UDP_GRO, SEGMENT, SENT, SENT);
 	assert_int_equal(packet_io->solved, 0); /* their identifications follow each other, as expected */
-}
-
-TEST(only_damaged_packet_is_dropped, set_up, tear_down)
-{
-	packet_io->control_type = UDP_GRO;
-	packet_io->control_size = (int)packet_io->segment;
-	for (size_t damaged = 0; damaged < SENT; damaged++) {
-		uint8_t *byte = &packet_io->bytes[damaged * packet_io->segment + 40];
-
-		*byte ^= 4;
-		receive_all();
-		assert_received_except(damaged);
-		*byte ^= 4;
-	}
-}
-
-/* Segment sizes that the kernel never reports: no packet is delivered, and no byte beyond the message is read. */
-TEST(invalid_segment_size_is_harmless, set_up, tear_down)
-{
-	static const int sizes[] = { -1, 0, 1, 3, 15, 16, FULL, FULL + HEADERS + 1, WIRE_MAX, 1 << 30 };
-
-	packet_io->control_type = UDP_GRO;
-	for (size_t index = 0; index < LENGTH(sizes); index++) {
-		packet_io->control_size = sizes[index];
-		receive_all();
-		assert_int_equal(packet_io->count, 0);
-	}
-	packet_io->control_type = UDP_SEGMENT;
-	packet_io->control_size = (int)packet_io->segment;
-	receive_all();
-	assert_int_equal(packet_io->count, 0);
-}
-
-TEST(truncated_message_is_dropped, set_up, tear_down)
-{
-	packet_io->control_type = UDP_GRO;
-	packet_io->control_size = (int)packet_io->segment;
+	for (size_t damaged = 0; damaged < SENT; damaged++)
+		assert_received(UDP_GRO, SEGMENT, SENT, damaged);
+	for (size_t index = 0; index < LENGTH(sizes); index++)
+		assert_received(UDP_GRO, sizes[index], 0, SENT);
+	assert_received(UDP_SEGMENT, SEGMENT, 0, SENT);
 	packet_io->flags = MSG_TRUNC;
-	receive_all();
-	assert_int_equal(packet_io->count, 0);
-}
-
-/* Without UDP_GRO the kernel delivers packets one by one. */
-TEST(packet_without_gro, set_up, tear_down)
-{
-	packet_io->length = packet_io->segment;
-	receive_all();
-	assert_int_equal(packet_io->count, 1);
-	assert_int_equal(packet_io->psn[0], 1000);
+	assert_received(UDP_GRO, SEGMENT, 0, SENT);
+	packet_io->flags = 0;
+	packet_io->length = SEGMENT;
+	assert_received(0, 0, 1, SENT);
 }
 
 TEST(flood_leaves_turns_to_other_sockets, set_up, tear_down)
@@ -381,7 +367,6 @@ TEST(pollers_read_sockets_with_queue_pairs, set_up, tear_down)
 
 TEST(management_datagrams, set_up, tear_down)
 {
-	static const uint8_t mad[MAD_SIZE];
 	static const struct {
 		uint8_t opcode;
 		uint32_t key;
@@ -392,11 +377,9 @@ TEST(management_datagrams, set_up, tear_down)
 		{ OPCODE_DATAGRAM_IMMEDIATE, MAD_QKEY, false },
 		{ OPCODE_SEND_ONLY, MAD_QKEY, false },
 	};
+	static const uint8_t mad[MAD_SIZE];
 
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		struct end sender;
-		struct soft_path path = { .socket = &sender.socket,
-					  .peer = { .family = ADDRESS_IP4, .bytes = { 127, 0, 0, 2 } } };
 		struct packet packet = {
 			.opcode = rows[row].opcode,
 			.pkey = PACKET_PKEY,
@@ -405,9 +388,11 @@ TEST(management_datagrams, set_up, tear_down)
 			.payload = mad,
 			.length = MAD_SIZE,
 		};
+		struct soft_path path;
+		struct end sender;
 
 		end_open(&sender, 1);
-		packet_io->length = 0;
+		path = path_to(&sender, 127, 2);
 		soft_transmit(&sender.transport, &path, &packet);
 		soft_flush(&sender.transport);
 		end_close(&sender);
@@ -463,30 +448,15 @@ enum {
 /* Sends alternately from two queue pairs: one message per datagram. Returns the send error recorded in the socket. */
 static int send_datagrams(struct soft_unsent unsent[2])
 {
-	static const uint8_t payload[FULL];
 	struct end sender;
 
 	end_open(&sender, 1);
-	packet_io->messages = packet_io->length = 0;
 	unsent[0] = unsent[1] = (struct soft_unsent){ 0 };
 	for (uint32_t index = 0; index < DATAGRAMS; index++) {
-		struct soft_path path = {
-			.socket = &sender.socket,
-			.local = sender.socket.address,
-			.peer = { .family = ADDRESS_IP4, .bytes = { 239, 1, 2, 3 } },
-			.mtu = FULL,
-			.unsent = &unsent[index & 1],
-		};
-		struct packet packet = {
-			.opcode = OPCODE_DATAGRAM,
-			.pkey = PACKET_PKEY,
-			.destination = 0xffffff,
-			.psn = index,
-			.payload = payload,
-			.length = FULL,
-		};
+		struct soft_path path = path_to(&sender, 239, 3);
 
-		soft_transmit(&sender.transport, &path, &packet);
+		path.unsent = &unsent[index & 1];
+		transmit(&path, OPCODE_DATAGRAM, index, FULL);
 	}
 	soft_flush(&sender.transport);
 	end_close(&sender);
@@ -496,46 +466,40 @@ static int send_datagrams(struct soft_unsent unsent[2])
 /* After a failed datagram the later ones of its queue pair are not sent. The other queue pair is not affected. */
 TEST(failed_datagram_is_counted, set_up, tear_down)
 {
+	static const struct {
+		int error;
+		unsigned calls, failing; /* the messages that fail in each of those calls of sendmmsg(2) */
+		size_t messages;	 /* that are sent */
+		uint32_t unsent[2];
+		int unsent_error, socket_error;
+	} rows[] = {
+		{ 0, 0, 0, DATAGRAMS, { 0, 0 }, 0, 0 },
+		/* The third datagram fails: a few ICMP errors of earlier packets, which anybody can forge, or always.
+		 * The later send succeeds. */
+		{ EPERM, 4, 4, DATAGRAMS, { 0, 0 }, 0, 0 },
+		{ EPERM, 9, 4, 4, { 2, 0 }, EPERM, 0 },
+		/* All fail because the socket buffer is full, or the interface queue. */
+		{ EAGAIN, 1, 6, 0, { 3, 3 }, 0, 0 },
+		{ ENOBUFS, 1, 6, 0, { 3, 3 }, 0, ENOBUFS },
+	};
 	struct soft_unsent unsent[2];
 
-	send_datagrams(unsent);
-	assert_int_equal(packet_io->messages, DATAGRAMS);
-	assert_int_equal(unsent[0].count + unsent[1].count, 0);
-
-	/* The third datagram fails: a few ICMP errors of earlier packets, which anybody can forge, or always. */
-	packet_io->error = EPERM;
-	memcpy(packet_io->failing, (unsigned[]){ 4, 4, 4, 4 }, 4 * sizeof(unsigned));
-	packet_io->turn = 0;
-	assert_int_equal(send_datagrams(unsent), 0);
-	assert_int_equal(packet_io->messages, DATAGRAMS);
-	assert_int_equal(unsent[0].count + unsent[1].count, 0);
-	memcpy(packet_io->failing, (unsigned[]){ 4, 4, 4, 4, 4, 4, 4, 4, 4 }, 9 * sizeof(unsigned));
-	packet_io->turn = 0;
-	/* The later send succeeded. */
-	assert_int_equal(send_datagrams(unsent), 0);
-	assert_int_equal(packet_io->messages, 4);
-	assert_int_equal(unsent[0].count, 2);
-	assert_int_equal(unsent[0].error, EPERM);
-	assert_int_equal(unsent[1].count, 0);
-
-	/* All fail because the socket buffer is full, or the interface queue. */
-	for (int full = 0; full < 2; full++) {
-		packet_io->error = full ? ENOBUFS : EAGAIN;
-		memset(packet_io->failing, 0, sizeof(packet_io->failing));
-		memcpy(packet_io->failing, (unsigned[]){ 6, 1 }, 2 * sizeof(unsigned));
-		packet_io->turn = 0;
-		assert_int_equal(send_datagrams(unsent), full ? ENOBUFS : 0);
-		assert_int_equal(packet_io->messages, 0);
-		assert_int_equal(unsent[0].count, 3);
-		assert_int_equal(unsent[1].count, 3);
-		assert_int_equal(unsent[0].error + unsent[1].error, 0);
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		let_fail(rows[row].error, rows[row].calls, rows[row].failing);
+		if (rows[row].failing == DATAGRAMS)
+			packet_io->failing[1] = 1;
+		assert_int_equal(send_datagrams(unsent), rows[row].socket_error);
+		assert_int_equal(packet_io->messages, rows[row].messages);
+		assert_int_equal(unsent[0].count, rows[row].unsent[0]);
+		assert_int_equal(unsent[1].count, rows[row].unsent[1]);
+		assert_int_equal(unsent[0].error, rows[row].unsent_error);
+		assert_int_equal(unsent[1].error, 0);
 	}
 }
 
 /* Packets with different addresses or types of service are not sent in one message. */
 TEST(gso_message_limits, set_up, tear_down)
 {
-	static const uint8_t payload[PACKET_PAYLOAD_MAX];
 	static const struct {
 		uint32_t count, length;
 		uint8_t type_of_service, last_host;
@@ -551,26 +515,11 @@ TEST(gso_message_limits, set_up, tear_down)
 		struct end sender;
 
 		end_open(&sender, 1);
-		packet_io->messages = packet_io->length = 0;
 		for (uint32_t index = 0; index < rows[row].count; index++) {
-			struct soft_path path = {
-				.socket = &sender.socket,
-				.local = sender.socket.address,
-				.peer = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } },
-				.mtu = rows[row].length,
-				.type_of_service = index & 1 ? rows[row].type_of_service : 0,
-			};
-			struct packet packet = {
-				.opcode = OPCODE_SEND_ONLY,
-				.pkey = PACKET_PKEY,
-				.destination = 7,
-				.psn = index,
-				.payload = payload,
-				.length = rows[row].length,
-			};
+			struct soft_path path = path_to(&sender, 10, index & 1 ? rows[row].last_host : 2);
 
-			path.peer.bytes[3] = index & 1 ? rows[row].last_host : 2;
-			soft_transmit(&sender.transport, &path, &packet);
+			path.type_of_service = index & 1 ? rows[row].type_of_service : 0;
+			transmit(&path, OPCODE_SEND_ONLY, index, rows[row].length);
 		}
 		soft_flush(&sender.transport);
 		assert_int_equal(packet_io->messages, rows[row].messages);
@@ -581,27 +530,21 @@ TEST(gso_message_limits, set_up, tear_down)
 /* What this host refused remains the cause of a silence until a packet as long is sent. */
 TEST(refusal_of_long_packets_outlives_short_ones, set_up, tear_down)
 {
-	static const uint8_t payload[FULL];
 	static const struct {
 		size_t length;
 		int error, recorded;
 	} rows[] = {
 		{ FULL, EMSGSIZE, EMSGSIZE }, { SHORT, 0, EMSGSIZE }, { SHORT, EAGAIN, EMSGSIZE }, { FULL, 0, 0 }
 	};
+	struct soft_path path;
 	struct end sender;
 
 	end_open(&sender, 1);
+	path = path_to(&sender, 10, 2);
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		struct soft_path path = { .socket = &sender.socket, .local = sender.socket.address, .mtu = FULL };
-		struct packet packet = { .opcode = OPCODE_SEND_ONLY, .pkey = PACKET_PKEY, .payload = payload };
-
-		packet.length = rows[row].length;
-		path.peer = (struct address){ .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } };
-		packet_io->error = rows[row].error;
+		let_fail(rows[row].error, rows[row].error ? UINT32_MAX : 0, 1);
 		packet_io->turn = packet_io->length = 0;
-		for (size_t call = 0; call < LENGTH(packet_io->failing); call++)
-			packet_io->failing[call] = rows[row].error != 0;
-		soft_transmit(&sender.transport, &path, &packet);
+		transmit(&path, OPCODE_SEND_ONLY, 0, rows[row].length);
 		soft_flush(&sender.transport);
 		assert_int_equal(sender.socket.send_error, rows[row].recorded);
 	}
@@ -614,29 +557,21 @@ TEST(refusal_of_long_packets_outlives_short_ones, set_up, tear_down)
  */
 TEST(segmentation_ends_for_its_interface_only, set_up, tear_down)
 {
-	static const uint8_t payload[FULL];
-	static const struct packet packet = {
-		.opcode = OPCODE_SEND_MIDDLE, .pkey = PACKET_PKEY, .destination = 7, .payload = payload, .length = FULL
-	};
-
 	for (int interface = 0; interface < 2; interface++) {
-		struct end sender;
 		struct soft_socket other;
+		struct end sender;
 
 		end_open(&sender, 1);
 		other = sender.socket;
-		packet_io->error = interface ? EIO : EINVAL;
-		for (unsigned turn = 0; turn < 3; turn++) {
-			struct soft_path path = { .socket = turn < 2 ? &sender.socket : &other, .mtu = FULL };
+		for (uint8_t turn = 0; turn < 3; turn++) {
+			struct soft_path path = path_to(&sender, 10, turn);
 
-			path.local = path.socket->address;
-			path.peer = (struct address){ .family = ADDRESS_IP4, .bytes = { 10, 0, 0, (uint8_t)turn } };
-			memset(packet_io->failing, 0, sizeof(packet_io->failing));
-			for (unsigned call = 0; !turn && call < 8; call++)
-				packet_io->failing[call] = 1;
+			if (turn == 2)
+				path.socket = &other;
+			let_fail(interface ? EIO : EINVAL, turn ? 0 : 8, 1);
 			packet_io->turn = packet_io->messages = packet_io->length = 0;
-			soft_transmit(&sender.transport, &path, &packet);
-			soft_transmit(&sender.transport, &path, &packet);
+			for (unsigned count = 0; count < 2; count++)
+				transmit(&path, OPCODE_SEND_MIDDLE, 0, FULL);
 			soft_flush(&sender.transport);
 			/* Packets that are sent by themselves have errors of their own: the descriptor is invalid. */
 			assert_int_equal(path.socket->send_error, turn ? 0 : EBADF);

@@ -141,23 +141,33 @@ static bool count_retransmissions(struct network *where, const struct host *from
 	return true;
 }
 
+/* Sends 100 messages with that many outstanding at most, and counts what is retransmitted. Returns the time it took. */
+static int64_t run_counted(bool (*tap)(struct network *, const struct host *, struct packet *), uint32_t depth,
+			   uint32_t length)
+{
+	struct run *run = run_new();
+	int64_t taken;
+
+	qp_open(1);
+	testbed.tap = tap;
+	requests = retransmitted = 0;
+	run->attr.ack_timeout = 19;
+	run->attr.depth = depth;
+	for (size_t index = 0; index < 100; index++)
+		run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = length });
+	run_all(run);
+	taken = run->taken;
+	free(run);
+	qp_close();
+	return taken;
+}
+
 /* One packet at a time, after doubled waits. */
 TEST(busy_peer_gets_few_retransmissions)
 {
-	struct run *run = run_new();
-
-	qp_open(1);
-	testbed.tap = count_retransmissions;
-	requests = retransmitted = 0;
-	run->attr.ack_timeout = 19;
-	for (size_t index = 0; index < 100; index++)
-		run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = 10000 });
-	run_all(run);
+	assert_true(run_counted(count_retransmissions, 16, 10000) >= 50 * CLOCK_NS_PER_MS);
 	assert_int_equal(requests, 1000 + retransmitted);
 	assert_in_range(retransmitted, 1, 8);
-	assert_true(run->taken >= 50 * CLOCK_NS_PER_MS);
-	free(run);
-	qp_close();
 }
 
 /* ---- a peer that becomes slow, as with thousands of other connections ---- */
@@ -172,19 +182,8 @@ static bool delay_after_50_requests(struct network *where, const struct host *fr
 /* With one work request at a time each ACK comes after a retransmission, and is no RTT sample (Karn). */
 TEST(timeout_adapts_to_slow_peer)
 {
-	struct run *run = run_new();
-
-	qp_open(1);
-	testbed.tap = delay_after_50_requests;
-	requests = retransmitted = 0;
-	run->attr.ack_timeout = 19;
-	run->attr.depth = 1;
-	for (size_t index = 0; index < 100; index++)
-		run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = 100 });
-	run_all(run);
+	run_counted(delay_after_50_requests, 1, 100);
 	assert_in_range(retransmitted, 1, 15);
-	free(run);
-	qp_close();
 }
 
 /* srtt is at least 1 ns: 0 means not measured. */
@@ -221,20 +220,6 @@ TEST(rnr_retry_7_is_infinite)
 	assert_true(network->now - run->taken < 20 * CLOCK_NS_PER_MS);
 	run_check_end(run);
 	run_end(run);
-}
-
-TEST(rnr_retries_are_limited)
-{
-	for (unsigned count = 0; count < 7; count += 3) {
-		struct run *run = run_of_sends(4, 3, count);
-
-		run->may_fail = true;
-		run_begin(run);
-		assert_true(network_run(5 * CLOCK_NS_PER_S));
-		assert_int_equal(run->failed_status, COMPLETION_RNR_EXCEEDED);
-		assert_int_equal(run->directions[0].finished, 1);
-		run_end(run);
-	}
 }
 
 /* ---- a dead peer ---- */
@@ -333,8 +318,8 @@ static bool drop_requests(struct network *where, const struct host *from, struct
 TEST(suspected_peer_sends_packets, NULL, bench_close)
 {
 	struct counter counter = { .wanted = 2 };
-	struct work work = { .length = 100 };
 	struct soft_qp *qp, *other;
+	struct work work;
 
 	bench_open(4);
 	qp = qp_of(&bench.pair, 0);
@@ -344,10 +329,7 @@ TEST(suspected_peer_sends_packets, NULL, bench_close)
 	qp->ack_timeout = 0;
 	qp->retry_limit = 0;
 	other->probe_interval = 3600 * CLOCK_NS_PER_S;
-	work.region = bench.region;
-	work.kind = WORK_WRITE;
-	work.remote_address = (uintptr_t)bench.region->memory;
-	work.remote_key = bench.region->remote_key;
+	work = work_to(WORK_WRITE, bench.local, bench.region, 100);
 	assert_int_equal(soft_qp_post(qp, &work, 1), OUTCOME_OK);
 	bench_run();
 	assert_int_equal(counter.good, 1);
@@ -454,103 +436,7 @@ TEST(probe_timeout_is_limited)
 	}
 }
 
-/* ---- access violations ---- */
-
-static void assert_access_error(struct work work, unsigned access, unsigned loss, uint32_t key_error,
-				uint64_t address_error)
-{
-	struct run *run = run_new();
-	uint8_t before[9000];
-	struct region *region, *source;
-
-	qp_open(work.length + loss + key_error + address_error + 1);
-	network->loss = loss;
-	run->may_fail = true;
-	pair_open(&run->pair, &run->attr);
-	run_prepare(run);
-	region = region_of(1, sizeof(before), access);
-	for (size_t at = 0; at < sizeof(before); at++)
-		before[at] = region->memory[at] = (uint8_t)(at * 3);
-	source = region_of(0, sizeof(before), 0);
-	work.region = source;
-	work.remote_address = (uintptr_t)region->memory + address_error;
-	work.remote_key = region->remote_key + key_error;
-	assert_int_equal(soft_qp_post(qp_of(&run->pair, 0), &work, 1), OUTCOME_OK);
-	assert_true(network_run(60 * CLOCK_NS_PER_S));
-	assert_int_equal(run->failed_status, COMPLETION_REMOTE_ACCESS);
-	assert_memory_equal(before, region->memory, sizeof(before));
-	assert_int_equal(testbed.hosts[1].failures, 1);
-	/* The queue pair accepts no more requests. */
-	work.remote_address -= address_error;
-	work.remote_key -= key_error;
-	assert_int_equal(soft_qp_post(qp_of(&run->pair, 0), &work, 1), OUTCOME_OK);
-	network_run(CLOCK_NS_PER_S);
-	assert_memory_equal(before, region->memory, sizeof(before));
-	soft_region_destroy(region);
-	soft_region_destroy(source);
-	run_end(run);
-}
-
-TEST(access_errors_change_no_memory)
-{
-	static const enum work_kind kinds[] = { WORK_READ, WORK_WRITE };
-
-	for (size_t kind = 0; kind < LENGTH(kinds); kind++)
-		for (unsigned loss = 0; loss <= 200; loss += 200) {
-			unsigned right = kinds[kind] == WORK_READ ? REGION_REMOTE_READ : REGION_REMOTE_WRITE;
-			unsigned wrong = kinds[kind] == WORK_READ ? REGION_REMOTE_WRITE : REGION_REMOTE_READ;
-
-			assert_access_error((struct work){ .kind = kinds[kind], .length = 16 }, wrong, loss, 0, 0);
-			assert_access_error((struct work){ .kind = kinds[kind], .length = 5000 }, right, loss, 1, 0);
-			assert_access_error((struct work){ .kind = kinds[kind], .length = 9000 }, right, loss, 0, 1);
-			assert_access_error((struct work){ .kind = kinds[kind], .length = 1 }, right, loss, 0, 9000);
-			assert_access_error((struct work){ .kind = kinds[kind], .length = 5000 }, right, loss, 0,
-					    UINT64_MAX);
-			assert_access_error((struct work){ .kind = kinds[kind], .length = 5000 }, right, loss, 0,
-					    UINT64_MAX - 8000);
-		}
-}
-
-struct end_statuses {
-	enum completion_status statuses[4];
-	size_t count;
-};
-
-static void save_status(void *context, struct host *host, const struct reported *reported)
-{
-	struct end_statuses *list = context;
-
-	if (host == &testbed.hosts[0] && list->count < LENGTH(list->statuses))
-		list->statuses[list->count++] = reported->completion.status;
-}
-
-/* A NAK acknowledges the earlier requests implicitly. */
-TEST(work_before_access_error_completes)
-{
-	struct run *run = run_of_sends(1, 0, 7);
-	struct end_statuses list = { .count = 0 };
-	struct work works[3] = { { .kind = WORK_SEND, .length = 8 },
-				 { .kind = WORK_WRITE, .length = 8 },
-				 { .kind = WORK_WRITE, .length = 8 } };
-
-	run_prepare(run);
-	run_post_receives(run, 0);
-	network->read_delay = CLOCK_NS_PER_MS; /* all requests arrive in one batch */
-	testbed.completed = save_status;
-	testbed.context = &list;
-	for (size_t index = 0; index < LENGTH(works); index++) {
-		works[index].region = run->directions[0].local;
-		works[index].remote_address = (uintptr_t)run->directions[0].remote->memory;
-		works[index].remote_key = run->directions[0].remote->remote_key + (index == 2);
-	}
-	assert_int_equal(soft_qp_post(qp_of(&run->pair, 0), works, 3), OUTCOME_OK);
-	network_run(CLOCK_NS_PER_S);
-	assert_int_equal(list.count, 3);
-	assert_int_equal(list.statuses[0], COMPLETION_OK);
-	assert_int_equal(list.statuses[1], COMPLETION_OK);
-	assert_int_equal(list.statuses[2], COMPLETION_REMOTE_ACCESS);
-	run_end(run);
-}
+/* ---- requests and responses ---- */
 
 TEST(zero_length_needs_no_key)
 {
@@ -566,38 +452,6 @@ TEST(zero_length_needs_no_key)
 	assert_true(network_run(CLOCK_NS_PER_S));
 	run_end(run);
 }
-
-/* A region destroyed during a READ or WRITE is inaccessible at once. */
-TEST(region_destroyed_during_transfer)
-{
-	for (unsigned turn = 0; turn < 2; turn++) {
-		struct run *run = run_of_sends(1, 1, 7);
-		struct region *target = region_of(1, 8 << 20, REGION_REMOTE_READ | REGION_REMOTE_WRITE);
-		struct region *local = region_of(0, 8 << 20, 0);
-		struct work work = {
-			.kind = turn ? WORK_READ : WORK_WRITE,
-			.region = local,
-			.length = 8 << 20,
-			.remote_address = (uintptr_t)target->memory,
-			.remote_key = target->remote_key,
-		};
-
-		run->may_fail = true;
-		run_prepare(run);
-		assert_int_equal(soft_qp_post(qp_of(&run->pair, 0), &work, 1), OUTCOME_OK);
-		network_run(CLOCK_NS_PER_MS);
-		soft_region_destroy(target);
-		assert_ptr_equal(testbed.hosts[1].transport->destroyed_regions, target);
-		testbed.hosts[1].transport->destroyed_regions = NULL;
-		soft_region_free((struct soft_region *)target);
-		assert_true(network_run(60 * CLOCK_NS_PER_S));
-		assert_int_equal(run->failed_status, COMPLETION_REMOTE_ACCESS);
-		soft_region_destroy(local);
-		run_end(run);
-	}
-}
-
-/* ---- invalid responses ---- */
 
 TEST(invalid_responses_are_dropped)
 {
@@ -636,49 +490,48 @@ TEST(invalid_responses_are_dropped)
 
 /* ---- several queue pairs ---- */
 
+enum {
+	PAIRS_MAX = 256
+};
+
+/* Each pair of many WRITEs as often as its depth is, and length bytes each time. Ends with the last completion. */
+static void write_on_pairs(size_t pairs, uint32_t length, struct qp_attr attr)
+{
+	static struct pair opened[PAIRS_MAX];
+	struct region *source = region_of(0, length, 0), *target = region_of(1, length, REGION_REMOTE_WRITE);
+	const struct work work = work_to(WORK_WRITE, source, target, length);
+	struct counter counter = { .wanted = pairs * attr.depth };
+
+	testbed.completed = count_completions;
+	testbed.context = &counter;
+	for (size_t index = 0; index < pairs; index++) {
+		struct qp_attr own = attr;
+
+		pair_open(&opened[index], &own);
+		for (unsigned count = 0; count < attr.depth; count++)
+			assert_int_equal(soft_qp_post(qp_of(&opened[index], 0), &work, 1), OUTCOME_OK);
+	}
+	assert_true(network_run(60 * CLOCK_NS_PER_S));
+	for (size_t index = 0; index < pairs; index++)
+		pair_close(&opened[index]);
+	soft_region_destroy(source);
+	soft_region_destroy(target);
+}
+
 /* Returns the number of packets dropped because the receiver's socket buffer was full. */
 static uint64_t overflow_of_senders(size_t count_of_pairs)
 {
-	enum {
-		PAIRS = 64,
-		WORKS = 16,
-		SIZE = 16384
-	};
-	static struct pair pairs[PAIRS];
-	struct region *source, *target;
-	struct counter counter = { .wanted = count_of_pairs * (is_valgrind() ? 1 : WORKS) };
 	uint64_t overflowed;
 	int64_t began;
 
-	assert_true(count_of_pairs <= PAIRS);
 	qp_open(3);
 	network->receive_buffer = 212992;
 	network->packet_time = 2 * CLOCK_NS_PER_US;
 	testbed.window = network->receive_buffer / 2;
-	testbed.completed = count_completions;
-	testbed.context = &counter;
-	source = region_of(0, SIZE, 0);
-	target = region_of(1, SIZE, REGION_REMOTE_WRITE);
 	began = network->now;
-	for (size_t index = 0; index < count_of_pairs; index++) {
-		struct qp_attr attr = { .depth = WORKS };
-		struct work work = { .kind = WORK_WRITE,
-				     .region = source,
-				     .length = SIZE,
-				     .remote_address = (uintptr_t)target->memory,
-				     .remote_key = target->remote_key };
-
-		pair_open(&pairs[index], &attr);
-		for (unsigned count = 0; count < counter.wanted / count_of_pairs; count++)
-			assert_int_equal(soft_qp_post(qp_of(&pairs[index], 0), &work, 1), OUTCOME_OK);
-	}
-	assert_true(network_run(60 * CLOCK_NS_PER_S));
+	write_on_pairs(count_of_pairs, 16384, (struct qp_attr){ .depth = is_valgrind() ? 1 : 16 });
 	assert_true(network->now - began < CLOCK_NS_PER_S);
 	overflowed = network->overflowed;
-	for (size_t index = 0; index < count_of_pairs; index++)
-		pair_close(&pairs[index]);
-	soft_region_destroy(source);
-	soft_region_destroy(target);
 	qp_close();
 	return overflowed;
 }
@@ -715,43 +568,19 @@ static bool count_requests(struct network *where, const struct host *from, struc
 static int64_t run_backlog(size_t drop)
 {
 	enum {
-		PAIRS = 256,
 		WORKS = 4
 	};
-	static struct pair pairs[PAIRS];
-	struct counter counter = { .wanted = (size_t)PAIRS * WORKS };
-	struct region *source, *target;
 	int64_t remaining;
 
 	qp_open(3);
 	request_to_drop = drop;
 	network->byte_time = 5000000; /* picoseconds: half a millisecond for each packet */
 	testbed.tap = count_requests;
-	testbed.completed = count_completions;
-	testbed.context = &counter;
 	requests_sent = 0;
-	source = region_of(0, 64, 0);
-	target = region_of(1, 64, REGION_REMOTE_WRITE);
-	for (size_t index = 0; index < PAIRS; index++) {
-		struct qp_attr attr = { .depth = WORKS, .ack_timeout = 18 };
-		struct work work = { .kind = WORK_WRITE,
-				     .region = source,
-				     .length = 64,
-				     .remote_address = (uintptr_t)target->memory,
-				     .remote_key = target->remote_key };
-
-		pair_open(&pairs[index], &attr);
-		for (unsigned count = 0; count < WORKS; count++)
-			assert_int_equal(soft_qp_post(qp_of(&pairs[index], 0), &work, 1), OUTCOME_OK);
-	}
-	assert_true(network_run(60 * CLOCK_NS_PER_S));
+	write_on_pairs(PAIRS_MAX, 64, (struct qp_attr){ .depth = WORKS, .ack_timeout = 18 });
 	remaining = clock_now() - last_request_at;
 	/* Retransmissions: the lost packet, and those after it in its queue pair. */
-	assert_in_range(requests_sent, counter.wanted + (drop > 0), counter.wanted + (drop ? WORKS : 0));
-	for (size_t index = 0; index < PAIRS; index++)
-		pair_close(&pairs[index]);
-	soft_region_destroy(source);
-	soft_region_destroy(target);
+	assert_in_range(requests_sent, PAIRS_MAX * WORKS + (drop > 0), PAIRS_MAX * WORKS + (drop ? WORKS : 0));
 	qp_close();
 	return remaining;
 }

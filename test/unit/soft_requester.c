@@ -1,43 +1,72 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,@test/network/network.wrap -Wl,@test/network/qp.wrap */
-/* The requester of a connected queue pair: checks of responses, retries, READ requests, AckReq. */
+/* The requester of a connected queue pair: checks of responses, retries, READ requests, AckReq, time-outs, the
+ * congestion window, and probes of an idle or suspected peer. */
 #include "test/network/qp.h"
 
-static unsigned transmissions; /* transmissions of the packet with PSN watched_psn */
-static uint32_t watched_psn;
-static int64_t sent_at[4]; /* times of the first ones */
+#include <errno.h>
 
-/* Drops the packets of host 0: the test injects the responses. */
-static bool count_transmissions(struct network *where, const struct host *from, struct packet *packet)
+#include "transport/soft/wire/mad.h"
+
+enum {
+	SENT_MAX = 1024,
+	FIRST = 100, /* PSN */
+};
+
+/* Requests that host 0 sent. They are dropped, and the test injects the responses, or they arrive. */
+static struct {
+	int64_t at;
+	struct packet packet;
+} sent[SENT_MAX];
+static size_t count;
+static bool arrive;
+
+static bool record(struct network *where, const struct host *from, struct packet *packet)
 {
-	if (from != &testbed.hosts[0])
+	if (from != &testbed.hosts[0] || (opcode_form(packet->opcode) & FORM_RESPONSE))
 		return true;
-	if (packet->psn != watched_psn)
-		return false;
-	if (transmissions < LENGTH(sent_at))
-		sent_at[transmissions] = where->now;
-	transmissions++;
-	return false;
+	assert_true(count < SENT_MAX);
+	sent[count].at = where->now;
+	sent[count++].packet = *packet;
+	return arrive;
 }
 
-static struct reported last;
+static struct completion last;
 static unsigned completions;
 
 static void requester_completed(void *context, struct host *host, const struct reported *reported)
 {
 	if (host != &testbed.hosts[0])
 		return;
-	last = *reported;
+	last = reported->completion;
 	completions++;
 }
 
-static void requester_open(void)
+/* Returns the requester's queue pair. */
+static struct soft_qp *requester_open(void)
 {
 	bench_open(4);
-	testbed.tap = count_transmissions;
+	testbed.tap = record;
 	testbed.completed = requester_completed;
-	transmissions = completions = 0;
-	watched_psn = bench.psn;
+	count = completions = 0;
+	arrive = false;
+	return qp_of(&bench.pair, 0);
+}
+
+static void respond(uint32_t psn, enum syndrome_kind kind, unsigned value)
+{
+	bench_respond(OPCODE_ACKNOWLEDGE, psn, syndrome_make(kind, (uint8_t)value), 0);
+}
+
+static void acknowledge(uint32_t psn)
+{
+	respond(psn, SYNDROME_ACK, CREDITS_UNLIMITED);
+}
+
+static void post_sends(unsigned works, uint32_t length)
+{
+	while (works--)
+		bench_post(WORK_SEND, length);
 }
 
 /* A READ response with a byte less or more than requested is dropped. */
@@ -68,22 +97,11 @@ TEST(read_response_length_is_checked, NULL, bench_close)
 		assert_int_equal(completions, 0);
 		bench_respond(final, 99 + packets, good, rest);
 		assert_int_equal(completions, 1);
-		assert_int_equal(last.completion.status, COMPLETION_OK);
-		assert_int_equal(last.completion.tag, 77);
+		assert_int_equal(last.status, COMPLETION_OK);
+		assert_int_equal(last.tag, 77);
 		assert_int_equal(bench.local->memory[lengths[row] - 1], 0);
 		assert_int_equal(bench.local->memory[lengths[row]], 9);
 	}
-}
-
-static unsigned solicited, packets;
-
-static bool count_solicited(struct network *where, const struct host *from, struct packet *packet)
-{
-	packets += from == &testbed.hosts[0];
-	solicited += from == &testbed.hosts[0] && packet->solicited;
-	if (packet->solicited)
-		assert_true(opcode_form(packet->opcode) & FORM_LAST);
-	return false;
 }
 
 /* The last packet of a SEND has the solicited event bit. */
@@ -98,11 +116,10 @@ TEST(sends_are_solicited, NULL, bench_close)
 
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		requester_open();
-		testbed.tap = count_solicited;
-		solicited = packets = 0;
 		bench_post(rows[row].kind, rows[row].length);
-		assert_int_equal(packets, rows[row].packets);
-		assert_int_equal(solicited, rows[row].solicited);
+		assert_int_equal(count, rows[row].packets);
+		for (size_t index = 0; index < count; index++)
+			assert_int_equal(sent[index].packet.solicited, rows[row].solicited && index == count - 1);
 	}
 }
 
@@ -111,7 +128,7 @@ TEST(ack_does_not_complete_read, NULL, bench_close)
 {
 	requester_open();
 	bench_post(WORK_READ, 100);
-	bench_respond(OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0);
+	acknowledge(100);
 	assert_int_equal(completions, 0);
 	bench_respond(OPCODE_READ_RESPONSE_ONLY, 100, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 100);
 	assert_int_equal(completions, 1);
@@ -120,25 +137,23 @@ TEST(ack_does_not_complete_read, NULL, bench_close)
 /* An ACK acknowledges its PSN and all earlier ones. */
 TEST(ack_covers_its_psn_and_earlier, NULL, bench_close)
 {
-	const uint8_t good = syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED);
-
 	requester_open();
 	bench_post(WORK_SEND, 3000); /* 100 to 102 */
 	bench_post(WORK_SEND, 1);    /* 103 */
 	bench_post(WORK_WRITE, 1);   /* 104 */
 	bench_post(WORK_SEND, 1);    /* 105 */
-	bench_respond(OPCODE_ACKNOWLEDGE, 99, good, 0);
-	bench_respond(OPCODE_ACKNOWLEDGE, 101, good, 0);
+	acknowledge(99);
+	acknowledge(101);
 	assert_int_equal(completions, 0);
-	bench_respond(OPCODE_ACKNOWLEDGE, 102, good, 0);
+	acknowledge(102);
 	assert_int_equal(completions, 1);
-	bench_respond(OPCODE_ACKNOWLEDGE, 104, good, 0);
+	acknowledge(104);
 	assert_int_equal(completions, 3);
-	assert_int_equal(last.completion.kind, WORK_WRITE);
+	assert_int_equal(last.kind, WORK_WRITE);
 	/* PSN 106 was not sent. */
-	bench_respond(OPCODE_ACKNOWLEDGE, 106, good, 0);
+	acknowledge(106);
 	assert_int_equal(completions, 3);
-	bench_respond(OPCODE_ACKNOWLEDGE, 105, good, 0);
+	acknowledge(105);
 	assert_int_equal(completions, 4);
 }
 
@@ -154,30 +169,29 @@ TEST(unsignalled_work_is_not_reported, NULL, bench_close)
 		works[index].region = bench.region;
 	assert_int_equal(soft_qp_post(qp_of(&bench.pair, 0), works, LENGTH(works)), OUTCOME_OK);
 	network_run(10 * CLOCK_NS_PER_US);
-	bench_respond(OPCODE_ACKNOWLEDGE, 102, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED), 0);
+	acknowledge(102);
 	assert_int_equal(completions, 1);
-	assert_int_equal(last.completion.tag, 2);
+	assert_int_equal(last.tag, 2);
 	assert_int_equal(qp_of(&bench.pair, 0)->requester.ring.count, 0);
 }
 
 /* rnr_retry_limit excludes the first transmission. 7 means infinite. */
 TEST(rnr_retries_are_counted, NULL, bench_close)
 {
-	for (unsigned count = 0; count <= 7; count++) {
-		requester_open();
-		qp_of(&bench.pair, 0)->rnr_retry_limit = (uint8_t)count;
+	for (unsigned limit = 0; limit <= 7; limit++) {
+		requester_open()->rnr_retry_limit = (uint8_t)limit;
 		bench_post(WORK_SEND, 100);
 		for (unsigned round = 0; round < 30 && !completions; round++) {
-			assert_int_equal(transmissions, round + 1);
+			assert_int_equal(count, round + 1);
 			/* timer code 1: 10 us */
-			bench_respond(OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 1), 0);
+			respond(100, SYNDROME_RNR, 1);
 			network_run(10 * CLOCK_NS_PER_MS);
 		}
-		assert_int_equal(completions, count < 7);
-		assert_int_equal(transmissions, count < 7 ? count + 1 : 31);
-		if (count < 7) {
-			assert_int_equal(last.completion.status, COMPLETION_RNR_EXCEEDED);
-			assert_int_equal(last.completion.kind, WORK_SEND);
+		assert_int_equal(completions, limit < 7);
+		assert_int_equal(count, limit < 7 ? limit + 1 : 31);
+		if (limit < 7) {
+			assert_int_equal(last.status, COMPLETION_RNR_EXCEEDED);
+			assert_int_equal(last.kind, WORK_SEND);
 		}
 	}
 }
@@ -196,37 +210,26 @@ TEST(rnr_delay_is_taken_from_nak, NULL, bench_close)
 		requester_open();
 		bench_post(WORK_SEND, 100);
 		nak_at = network->now;
-		bench_respond(OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, rows[row].code), 0);
+		respond(100, SYNDROME_RNR, rows[row].code);
 		network_run(CLOCK_NS_PER_S);
-		assert_true(transmissions >= 2);
-		assert_true(sent_at[1] - nak_at > wait - 20 * CLOCK_NS_PER_US);
-		assert_true(sent_at[1] - nak_at < wait + 50 * CLOCK_NS_PER_US);
+		assert_true(count >= 2);
+		assert_true(sent[1].at - nak_at > wait - 20 * CLOCK_NS_PER_US);
+		assert_true(sent[1].at - nak_at < wait + 50 * CLOCK_NS_PER_US);
 	}
 }
 
 /* A duplicate RNR NAK during the delay does not count as a retry. */
 TEST(duplicate_rnr_nak_is_ignored, NULL, bench_close)
 {
-	requester_open();
-	qp_of(&bench.pair, 0)->rnr_retry_limit = 1;
+	requester_open()->rnr_retry_limit = 1;
 	bench_post(WORK_SEND, 100);
 	for (unsigned copies = 0; copies < 3; copies++)
-		bench_respond(OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 20), 0);
+		respond(100, SYNDROME_RNR, 20);
 	assert_int_equal(completions, 0);
 	network_run(20 * CLOCK_NS_PER_MS);
-	assert_int_equal(transmissions, 2);
-	bench_respond(OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_RNR, 20), 0);
-	assert_int_equal(last.completion.status, COMPLETION_RNR_EXCEEDED);
-}
-
-static struct packet saved[64];
-static size_t saved_count;
-
-static bool save_packets(struct network *where, const struct host *from, struct packet *packet)
-{
-	if (from == &testbed.hosts[0] && saved_count < LENGTH(saved))
-		saved[saved_count++] = *packet;
-	return false;
+	assert_int_equal(count, 2);
+	respond(100, SYNDROME_RNR, 20);
+	assert_int_equal(last.status, COMPLETION_RNR_EXCEEDED);
 }
 
 TEST(no_reads_is_set)
@@ -265,16 +268,16 @@ TEST(read_request_sizes)
 		struct pair pair;
 
 		qp_open(1);
-		testbed.tap = save_packets;
+		testbed.tap = record;
 		testbed.window = rows[row].window * 1024;
-		saved_count = 0;
+		count = 0;
 		pair_open(&pair, &attr);
 		work.region = local = region_of(0, 65536, 0);
 		for (size_t index = 0; index < rows[row].posted; index++)
 			assert_int_equal(soft_qp_post(qp_of(&pair, 0), &work, 1), OUTCOME_OK);
 		hosts_flush();
-		assert_int_equal(saved_count, rows[row].requests);
-		assert_int_equal(saved[0].remote.length, rows[row].request_length);
+		assert_int_equal(count, rows[row].requests);
+		assert_int_equal(sent[0].packet.remote.length, rows[row].request_length);
 		soft_region_destroy(local);
 		pair_close(&pair);
 		qp_close();
@@ -284,19 +287,17 @@ TEST(read_request_sizes)
 /* Four packets of a window have AckReq, and the last one that fits. */
 TEST(ack_requests_per_window, NULL, bench_close)
 {
-	bench_open(4);
-	testbed.tap = save_packets;
-	saved_count = 0;
+	requester_open();
 	bench_post(WORK_SEND, 65536);
-	assert_int_equal(saved_count, 32);
-	for (size_t index = 0; index < saved_count; index++)
-		assert_int_equal(saved[index].ack_request, index % 8 == 7);
+	assert_int_equal(count, 32);
+	for (size_t index = 0; index < count; index++)
+		assert_int_equal(sent[index].packet.ack_request, index % 8 == 7);
 	/* The window is reduced after a loss. */
-	saved_count = 0;
-	bench_respond(OPCODE_ACKNOWLEDGE, 100, syndrome_make(SYNDROME_NAK, NAK_SEQUENCE), 0);
-	assert_int_equal(saved_count, 23);
-	for (size_t index = 0; index < saved_count; index++)
-		assert_int_equal(saved[index].ack_request, index % 5 == 4 || index == 22);
+	count = 0;
+	respond(100, SYNDROME_NAK, NAK_SEQUENCE);
+	assert_int_equal(count, 23);
+	for (size_t index = 0; index < count; index++)
+		assert_int_equal(sent[index].packet.ack_request, index % 5 == 4 || index == 22);
 }
 
 /* No later packet requests an ACK: the retransmission has AckReq. */
@@ -304,17 +305,15 @@ TEST(retransmission_requests_ack, NULL, bench_close)
 {
 	struct work work = { .kind = WORK_SEND, .unsignalled = true };
 
-	bench_open(4);
-	testbed.tap = save_packets;
-	saved_count = 0;
+	requester_open();
 	work.region = bench.region;
 	qp_of(&bench.pair, 0)->requester.last_unsignalled_at = network->now; /* not after an idle period */
 	qp_of(&bench.pair, 0)->ack_timeout = 20 * CLOCK_NS_PER_MS;
 	assert_int_equal(soft_qp_post(qp_of(&bench.pair, 0), &work, 1), OUTCOME_OK);
 	network_run(30 * CLOCK_NS_PER_MS);
-	assert_int_equal(saved_count, 2);
-	assert_false(saved[0].ack_request);
-	assert_true(saved[1].ack_request);
+	assert_int_equal(count, 2);
+	assert_false(sent[0].packet.ack_request);
+	assert_true(sent[1].packet.ack_request);
 }
 
 /* Each NAK code maps to a completion status. */
@@ -331,10 +330,256 @@ TEST(nak_codes_have_status, NULL, bench_close)
 		requester_open();
 		bench_post(WORK_WRITE, 100);
 		bench_post(WORK_SEND, 100);
-		bench_respond(OPCODE_ACKNOWLEDGE, 101, syndrome_make(SYNDROME_NAK, (uint8_t)rows[row].code), 0);
+		respond(101, SYNDROME_NAK, rows[row].code);
 		/* The first work request succeeded. */
 		assert_int_equal(completions, 2);
-		assert_int_equal(last.completion.kind, WORK_SEND);
-		assert_int_equal(last.completion.status, rows[row].status);
+		assert_int_equal(last.kind, WORK_SEND);
+		assert_int_equal(last.status, rows[row].status);
 	}
+}
+
+/* ---- time-outs, and the congestion window ---- */
+
+/* Microseconds between transmissions. Without an RTT sample the timeout follows from the agreed ACK timeout. */
+TEST(timeouts_without_rtt_sample, NULL, bench_close)
+{
+	static const struct {
+		unsigned ack_timeout;
+		int64_t waits[6];
+	} rows[] = {
+		{ 18, { 128000, 128000, 256000, 268435, 268435, 268435 } },
+		{ 14, { 67108, 64000, 64000, 64000, 64000, 64000 } },
+		{ 8, { 1048, 1048, 2097, 4194, 8388, 16777 } },
+	};
+
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		requester_open()->ack_timeout = mad_timeout(rows[row].ack_timeout);
+		post_sends(1, 8);
+		network_run(2 * CLOCK_NS_PER_S);
+		for (size_t index = 0; index < LENGTH(rows[row].waits); index++)
+			assert_int_equal((sent[index + 1].at - sent[index].at) / CLOCK_NS_PER_US,
+					 rows[row].waits[index]);
+	}
+}
+
+/* The timeout is srtt + 4 rttvar. */
+TEST(timeout_from_rtt, NULL, bench_close)
+{
+	enum {
+		ROUND_TRIP = 10 /* ms */
+	};
+
+	requester_open();
+	post_sends(1, 8);
+	network_run(ROUND_TRIP * CLOCK_NS_PER_MS);
+	acknowledge(FIRST);
+	post_sends(1, 8);
+	count = 0;
+	network_run(CLOCK_NS_PER_S);
+	assert_int_equal(sent[0].packet.psn, FIRST + 1);
+	assert_int_equal((sent[1].at - sent[0].at) / CLOCK_NS_PER_MS, ROUND_TRIP + 4 * ROUND_TRIP / 2);
+}
+
+/* The last one and the oldest, in turn. */
+TEST(timeouts_send_one_packet, NULL, bench_close)
+{
+	requester_open();
+	post_sends(16, 4096);
+	network_run(2 * CLOCK_NS_PER_S);
+	assert_in_range(count, 36, SENT_MAX);
+	assert_int_equal(qp_of(&bench.pair, 0)->requester.cwnd, 1);
+	for (size_t index = 0; index < count; index++)
+		assert_int_equal(sent[index].packet.psn, index < 32 ? FIRST + index : index % 2 ? FIRST : FIRST + 31);
+}
+
+/* The answer may be among those that wait to be read: time-outs send no more packets than are read, and count no more.
+ */
+TEST(unread_packets_limit_timeouts, NULL, bench_close)
+{
+	struct soft_socket *socket;
+
+	requester_open();
+	socket = testbed.hosts[0].socket;
+	socket->unread = true;
+	testbed.hosts[1].dead = true; /* it sends no probe, which would be read */
+	post_sends(1, 8);
+	network_run(CLOCK_NS_PER_S);
+	assert_in_range(count, 10, 20);
+	count = 0;
+	socket->resends = 1000;
+	network_run(60 * CLOCK_NS_PER_S);
+	assert_int_equal(count, 0);
+	assert_int_equal(testbed.hosts[0].reported_count, 0);
+	socket->unread = false;
+	network_run(CLOCK_NS_PER_S);
+	assert_in_range(count, 10, 20);
+}
+
+/* The acknowledgement of a DREQ: of what was sent, and no more. */
+TEST(acknowledgement_of_a_disconnect, NULL, bench_close)
+{
+	struct soft_qp *qp;
+
+	qp = requester_open();
+	post_sends(2, 8);
+	soft_qp_acknowledged(qp, FIRST - 1);
+	soft_qp_acknowledged(qp, FIRST + 2);
+	assert_int_equal(qp->requester.ring.count, 2);
+	soft_qp_acknowledged(qp, FIRST);
+	assert_int_equal(qp->requester.ring.count, 1);
+	soft_qp_acknowledged(qp, FIRST + 1);
+	assert_false(soft_qp_has_signalled_work(qp));
+	soft_qp_stop(qp);
+	soft_qp_acknowledged(qp, FIRST + 1);
+}
+
+/* After an RNR NAK eight packets are sent, then one. */
+TEST(rnr_nak_reduces_window, NULL, bench_close)
+{
+	static const size_t windows[] = { 32, 8, 1, 1 };
+
+	requester_open();
+	post_sends(16, 4096);
+	for (size_t round = 0; round < LENGTH(windows); round++) {
+		assert_int_equal(count, windows[round]);
+		count = 0;
+		respond(FIRST, SYNDROME_RNR, 1);
+		network_run(10 * CLOCK_NS_PER_MS);
+	}
+	/* An ACK ends this limit. */
+	count = 0;
+	acknowledge(FIRST);
+	assert_true(count > 8);
+}
+
+/* A window of packets reduces cwnd once, however many of them are lost. */
+TEST(window_is_reduced_once_per_loss, NULL, bench_close)
+{
+	const struct requester *requester;
+
+	requester = &requester_open()->requester;
+	post_sends(16, 4096);
+	assert_int_equal(requester->cwnd, 32);
+	respond(FIRST, SYNDROME_NAK, NAK_SEQUENCE);
+	assert_int_equal(requester->cwnd, 23);
+	respond(FIRST + 5, SYNDROME_NAK, NAK_SEQUENCE);
+	assert_int_equal(requester->cwnd, 23);
+	/* All packets of that window are acknowledged: the next loss counts. */
+	acknowledge(FIRST + 31);
+	respond(FIRST + 33, SYNDROME_NAK, NAK_SEQUENCE);
+	assert_int_equal(requester->cwnd, 17);
+}
+
+/* Repeated NAKs for the same PSN would cause endless retransmission. */
+TEST(repeated_naks_are_limited, NULL, bench_close)
+{
+	requester_open();
+	post_sends(1, 8);
+	acknowledge(FIRST); /* RTT about 0.1 ms */
+	count = 0;
+	post_sends(1, 8);
+	for (unsigned times = 0; times < 18; times++)
+		respond(FIRST + 1, SYNDROME_NAK, NAK_SEQUENCE);
+	assert_int_equal(count, 7);
+}
+
+/* ---- pending work, probes ---- */
+
+/* Only signalled work requests count as unacknowledged work. Probes do not. */
+TEST(unacked_work_is_signalled_work, NULL, bench_close)
+{
+	static const struct {
+		enum work_kind kind;
+		bool unsignalled, waits;
+	} rows[] = { { WORK_SEND, true, false }, { WORK_SEND, false, true }, { WORK_READ, false, true } };
+
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct soft_qp *qp;
+		struct work work;
+
+		qp = requester_open();
+		soft_qp_probe(qp);
+		assert_false(soft_qp_has_signalled_work(qp));
+		work = work_to(rows[row].kind, bench.region, bench.region, 8);
+		work.unsignalled = rows[row].unsignalled;
+		assert_int_equal(soft_qp_post(qp, &work, 1), OUTCOME_OK);
+		work.unsignalled = true;
+		assert_int_equal(soft_qp_post(qp, &work, 1), OUTCOME_OK);
+		assert_int_equal(soft_qp_has_signalled_work(qp), rows[row].waits);
+		soft_qp_stop(qp);
+		assert_false(soft_qp_has_signalled_work(qp));
+	}
+}
+
+/* Work requests after one for which there is no room are not posted. */
+TEST(post_stops_at_rejected_work, NULL, bench_close)
+{
+	struct work works[3];
+
+	requester_open();
+	arrive = true;
+	for (size_t index = 0; index < LENGTH(works); index++)
+		works[index] = (struct work){ .kind = WORK_WRITE, .region = bench.region };
+	qp_of(&bench.pair, 0)->requester.ring.capacity = 2; /* one is for the probe */
+	assert_int_equal(soft_qp_post(qp_of(&bench.pair, 0), works, LENGTH(works)), OUTCOME_INTERNAL);
+	assert_string_equal(qp_of(&bench.pair, 0)->transport->base.error.phase, "posting a RDMA WRITE");
+	assert_int_equal(qp_of(&bench.pair, 0)->requester.ring.count, 1);
+	bench_run();
+	assert_int_equal(count, 1);
+}
+
+/* Tenths of a second. The probe interval of a responsive peer doubles, until work is posted. */
+TEST(probe_intervals, NULL, bench_close)
+{
+	static const int64_t gaps[] = { 25, 45, 85, 85 };
+	struct work work = { .kind = WORK_WRITE };
+
+	requester_open();
+	arrive = true;
+	qp_of(&bench.pair, 1)->probe_interval = INT64_MAX;
+	network_run(30 * CLOCK_NS_PER_S);
+	for (size_t index = 0; index < LENGTH(gaps); index++)
+		assert_int_equal((sent[index + 1].at - sent[index].at) / (CLOCK_NS_PER_S / 10), gaps[index]);
+	work.region = bench.region;
+	count = 0;
+	assert_int_equal(soft_qp_post(qp_of(&bench.pair, 0), &work, 1), OUTCOME_OK);
+	network_run(2 * CLOCK_NS_PER_S);
+	assert_int_equal(count, 2);
+}
+
+/* A packet from another address, or to another address of ours, does not count as received from the peer. */
+TEST(packet_to_other_address_is_dropped, NULL, bench_close)
+{
+	static const struct address other = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 9 } };
+	struct soft_endpoint *endpoint;
+	struct host other_host;
+	struct packet packet;
+
+	requester_open();
+	arrive = true;
+	endpoint = &bench.pair.ends[1];
+	endpoint->icmp.error = EHOSTUNREACH;
+	stack_socket(testbed.hosts[1].transport, &other);
+	other_host = testbed.hosts[1];
+	other_host.address = other;
+	packet = bench_packet(OPCODE_WRITE_ONLY, bench.psn, 0);
+	host_send_packet(&testbed.hosts[0], &other_host, &packet);
+	bench_run();
+	assert_int_equal(testbed.hosts[1].cm_packets, 0);
+	assert_int_equal(endpoint->icmp.error, EHOSTUNREACH);
+	host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
+	bench_run();
+	assert_int_equal(testbed.hosts[1].cm_packets, 1);
+	assert_int_equal(endpoint->icmp.error, 0);
+}
+
+/* Repeated ICMP errors do not extend the peer's deadline. */
+TEST(repeated_icmp_keeps_deadline, NULL, bench_close)
+{
+	requester_open();
+	for (unsigned tenths = 0; tenths < 16; tenths++) {
+		soft_qp_suspect(qp_of(&bench.pair, 0));
+		network_run(CLOCK_NS_PER_S / 10);
+	}
+	assert_int_equal(testbed.hosts[0].failures, 1);
 }

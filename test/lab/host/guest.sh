@@ -11,8 +11,7 @@ qemu_accelerator() {
 	case $accelerator in
 	tcg) echo tcg,thread=multi ;;
 	count) echo tcg,thread=single ;;
-	kvm) echo kvm ;;
-	*) die "LAB_ACCEL must be tcg, count or kvm, not '$accelerator'" ;;
+	*) die "LAB_ACCEL must be tcg or count, not '$accelerator'" ;;
 	esac
 }
 
@@ -96,19 +95,4 @@ guest_wait_ready() {
 		fi
 	done
 	return 1
-}
-
-# KVM hangs on some machines that offer it, so it is believed only after a boot.
-choose_accelerator() {
-	[ "$accelerator" = kvm ] || return 0
-	if [ -w /dev/kvm ]; then
-		guest_start "$run_folder/probe" none none
-		if guest_wait_ready "$run_folder/probe" 20; then
-			guest_end "$run_folder/probe"
-			return 0
-		fi
-		guest_end "$run_folder/probe"
-	fi
-	complain "KVM does not work here; emulating instead"
-	accelerator=tcg
 }

@@ -37,76 +37,26 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CALLS(X)                                                                                                       \
-	X(memory)                                                                                                      \
-	X(socket)                                                                                                      \
-	X(bind)                                                                                                        \
-	X(connect)                                                                                                     \
-	X(getsockname)                                                                                                 \
-	X(getsockopt)                                                                                                  \
-	X(setsockopt)                                                                                                  \
-	X(ioctl)                                                                                                       \
-	X(getifaddrs)                                                                                                  \
-	X(if_nametoindex)                                                                                              \
-	X(sendmmsg)                                                                                                    \
-	X(recvmmsg)                                                                                                    \
-	X(recvmsg)                                                                                                     \
-	X(getrandom)                                                                                                   \
-	X(eventfd)                                                                                                     \
-	X(epoll_ctl)                                                                                                   \
-	X(epoll_wait)                                                                                                  \
-	X(timerfd_create)                                                                                              \
-	X(timerfd_settime)                                                                                             \
-	X(setitimer)                                                                                                   \
-	X(pipe2)                                                                                                       \
-	X(fork)                                                                                                        \
-	X(open)                                                                                                        \
-	X(fopen)                                                                                                       \
-	X(fdopen)                                                                                                      \
-	X(open_memstream)                                                                                              \
-	X(rename)                                                                                                      \
-	X(unlink)                                                                                                      \
-	X(read)                                                                                                        \
-	X(fcntl)                                                                                                       \
-	X(close)                                                                                                       \
-	X(sigaction)                                                                                                   \
-	X(getrlimit)
-
-enum call {
-#define X(name) CALL_##name,
-	CALLS(X)
-#undef X
-	CALL_COUNT
-};
-
-static const char *const names[] = {
-#define X(name) #name,
-	CALLS(X)
-#undef X
-};
-
-enum kind {
-	LEFT_MEMORY,
-	LEFT_DESCRIPTOR,
-	LEFT_KINDS
-};
-
-static const char *const kinds[] = { "memory", "descriptor" };
-
 enum {
 	REPORT_SIZE = 8192,
 	BLOCKS = 1 << 17, /* allocations that are followed; a power of two */
+	CALLS = 64,
+};
+
+/* In the order of their first use. */
+struct call {
+	const char *name;
+	unsigned long uses;
 };
 
 static struct {
-	enum call call;
+	char wanted[64]; /* the call; empty: none */
 	unsigned long first;
 	unsigned long times; /* 0: for ever */
 	int error;
-	bool wanted;
 	unsigned long fired;
-	unsigned long uses[CALL_COUNT];
-	long left[LEFT_KINDS];
+	struct call calls[CALLS];
+	long memory_left, descriptors_left;
 	uintptr_t low, high; /* whose uses count */
 	uintptr_t program_low, program_high;
 	char report[512];
@@ -114,15 +64,18 @@ static struct {
 	void *blocks[BLOCKS];
 } state;
 
-static bool due(enum call call, const void *caller)
+static bool due(const char *name, const void *caller)
 {
-	unsigned long use;
+	struct call *call = state.calls;
 
 	if ((uintptr_t)caller < state.low || (uintptr_t)caller >= state.high)
 		return false;
-	use = ++state.uses[call];
-	if (!state.wanted || state.call != call || use < state.first ||
-	    (state.times && use >= state.first + state.times))
+	while (call->name && strcmp(call->name, name) != 0)
+		call++;
+	call->name = name;
+	call->uses++;
+	if (strcmp(state.wanted, name) != 0 || call->uses < state.first ||
+	    (state.times && call->uses >= state.first + state.times))
 		return false;
 	state.fired++;
 	return true;
@@ -157,7 +110,7 @@ static void *nothing(void)
 	type name parameters                                                                                           \
 	{                                                                                                              \
 		ACTUAL(name);                                                                                          \
-		if (due(CALL_##name, CALLER))                                                                          \
+		if (due(#name, CALLER))                                                                                \
 			return answer;                                                                                 \
 		return actual arguments;                                                                               \
 	}
@@ -184,7 +137,7 @@ static void *keep(void *block, const void *caller)
 		if (state.blocks[at] && state.blocks[at] != &state)
 			continue;
 		state.blocks[at] = block;
-		state.left[LEFT_MEMORY]++;
+		state.memory_left++;
 		break;
 	}
 	return block;
@@ -199,13 +152,13 @@ static void lose(const void *block)
 	if (!place)
 		return;
 	*place = &state;
-	state.left[LEFT_MEMORY]--;
+	state.memory_left--;
 }
 
 void *malloc(size_t size)
 {
 	ACTUAL(malloc);
-	return due(CALL_memory, CALLER) ? nothing() : keep(actual(size), CALLER);
+	return due("memory", CALLER) ? nothing() : keep(actual(size), CALLER);
 }
 
 /* dlsym() itself may ask for memory before it can say where the real one is. */
@@ -226,13 +179,13 @@ void *calloc(size_t count, size_t size)
 	if (!actual)
 		*(void **)&actual = dlsym(RTLD_NEXT, "calloc");
 	asking = false;
-	return due(CALL_memory, CALLER) ? nothing() : keep(actual(count, size), CALLER);
+	return due("memory", CALLER) ? nothing() : keep(actual(count, size), CALLER);
 }
 
 void *realloc(void *block, size_t size)
 {
 	ACTUAL(realloc);
-	if (due(CALL_memory, CALLER))
+	if (due("memory", CALLER))
 		return nothing();
 	lose(block);
 	return keep(actual(block, size), CALLER);
@@ -243,7 +196,7 @@ int posix_memalign(void **block, size_t alignment, size_t size)
 	int error;
 
 	ACTUAL(posix_memalign);
-	if (due(CALL_memory, CALLER))
+	if (due("memory", CALLER))
 		return state.error;
 	error = actual(block, alignment, size);
 	if (!error)
@@ -255,7 +208,7 @@ int posix_memalign(void **block, size_t alignment, size_t size)
 char *strdup(const char *text)
 {
 	ACTUAL(strdup);
-	return due(CALL_memory, CALLER) ? nothing() : keep(actual(text), CALLER);
+	return due("memory", CALLER) ? nothing() : keep(actual(text), CALLER);
 }
 
 /* And it may free what it said of an earlier failure. */
@@ -316,21 +269,16 @@ CALL(failed(), int, sigaction, (int number, const struct sigaction *restrict new
      (number, new, old))
 CALL(failed(), int, getrlimit, (__rlimit_resource_t which, struct rlimit *limit), (which, limit))
 
-static long third(va_list list)
-{
-	return va_arg(list, long);
-}
-
 #define VARIADIC(name, first_type, second_type)                                                                        \
 	int name(first_type first, second_type second, ...)                                                            \
 	{                                                                                                              \
 		va_list list;                                                                                          \
 		long rest;                                                                                             \
 		ACTUAL(name);                                                                                          \
-		if (due(CALL_##name, CALLER))                                                                          \
+		if (due(#name, CALLER))                                                                                \
 			return failed();                                                                               \
 		va_start(list, second);                                                                                \
-		rest = third(list);                                                                                    \
+		rest = va_arg(list, long);                                                                             \
 		va_end(list);                                                                                          \
 		return actual(first, second, rest);                                                                    \
 	}
@@ -387,17 +335,12 @@ static void begin(void)
 		return;
 	dl_iterate_phdr(find_library, getenv("FAULT_WHOSE"));
 	state.process = getpid();
-	state.left[LEFT_DESCRIPTOR] = -open_descriptors();
+	state.descriptors_left = -open_descriptors();
 	snprintf(state.report, sizeof(state.report), "%s", report ? report : "");
 	state.times = 1;
 	if (!wanted || sscanf(wanted, "%63[^:]:%lu:%d:%lu", name, &state.first, &state.error, &state.times) < 3)
 		return;
-	for (unsigned call = 0; call < CALL_COUNT; call++) {
-		if (strcmp(name, names[call]) != 0)
-			continue;
-		state.call = (enum call)call;
-		state.wanted = true;
-	}
+	strcpy(state.wanted, name);
 }
 
 static void end(void) __attribute__((destructor));
@@ -409,17 +352,16 @@ static void end(void)
 
 	if (getpid() != state.process || !state.report[0])
 		return;
-	state.wanted = false;
-	state.left[LEFT_DESCRIPTOR] += open_descriptors();
+	state.wanted[0] = '\0';
+	state.descriptors_left += open_descriptors();
 	used += (size_t)snprintf(text, sizeof(text), "fired %lu\n", state.fired);
-	for (unsigned call = 0; call < CALL_COUNT && used < sizeof(text); call++)
-		if (state.uses[call])
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "call %s %lu\n", names[call],
-						 state.uses[call]);
-	for (unsigned kind = 0; kind < LEFT_KINDS && used < sizeof(text); kind++)
-		if (state.left[kind] > 0)
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "left %s %ld\n", kinds[kind],
-						 state.left[kind]);
+	for (const struct call *call = state.calls; call->name; call++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "call %s %lu\n", call->name, call->uses);
+	if (state.memory_left > 0)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "left memory %ld\n", state.memory_left);
+	if (state.descriptors_left > 0)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "left descriptor %ld\n",
+					 state.descriptors_left);
 	fd = syscall(SYS_openat, AT_FDCWD, state.report, O_WRONLY | O_CREAT | O_TRUNC, 0644);
 	if (fd < 0)
 		return;

@@ -57,6 +57,8 @@ static struct fake {
 	bool dropped, sent_before_drop;
 	bool time_is_over;
 	FAKE_FIELDS
+	char arguments[256];
+	const char *usual; /* arguments of every run */
 	const char *cause; /* of endpoint_timeout_cause(); NULL: none */
 } fake;
 
@@ -287,10 +289,10 @@ static inline void assert_ended(enum outcome outcome, const char *words)
 	environment_print_verdict(&fake.environment);
 	fake.command->stop(fake.state);
 	text = capture_end(&fake.errors);
-	if (!*words && *text)
-		fail_msg("unexpected on stderr: %s", text);
-	if (!strstr(text, words))
-		fail_msg("\"%s\" is not in: %s", words, text);
+	if (*words ? !strstr(text, words) : *text) {
+		print_message("# expected \"%s\" on stderr, not: %s", words, text);
+		fail();
+	}
 	assert_int_equal(fake.environment.outcome, outcome);
 	assert_int_equal(fake.regions_destroyed, fake.regions_created);
 	for (size_t i = 0; i < fake.endpoint_count; i++)
@@ -365,15 +367,17 @@ static inline void disconnect(struct endpoint *endpoint)
 	endpoint_reached(endpoint, EVENT_DISCONNECTED);
 }
 
+/* The cause of what fails next. */
+static inline void failed_for(struct endpoint *endpoint, enum error_kind kind, const char *cause)
+{
+	const struct failure failure = { .object = endpoint->name, .phase = "connecting", .kind = kind };
+
+	error_failure(&endpoint->transport->error, &failure, "%s", cause);
+}
+
 static inline void absent(struct endpoint *endpoint)
 {
-	const struct failure failure = {
-		.object = endpoint->name,
-		.phase = "connecting",
-		.kind = ERROR_NO_LISTENER,
-	};
-
-	error_failure(&endpoint->transport->error, &failure, "nobody listens there");
+	failed_for(endpoint, ERROR_NO_LISTENER, "nobody listens there");
 	endpoint_fail(endpoint, OUTCOME_NO_CONNECTION);
 }
 
@@ -412,6 +416,227 @@ static inline void run_for(int64_t nanoseconds)
 	while (!fake.time_is_over && !fake.environment.ended)
 		loop_run(fake.environment.loop);
 	loop_timer_stop(&timer);
+}
+
+/*
+ * ---- runs as words ----
+ *
+ * A run is what its ends, the device and the clock do and what is seen of it then, in words, each with a number or a
+ * text behind it: "run -c 1; take 0; wait 400; over 0".
+ */
+struct word {
+	const char *name;
+	void (*play)(unsigned number, const char *text);
+};
+
+/* Begins the function of a word. */
+#define WORD(name)                                                                                                     \
+	static void word_##name(unsigned number, const char *text);                                                    \
+	static const struct word name##_word                                                                           \
+		__attribute__((used, section("words"), aligned(__alignof__(struct word)))) = { #name, word_##name };   \
+	static void word_##name(unsigned number, const char *text)
+
+extern const struct word __start_words[], __stop_words[];
+
+struct run {
+	const char *what;
+	const char *words;
+	enum outcome outcome;
+	const char *errors; /* on stderr: all of it, or behind "~" a part */
+};
+
+/* The command starts, with those arguments behind the usual ones. */
+WORD(run)
+{
+	char *argv[32], *rest = NULL;
+	uint64_t given;
+	int argc = 0;
+
+	snprintf(fake.arguments, sizeof(fake.arguments), "command %s %s", fake.usual, text);
+	for (char *word = strtok_r(fake.arguments, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+		argv[argc++] = word;
+	assert_int_equal(options_parse(fake.command->options, &fake.environment.log, argc, argv, &fake.options, &given),
+			 OUTCOME_OK);
+	start();
+}
+
+/* In milliseconds. */
+WORD(wait)
+{
+	run_for(number * CLOCK_NS_PER_MS);
+}
+
+WORD(pass)
+{
+	fake_clock_pass(number * CLOCK_NS_PER_MS);
+}
+
+/* Until the command connects again. */
+WORD(again)
+{
+	loop_run(fake.environment.loop);
+}
+
+WORD(interrupt)
+{
+	fake.command->interrupt(fake.state, INTERRUPTION_SIGNAL);
+}
+
+WORD(deadline)
+{
+	fake.command->interrupt(fake.state, INTERRUPTION_DEADLINE);
+}
+
+WORD(running)
+{
+	assert_false(fake.environment.ended);
+}
+
+WORD(reports)
+{
+	assert_reports(text);
+}
+
+WORD(verdict)
+{
+	if (!strstr(fake.environment.verdict, text))
+		fail_msg("%s is not in: %s", text, fake.environment.verdict);
+}
+
+/* The connection of that number, in the sequence in which they were asked for. */
+static inline struct endpoint *connection(unsigned number)
+{
+	size_t index = number + (fake.endpoints[0]->base.kind == ENDPOINT_LISTENER);
+
+	assert_true(index < fake.endpoint_count);
+	return &fake.endpoints[index]->base;
+}
+
+/* What the device can do, and refuses next. */
+WORD(longest)
+{
+	fake.domain.max_message = number;
+}
+
+WORD(withdrawn)
+{
+	fake.next.accept = OUTCOME_NO_CONNECTION;
+}
+
+WORD(unacceptable)
+{
+	fake.next.accept = OUTCOME_INTERNAL;
+}
+
+/* What becomes of a connection. */
+WORD(confirm)
+{
+	endpoint_established(connection(number), NULL, 0);
+}
+
+WORD(nobody)
+{
+	absent(connection(number));
+}
+
+WORD(gone)
+{
+	endpoint_fail(connection(number), OUTCOME_NO_CONNECTION);
+}
+
+WORD(fails)
+{
+	endpoint_fail(connection(number), OUTCOME_FAILED);
+}
+
+WORD(leave)
+{
+	disconnect(connection(number));
+}
+
+/* The listener fails. */
+WORD(deaf)
+{
+	endpoint_fail(&fake.endpoints[0]->base, OUTCOME_NO_DEVICE);
+}
+
+/* What is seen of it: nothing was sent, */
+WORD(idle)
+{
+	assert_int_equal(of(connection(number))->send_count, 0);
+}
+
+WORD(open)
+{
+	assert_int_equal(connection(number)->state, ENDPOINT_ESTABLISHED);
+	assert_false(of(connection(number))->disconnected);
+}
+
+WORD(ending)
+{
+	assert_int_equal(connection(number)->state, ENDPOINT_DISCONNECTING);
+}
+
+WORD(over)
+{
+	assert_int_equal(connection(number)->state, ENDPOINT_DESTROYED);
+}
+
+/* the last one that was asked for is refused, with that reason, */
+WORD(rejected)
+{
+	const struct fake_endpoint *last = fake.endpoints[fake.endpoint_count - 1];
+
+	assert_true(last->rejected);
+	assert_string_equal(last->rejection, text);
+	assert_int_equal(last->base.state, ENDPOINT_DESTROYED);
+}
+
+/* so many have been made or asked for. */
+WORD(connections)
+{
+	assert_int_equal(fake.endpoint_count - (fake.endpoints[0]->base.kind == ENDPOINT_LISTENER), number);
+}
+
+static inline void play_word(const char *word)
+{
+	size_t length = strcspn(word, " ");
+	const char *text = word + length + (word[length] == ' ');
+
+	for (const struct word *known = __start_words; known < __stop_words; known++)
+		if (strlen(known->name) == length && !memcmp(known->name, word, length)) {
+			known->play((unsigned)strtoul(text, NULL, 10), text);
+			return;
+		}
+	fail_msg("\"%s\" is no word", word);
+}
+
+static inline void play(const char *words)
+{
+	char *all = strdup(words), *rest = NULL;
+
+	for (char *word = strtok_r(all, ";", &rest); word; word = strtok_r(NULL, ";", &rest))
+		play_word(word + (*word == ' '));
+	free(all);
+}
+
+static inline void play_runs(const struct run *runs, size_t count, int (*set_up)(void **state),
+			     int (*clean_up)(void **state))
+{
+	for (size_t i = 0; i < count; i++) {
+		bool is_part = *runs[i].errors == '~';
+
+		if (i) {
+			clean_up(NULL);
+			set_up(NULL);
+		}
+		print_message("# %s\n", runs[i].what);
+		play(runs[i].words);
+		assert_true(fake.environment.ended);
+		assert_ended(runs[i].outcome, runs[i].errors + is_part);
+		if (!is_part)
+			assert_string_equal(fake.errors.text, runs[i].errors);
+	}
 }
 
 #endif

@@ -7,10 +7,14 @@
 #include "cmd/rping/rping.h"
 #include "cmd/run.h"
 
-/* The source and the sink of the client that a server accesses. */
+/* The source and the sink of the client that a server accesses, and the numbers of the connections' next pings. */
 #define FAKE_FIELDS                                                                                                    \
 	struct rping_options options;                                                                                  \
-	uint8_t source[256], sink[256];
+	uint8_t source[256], sink[256];                                                                                \
+	uint32_t pings[ENDPOINTS_MAX];                                                                                 \
+	uint32_t asked_with; /* the tag of a server that wants an answer confirmed */                                  \
+	unsigned met;	     /* the connection whose server the test plays */                                          \
+	bool signalled;
 
 #include "test/unit/fake_transport.h"
 #include "test/unit/stock_ping.h"
@@ -18,9 +22,8 @@
 static int set_up(void **state)
 {
 	fake_create(&rping_command, HELLO_RPING);
-	fake.options = (struct rping_options){ .common = { .timeout = 400 * CLOCK_NS_PER_MS, .path = PATH_OPEN },
-					       .port = 7174,
-					       .size = 32 };
+	fake.options.common.path = (struct path_options)PATH_OPEN;
+	fake.usual = "--timeout 400ms";
 	return 0;
 }
 
@@ -33,253 +36,210 @@ static void receive_message(struct endpoint *endpoint, const struct advertisemen
 	complete(endpoint, WORK_RECEIVE, receive.tag, length);
 }
 
+/* So many buffers that the peer may read, that it may write to, that it is read into, and that are for messages. */
+WORD(buffers)
+{
+	const unsigned of_kind[] = { REGION_REMOTE_READ, REGION_REMOTE_WRITE, REGION_READ_SINK, REGION_LOCAL };
+	unsigned wanted[LENGTH(of_kind)], sum = 0;
+
+	assert_int_equal(sscanf(text, "%u %u %u %u", &wanted[0], &wanted[1], &wanted[2], &wanted[3]), 4);
+	for (size_t i = 0; i < LENGTH(of_kind); i++) {
+		assert_int_equal(fake.regions_with[of_kind[i]], wanted[i]);
+		sum += wanted[i];
+	}
+	assert_int_equal(fake.regions_created, sum);
+}
+
 /* ---- the client; the test plays the server ---- */
 
-static struct endpoint *connected_client(const struct hello *server)
+/* A stock server accepts, or one that says the longest ping that it takes. */
+WORD(meet)
 {
-	fake.options.client = true;
-	fake.options.addresses = (struct option_list){ .texts = { "10.0.0.1" }, .count = 1 };
-	start();
-	return connect_endpoint(&fake.endpoints[0]->base, server);
+	struct hello hello = { .tool = HELLO_RPING };
+	bool ours = sscanf(text, "%*u %u", &hello.capacity) == 1;
+
+	fake.met = number;
+	connect_endpoint(connection(number), ours ? &hello : NULL);
 }
 
-static void go_ahead(struct endpoint *endpoint)
+WORD(resolved)
 {
-	receive_message(endpoint, &(struct advertisement){ 0 }, ADVERTISEMENT_SIZE);
+	resolved(connection(number));
 }
 
-/* Returns the memory that the client's current message advertises. */
-static uint8_t *advertised_memory(struct endpoint *endpoint, uint32_t size)
+WORD(refuse)
 {
-	const struct work *send = &of(endpoint)->sends[0];
+	failed_for(connection(number), ERROR_OTHER, "refused by the peer");
+	endpoint_fail(connection(number), OUTCOME_NO_CONNECTION);
+}
+
+/* What the client's current message advertises. */
+static struct advertisement advertised(void)
+{
+	const struct work *send = &of(connection(fake.met))->sends[0];
 	struct advertisement advertisement;
 
 	assert_int_equal(send->kind, WORK_SEND);
 	assert_int_equal(send->length, ADVERTISEMENT_SIZE);
 	advertisement_read(send->region->memory + send->offset, &advertisement);
 	assert_int_equal(advertisement.key, 7);
-	assert_int_equal(advertisement.size, size);
-	return (uint8_t *)(uintptr_t)advertisement.address;
+	return advertisement;
 }
 
-/* Completes the signalled send of a sink advertisement. */
-static void complete_sink_send(struct endpoint *endpoint)
+WORD(go_ahead)
 {
-	complete(endpoint, WORK_SEND, 1, 0);
+	of(connection(fake.met))->send_count = 0;
+	receive_message(connection(fake.met), &(struct advertisement){ 0 }, ADVERTISEMENT_SIZE);
 }
 
-/* Plays the server up to the last go-ahead. It writes back what it read, except the byte at wrong. */
-static void answer_ping(struct endpoint *endpoint, uint32_t size, size_t wrong)
+/* Plays the server up to the last go-ahead. It writes back what it read, except the byte of that number. */
+WORD(answer_but)
 {
+	struct advertisement source = advertised(), sink;
 	uint8_t ping[256];
-	uint8_t *sink;
 
-	memcpy(ping, advertised_memory(endpoint, size), size);
-	go_ahead(endpoint);
-	sink = advertised_memory(endpoint, size);
-	for (size_t i = 0; i < size; i++)
-		sink[i] = i == wrong ? '#' : ping[i];
+	assert_true(source.size <= sizeof(ping));
+	memcpy(ping, (uint8_t *)(uintptr_t)source.address, source.size);
+	play("go_ahead");
+	sink = advertised();
+	assert_int_equal(sink.size, source.size);
+	for (size_t i = 0; i < sink.size; i++)
+		((uint8_t *)(uintptr_t)sink.address)[i] = i == number ? '#' : ping[i];
+	fake.signalled = !of(connection(fake.met))->sends[0].unsignalled;
 }
 
-/* Plays whole pings. Returns true if the last advertisement is signalled. */
-static bool pings(struct endpoint *endpoint, unsigned count)
+/* Whole pings. */
+WORD(pings)
 {
-	bool signalled = false;
-
-	while (count--) {
-		answer_ping(endpoint, 32, SIZE_MAX);
-		signalled = !of(endpoint)->sends[0].unsignalled;
-		go_ahead(endpoint);
-	}
-	return signalled;
+	while (number--)
+		play("answer_but 256; go_ahead");
 }
 
-/* A signalled send frees the send queue. The server's answer has proved its delivery: nothing waits for it. */
-TEST(client_signals_one_send_in_many, set_up, tear_down)
+/* The signalled send of a sink's advertisement has arrived. */
+WORD(sent)
 {
-	struct endpoint *endpoint;
+	complete(connection(fake.met), WORK_SEND, 1, 0);
+}
 
-	fake.options.validate = true;
-	fake.options.count = 2 * RPING_SIGNAL_EVERY;
-	endpoint = connected_client(NULL);
-	assert_false(pings(endpoint, RPING_SIGNAL_EVERY - 1));
-	assert_true(pings(endpoint, 1));
-	assert_false(pings(endpoint, RPING_SIGNAL_EVERY - 1));
-	complete_sink_send(endpoint);
-	assert_true(pings(endpoint, 1));
-	assert_true(of(endpoint)->disconnected);
-	disconnect(endpoint);
-	assert_ended(OUTCOME_OK, "");
+WORD(signalled)
+{
+	assert_true(fake.signalled);
+}
+
+WORD(unsignalled)
+{
+	assert_false(fake.signalled);
+}
+
+WORD(size)
+{
+	assert_int_equal(advertised().size, number);
+}
+
+/* The client's hello has so many pings. */
+WORD(announces)
+{
+	assert_true(of(connection(fake.met))->hello.count == strtoull(text, NULL, 10));
+}
+
+WORD(reports_not)
+{
+	char *report = report_text_since(fake.command->figures(fake.state), NULL, 0);
+
+	assert_null(strstr(report, text));
+	free(report);
+}
+
+#define RUN	"run 10.0.0.1 "
+#define TARGET	"rping: 10.0.0.1:7174: "
+#define REFUSED TARGET "connecting: refused by the peer\n"
+
+static const struct run client_runs[] = {
+	/* A signalled send frees the send queue. The server's answer has proved its delivery: nothing waits for it. */
+	{ "one send in many is signalled",
+	  RUN "-V -C 32; meet 0; pings 15; unsignalled; pings 1; signalled; pings 15; unsignalled; sent; pings 1; "
+	      "signalled; ending 0; leave 0",
+	  OUTCOME_OK, "" },
+	{ "two buffers are exposed", RUN "-C 2; meet 0; pings 2; buffers 1 1 0 1; leave 0", OUTCOME_OK, "" },
+	{ "a wrong byte", RUN "-V -S 32; meet 0; answer_but 20; go_ahead; ending 0; leave 0", OUTCOME_FAILED,
+	  "~ping 0: payload differs at byte 20 of 32: expected 0x48, found 0x23" },
+	{ "a missing write", RUN "-V -S 1; meet 0; go_ahead; go_ahead; leave 0", OUTCOME_FAILED,
+	  "~differs at byte 0 of 1: expected 0x00, found 0xff" },
+	{ "an unexpected go-ahead", RUN "--interval 1s; meet 0; pings 1; go_ahead", OUTCOME_FAILED,
+	  "~ping 1: a message out of order, while waiting for the next slot" },
+	{ "the size limit of the server", RUN "-S 32; meet 0 31; idle 0; ending 0; leave 0", OUTCOME_FAILED,
+	  "~the server accepts pings of at most 31 bytes, not 32" },
+	/* A stock server without -S accepts the pings of a client without -S. */
+	{ "no hint at the size limit of a stock server", RUN "; meet 0; size 64; leave 0", OUTCOME_FAILED,
+	  TARGET "waiting for the server to read the ping: the server disconnected after 0 pings\n" },
+	{ "a hint at the size limit of a stock server", RUN "-S 65; meet 0; leave 0", OUTCOME_FAILED,
+	  "~hint: a stock server ends when a ping is longer than its own -S" },
+	{ "warm-up pings are not counted",
+	  RUN "-V --warmup 3 -C 2; meet 0; pings 4; open 0; pings 1; ending 0; reports "
+	      "\"warmup\":3,\"sent\":2,\"answered\":2,\"verified\":2,\"lost\":0; leave 0",
+	  OUTCOME_OK, "" },
+	{ "the hello has the warm-up pings, too",
+	  RUN "--warmup 2147483647 -C 9000000000000000000; meet 0; announces 9000000002147483647; leave 0",
+	  OUTCOME_FAILED, "~the server disconnected after 0 of 9000000000000000000 pings" },
+	{ "a lost ping",
+	  RUN
+	  "; meet 0; pings 1; again; reports \"sent\":2,\"answered\":1,\"verified\":0,\"lost\":1; reports "
+	  "\"verdict\":\"fail\",\"error\":\"waiting for the server to read the ping: timed out after 0.4 s in ping 1",
+	  OUTCOME_FAILED, TARGET "waiting for the server to read the ping: timed out after 0.4 s in ping 1\n" },
+	{ "a ping that took longer than its slot is followed at once by one more, and that by the next slot",
+	  RUN "--timeout 10s --interval 1s; meet 0; wait 2500; pings 2; idle 0; interrupt; leave 0", OUTCOME_OK, "" },
+	{ "a sweep up to the server's size limit",
+	  RUN "-V -C 1 -S 32-128; meet 0 128; size 32; pings 1; size 64; pings 1; size 128; pings 1; ending 0; leave 0",
+	  OUTCOME_OK, "" },
+	{ "a sweep beyond the server's size limit", RUN "-C 1 -S 32-128; meet 0 127; pings 2; ending 0; leave 0",
+	  OUTCOME_OK, "~hint: sizes above 127 are left out: the server accepts no longer pings" },
+	{ "a sweep beyond the device's size limit",
+	  RUN "-C 1 -S 32-128; longest 64; meet 0 4294967295; pings 2; ending 0; leave 0", OUTCOME_OK,
+	  "~hint: sizes above 64 are left out: the server accepts no longer pings" },
+	{ "the time of a size ends while the client waits for a slot, and the next size begins in that",
+	  RUN "-V -S 32-64 --timeout 10s --interval 100ms --duration 150ms; meet 0; size 32; pings 1; wait 110; size "
+	      "32; pings 1; wait 100; size 64; pings 1; wait 100; open 0; pings 1; wait 100; ending 0; leave 0",
+	  OUTCOME_OK, "" },
+	{ "the time of a size and the wait for a slot end in one iteration of the loop",
+	  RUN "-V -S 32-64 --timeout 10s --interval 100ms --duration 50ms; meet 0; pings 1; pass 120; wait 1; size 64; "
+	      "pings 1; wait 60; ending 0; leave 0",
+	  OUTCOME_OK, "" },
+	{ "a sweep that is interrupted is not complete",
+	  RUN "-C 1 -S 32-64 --interval 1s; meet 0; pings 1; interrupt; leave 0", OUTCOME_FAILED,
+	  TARGET "ended early, after 1 ping: interrupted\n" },
+	/* Short packets pass, and long ones vanish: a server that cannot read the ping ends, or does not answer. */
+	{ "the sizes that passed", RUN "-C 1 -S 64-4096; meet 0 1048576; pings 2; leave 0", OUTCOME_FAILED,
+	  "~hint: pings of up to 128 bytes passed, of 256 none: a hop with a smaller MTU may drop long packets" },
+	{ "a long ping that did not pass", RUN "-S 4096; meet 0 1048576; wait 1400", OUTCOME_FAILED,
+	  "~hint: if pings with -S 100 pass, a hop with a smaller MTU may drop" },
+	{ "an error is of its target, also where two have one address",
+	  RUN "10.0.0.1 -C 1; wait 1; connections 2; refuse 1; meet 0; pings 1; leave 0; reports "
+	      "\"verdict\":\"fail\",\"error\":\"connecting: refused by the peer\"; reports "
+	      "\"verdict\":\"pass\",\"error\":null",
+	  OUTCOME_NO_CONNECTION, REFUSED },
+	{ "the times of connecting are those of the last attempt",
+	  RUN "-C 1 --wait-server 10s; pass 1000; resolved 0; reports \"connect\":{\"resolve_address_ns\":1000000000,; "
+	      "nobody 0; again; connections 2; pass 1; meet 1; reports \"connect\":{\"resolve_address_ns\":1000000,; "
+	      "reports_not 1000000000; pings 1; leave 1",
+	  OUTCOME_OK, "" },
+	{ "the error of the final attempt is reported",
+	  RUN "--wait-server 10s; nobody 0; again; refuse 1; reports \"error\":\"connecting: refused by the peer\"",
+	  OUTCOME_NO_CONNECTION, REFUSED },
+};
+
+TEST(clients, set_up, tear_down)
+{
+	play_runs(client_runs, LENGTH(client_runs), set_up, tear_down);
 }
 
 TEST(client_drops_privileges_before_the_first_ping, set_up, tear_down)
 {
-	struct endpoint *endpoint;
-
 	fake.options.common.transport = "soft";
 	fake.environment.to_set_up = &fake.options.common;
-	fake.options.count = 1;
-	endpoint = connected_client(NULL);
+	play("run 10.0.0.1 -C 1 --transport soft; meet 0");
 	assert_true(fake.dropped);
 	assert_false(fake.sent_before_drop);
-	assert_true(of(endpoint)->send_count > 0);
-	pings(endpoint, 1);
-	disconnect(endpoint);
-	assert_ended(OUTCOME_OK, "");
-}
-
-/* The third region is for messages. */
-TEST(client_exposes_two_buffers, set_up, tear_down)
-{
-	struct endpoint *endpoint;
-
-	fake.options.count = 2;
-	endpoint = connected_client(NULL);
-	pings(endpoint, 2);
-	assert_int_equal(fake.regions_with[REGION_REMOTE_READ], 1);
-	assert_int_equal(fake.regions_with[REGION_REMOTE_WRITE], 1);
-	assert_int_equal(fake.regions_with[REGION_LOCAL], 1);
-	assert_int_equal(fake.regions_created, 3);
-	disconnect(endpoint);
-	assert_ended(OUTCOME_OK, "");
-}
-
-TEST(client_reports_a_wrong_byte, set_up, tear_down)
-{
-	struct endpoint *endpoint;
-
-	fake.options.validate = true;
-	endpoint = connected_client(NULL);
-	answer_ping(endpoint, 32, 20);
-	go_ahead(endpoint);
-	assert_true(of(endpoint)->disconnected);
-	disconnect(endpoint);
-	assert_ended(OUTCOME_FAILED, "ping 0: payload differs at byte 20 of 32: expected 0x48, found 0x23");
-}
-
-TEST(client_detects_a_missing_write, set_up, tear_down)
-{
-	struct endpoint *endpoint;
-
-	fake.options.validate = true;
-	fake.options.size = 1;
-	endpoint = connected_client(NULL);
-	go_ahead(endpoint);
-	go_ahead(endpoint);
-	disconnect(endpoint);
-	assert_ended(OUTCOME_FAILED, "differs at byte 0 of 1: expected 0x00, found 0xff");
-}
-
-TEST(client_rejects_an_unexpected_go_ahead, set_up, tear_down)
-{
-	struct endpoint *endpoint;
-
-	fake.options.interval = CLOCK_NS_PER_S;
-	endpoint = connected_client(NULL);
-	pings(endpoint, 1);
-	go_ahead(endpoint);
-	assert_ended(OUTCOME_FAILED, "ping 1: a message out of order, while waiting for the next slot");
-}
-
-TEST(client_respects_the_size_limit_of_the_server, set_up, tear_down)
-{
-	struct hello hello = { .tool = HELLO_RPING, .capacity = 31 };
-	struct endpoint *endpoint = connected_client(&hello);
-
-	assert_int_equal(of(endpoint)->send_count, 0);
-	assert_true(of(endpoint)->disconnected);
-	disconnect(endpoint);
-	assert_ended(OUTCOME_FAILED, "the server accepts pings of at most 31 bytes, not 32");
-}
-
-/* A stock server without -S accepts the pings of a client without -S. */
-TEST(client_hints_at_the_size_limit_of_a_stock_server, set_up, tear_down)
-{
-	static const struct {
-		int64_t size;
-		const char *words;
-	} rows[] = { { 0, "" }, { 64, "" }, { 65, "hint: a stock server ends when a ping is longer than its own -S" } };
-
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		if (i) {
-			tear_down(state);
-			set_up(state);
-		}
-		fake.options.size = rows[i].size;
-		disconnect(connected_client(NULL));
-		assert_ended(OUTCOME_FAILED, "the server disconnected after 0 pings");
-		assert_int_equal(!!strstr(fake.errors.text, "stock server"), !!*rows[i].words);
-		assert_non_null(strstr(fake.errors.text, rows[i].words));
-	}
-}
-
-static unsigned reported_times(const char *words)
-{
-	char *text = report_text_since(fake.command->figures(fake.state), NULL, 0);
-	unsigned times = 0;
-
-	for (const char *place = strstr(text, words); place; place = strstr(place + 1, words))
-		times++;
-	free(text);
-	return times;
-}
-
-TEST(client_does_not_count_warm_up_pings, set_up, tear_down)
-{
-	struct endpoint *endpoint;
-
-	fake.options.validate = true;
-	fake.options.warmup = 3;
-	fake.options.count = 2;
-	endpoint = connected_client(NULL);
-	for (int i = 0; i < 5; i++) {
-		assert_false(of(endpoint)->disconnected);
-		pings(endpoint, 1);
-	}
-	assert_true(of(endpoint)->disconnected);
-	assert_reports("\"warmup\":3,\"sent\":2,\"answered\":2,\"verified\":2,\"lost\":0");
-	disconnect(endpoint);
-	assert_ended(OUTCOME_OK, "");
-}
-
-TEST(client_hello_includes_warm_up_pings, set_up, tear_down)
-{
-	struct endpoint *endpoint;
-
-	fake.options.warmup = INT32_MAX;
-	fake.options.count = INT64_MAX;
-	endpoint = connected_client(NULL);
-	assert_true(of(endpoint)->hello.count == (uint64_t)INT64_MAX + INT32_MAX);
-	disconnect(endpoint);
-	assert_ended(OUTCOME_FAILED, "the server disconnected after 0 of 9223372036854775807 pings");
-}
-
-TEST(client_counts_a_lost_ping, set_up, tear_down)
-{
-	pings(connected_client(NULL), 1);
-	loop_run(fake.environment.loop);
-	assert_reports("\"sent\":2,\"answered\":1,\"verified\":0,\"lost\":1");
-	assert_reports("\"verdict\":\"fail\",\"error\":\"waiting for the server to read the ping: timed out "
-		       "after 0.4 s in ping 1");
-	assert_ended(OUTCOME_FAILED, "waiting for the server to read the ping: timed out after 0.4 s in ping 1");
-}
-
-/* A ping that took longer than its slot is followed at once by one more, and that by the next slot. */
-TEST(client_skips_missed_slots, set_up, tear_down)
-{
-	struct endpoint *endpoint;
-
-	fake.options.common.timeout = 10 * CLOCK_NS_PER_S;
-	fake.options.interval = CLOCK_NS_PER_S;
-	endpoint = connected_client(NULL);
-	run_for(5 * CLOCK_NS_PER_S / 2);
-	pings(endpoint, 1);
-	answer_ping(endpoint, 32, SIZE_MAX);
-	of(endpoint)->send_count = 0;
-	go_ahead(endpoint);
-	assert_int_equal(of(endpoint)->send_count, 0);
-	rping_command.interrupt(fake.state, INTERRUPTION_SIGNAL);
-	disconnect(endpoint);
+	play("pings 1; leave 0");
 	assert_ended(OUTCOME_OK, "");
 }
 
@@ -287,31 +247,34 @@ TEST(client_skips_missed_slots, set_up, tear_down)
 TEST(client_pings_at_its_rate_for_its_duration, set_up, tear_down)
 {
 	static const struct {
-		int64_t interval, duration, count;
+		const char *run;
+		int64_t interval;
 		unsigned pings;
 		const char *rate;
 	} rows[] = {
-		{ 100 * CLOCK_NS_PER_MS, 950 * CLOCK_NS_PER_MS, 0, 10, "\"rate_per_second\":10.000" },
-		{ 200 * CLOCK_NS_PER_MS, 0, 2, 2, "\"rate_per_second\":5.000" },
-		{ CLOCK_NS_PER_S, 5 * CLOCK_NS_PER_S / 2, 0, 3, "\"rate_per_second\":1.000" },
+		{ "run 10.0.0.1 --timeout 10s --interval 100ms --duration 950ms", 100, 10,
+		  "\"rate_per_second\":10.000" },
+		{ "run 10.0.0.1 --timeout 10s --interval 200ms -C 2", 200, 2, "\"rate_per_second\":5.000" },
+		{ "run 10.0.0.1 --timeout 10s --interval 1s --duration 2.5s", 1000, 3, "\"rate_per_second\":1.000" },
 	};
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct endpoint *endpoint;
+		const int64_t quarter = rows[i].interval * CLOCK_NS_PER_MS / 4;
 		unsigned count = 0;
 
-		fake.options.common.timeout = 10 * CLOCK_NS_PER_S;
-		fake.options.interval = rows[i].interval;
-		fake.options.duration = rows[i].duration;
-		fake.options.count = rows[i].count;
-		endpoint = connected_client(NULL);
+		if (i) {
+			tear_down(state);
+			set_up(state);
+		}
+		play(rows[i].run);
+		play("meet 0");
 		next_interval();
-		while (!of(endpoint)->disconnected) {
-			fake_clock_pass(rows[i].interval / 4);
-			pings(endpoint, 1);
+		while (!of(connection(0))->disconnected) {
+			fake_clock_pass(quarter);
+			play("pings 1");
 			count++;
-			if (!of(endpoint)->disconnected)
-				run_for(3 * rows[i].interval / 4);
+			if (!of(connection(0))->disconnected)
+				run_for(3 * quarter);
 			/* An interval that ends within a slot has the rate of the completed slots. */
 			if (count % 4 == 0) {
 				assert_reports_interval(rows[i].rate);
@@ -320,852 +283,343 @@ TEST(client_pings_at_its_rate_for_its_duration, set_up, tear_down)
 		}
 		assert_int_equal(count, rows[i].pings);
 		assert_reports(rows[i].rate);
-		disconnect(endpoint);
+		play("leave 0");
 		assert_ended(OUTCOME_OK, "");
-		tear_down(state);
-		set_up(state);
-	}
-	capture_end(&fake.errors);
-}
-
-/* Plays pings of a size. */
-static void pings_of(struct endpoint *endpoint, uint32_t size, unsigned count)
-{
-	while (count--) {
-		answer_ping(endpoint, size, SIZE_MAX);
-		go_ahead(endpoint);
 	}
 }
 
-static struct endpoint *sweeping_client(int64_t last_size, const struct hello *server)
+/* ---- the server; the test plays the clients ---- */
+
+/* A client that says so many pings asks, or for 0 a stock one. */
+WORD(ask)
 {
-	fake.options.validate = true;
-	fake.options.last_size = last_size;
-	return connected_client(server);
+	struct hello hello = { .tool = HELLO_RPING, .count = number };
+
+	request_connection(number ? &hello : NULL);
 }
 
-TEST(client_sweeps_up_to_the_size_limit_of_the_server, set_up, tear_down)
-{
-	static const struct {
-		uint32_t capacity, device;
-		const char *hint;
-	} rows[] = { { 128, 1 << 30, "" },
-		     { 127, 1 << 30, "hint: sizes above 127 are left out: the server accepts no longer pings" },
-		     { UINT32_MAX, 64, "hint: sizes above 64 are left out: the server accepts no longer pings" } };
-
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct hello hello = { .tool = HELLO_RPING, .capacity = rows[i].capacity };
-		struct endpoint *endpoint;
-
-		if (i) {
-			tear_down(state);
-			set_up(state);
-		}
-		fake.domain.max_message = rows[i].device;
-		fake.options.count = 1;
-		endpoint = sweeping_client(128, &hello);
-		pings_of(endpoint, 32, 1);
-		pings_of(endpoint, 64, 1);
-		assert_int_equal(of(endpoint)->disconnected, *rows[i].hint != 0);
-		if (!*rows[i].hint)
-			pings_of(endpoint, 128, 1);
-		disconnect(endpoint);
-		assert_ended(OUTCOME_OK, rows[i].hint);
-	}
-}
-
-/* The time of a size ends while the client waits for a slot, and the next size begins in that. */
-TEST(client_sweeps_for_a_time_each, set_up, tear_down)
-{
-	struct endpoint *endpoint;
-
-	fake.options.common.timeout = 10 * CLOCK_NS_PER_S;
-	fake.options.interval = 100 * CLOCK_NS_PER_MS;
-	fake.options.duration = 150 * CLOCK_NS_PER_MS;
-	endpoint = sweeping_client(64, NULL);
-	pings_of(endpoint, 32, 1);
-	run_for(110 * CLOCK_NS_PER_MS);
-	pings_of(endpoint, 32, 1);
-	run_for(100 * CLOCK_NS_PER_MS);
-	pings_of(endpoint, 64, 1);
-	run_for(100 * CLOCK_NS_PER_MS);
-	assert_false(of(endpoint)->disconnected);
-	pings_of(endpoint, 64, 1);
-	run_for(100 * CLOCK_NS_PER_MS);
-	assert_true(of(endpoint)->disconnected);
-	disconnect(endpoint);
-	assert_ended(OUTCOME_OK, "");
-}
-
-/* The time of a size and the wait for a slot end in one iteration of the loop. */
-TEST(client_begins_a_size_in_a_late_slot, set_up, tear_down)
-{
-	struct endpoint *endpoint;
-
-	fake.options.common.timeout = 10 * CLOCK_NS_PER_S;
-	fake.options.interval = 100 * CLOCK_NS_PER_MS;
-	fake.options.duration = 50 * CLOCK_NS_PER_MS;
-	endpoint = sweeping_client(64, NULL);
-	pings_of(endpoint, 32, 1);
-	fake_clock_pass(120 * CLOCK_NS_PER_MS);
-	run_for(CLOCK_NS_PER_MS);
-	pings_of(endpoint, 64, 1);
-	run_for(60 * CLOCK_NS_PER_MS);
-	assert_true(of(endpoint)->disconnected);
-	disconnect(endpoint);
-	assert_ended(OUTCOME_OK, "");
-}
-
-/* Short packets pass, and long ones vanish: a server that cannot read the ping ends, or does not answer. */
-TEST(client_names_the_sizes_that_passed, set_up, tear_down)
-{
-	const struct hello hello = { .tool = HELLO_RPING, .capacity = PING_SIZE_MAX };
-	struct endpoint *endpoint;
-
-	fake.options.size = 64;
-	fake.options.count = 1;
-	endpoint = sweeping_client(4096, &hello);
-	pings_of(endpoint, 64, 1);
-	pings_of(endpoint, 128, 1);
-	disconnect(endpoint);
-	assert_ended(
-		OUTCOME_FAILED,
-		"hint: pings of up to 128 bytes passed, of 256 none: a hop with a smaller MTU may drop long packets");
-	tear_down(state);
-	set_up(state);
-	fake.options.size = 4096;
-	endpoint = connected_client(&hello);
-	run_for(fake.options.common.timeout + CLOCK_NS_PER_S);
-	assert_ended(OUTCOME_FAILED, "hint: if pings with -S 100 pass, a hop with a smaller MTU may drop");
-}
-
-/* Two targets may have the same address. */
-TEST(error_belongs_to_its_target, set_up, tear_down)
-{
-	struct endpoint *good, *bad;
-
-	fake.options.count = 1;
-	fake.options.client = true;
-	fake.options.addresses = (struct option_list){ .texts = { "10.0.0.1", "10.0.0.1" }, .count = 2 };
-	start();
-	run_for(CLOCK_NS_PER_MS);
-	assert_int_equal(fake.endpoint_count, 2);
-	bad = &fake.endpoints[1]->base;
-	error_failure(&bad->transport->error, &(struct failure){ .object = bad->name, .phase = "connecting" },
-		      "refused by the peer");
-	endpoint_fail(bad, OUTCOME_NO_CONNECTION);
-	good = connect_endpoint(&fake.endpoints[0]->base, NULL);
-	pings(good, 1);
-	disconnect(good);
-	assert_int_equal(reported_times("\"verdict\":\"fail\",\"error\":\"connecting: refused by the peer\""), 1);
-	assert_int_equal(reported_times("\"verdict\":\"pass\",\"error\":null"), 1);
-	assert_ended(OUTCOME_NO_CONNECTION, "rping: 10.0.0.1:7174: connecting: refused by the peer\n");
-}
-
-TEST(client_waits_for_the_server, set_up, tear_down)
-{
-	struct endpoint *endpoint;
-
-	fake.options.client = true;
-	fake.options.count = 1;
-	fake.options.wait_server = 10 * CLOCK_NS_PER_S;
-	fake.options.addresses = (struct option_list){ .texts = { "10.0.0.1" }, .count = 1 };
-	start();
-	for (size_t i = 0; i < 3; i++) {
-		assert_int_equal(fake.endpoint_count, i + 1);
-		fake_clock_pass(CLOCK_NS_PER_S);
-		resolved(&fake.endpoints[i]->base);
-		assert_reports("\"connect\":{\"resolve_address_ns\":1000000000,");
-		absent(&fake.endpoints[i]->base);
-		loop_run(fake.environment.loop);
-	}
-	fake_clock_pass(CLOCK_NS_PER_MS);
-	endpoint = connect_endpoint(&fake.endpoints[3]->base, NULL);
-	/* Of the run, and of its target. */
-	assert_int_equal(reported_times("\"connect\":{\"resolve_address_ns\":1000000,"), 2);
-	pings(endpoint, 1);
-	disconnect(endpoint);
-	assert_ended(OUTCOME_OK, "");
-}
-
-/* Errors of earlier attempts are not reported. */
-TEST(client_reports_the_error_of_the_final_attempt, set_up, tear_down)
-{
-	struct endpoint *endpoint;
-
-	fake.options.client = true;
-	fake.options.wait_server = 10 * CLOCK_NS_PER_S;
-	fake.options.addresses = (struct option_list){ .texts = { "10.0.0.1" }, .count = 1 };
-	start();
-	absent(&fake.endpoints[0]->base);
-	loop_run(fake.environment.loop);
-	endpoint = &fake.endpoints[1]->base;
-	error_failure(&endpoint->transport->error, &(struct failure){ .object = endpoint->name, .phase = "connecting" },
-		      "refused by the peer");
-	endpoint_fail(endpoint, OUTCOME_NO_CONNECTION);
-	assert_int_equal(reported_times("\"error\":\"connecting: refused by the peer\""), 1);
-	assert_ended(OUTCOME_NO_CONNECTION, "rping: 10.0.0.1:7174: connecting: refused by the peer\n");
-}
-
-/* ---- the server; the test plays the client ---- */
-
-static struct endpoint *request_session(uint64_t expected_pings)
-{
-	struct hello hello = { .tool = HELLO_RPING, .count = expected_pings };
-
-	return request_connection(expected_pings ? &hello : NULL);
-}
-
-static struct endpoint *connected_session(uint64_t expected_pings)
+WORD(take)
 {
 	struct endpoint *request;
 
-	if (!fake.state) {
-		fake.options.server = true;
-		start();
-	}
-	request = request_session(expected_pings);
+	word_ask(number, text);
+	request = &fake.endpoints[fake.endpoint_count - 1]->base;
 	assert_int_equal(request->state, ENDPOINT_ACCEPTING);
 	endpoint_established(request, NULL, 0);
-	return request;
 }
 
-static void advertise(struct endpoint *endpoint, const uint8_t *memory, uint32_t size)
+/* The client of that number advertises so many bytes: "source 0 32". */
+static void advertise(unsigned number, const char *text, const uint8_t *memory)
 {
-	struct advertisement advertisement = { .address = (uintptr_t)memory, .key = 9, .size = size };
+	struct advertisement advertisement = { .address = (uintptr_t)memory, .key = 9 };
 
-	receive_message(endpoint, &advertisement, ADVERTISEMENT_SIZE);
+	assert_int_equal(sscanf(text, "%*u %u", &advertisement.size), 1);
+	receive_message(connection(number), &advertisement, ADVERTISEMENT_SIZE);
+}
+
+WORD(source)
+{
+	advertise(number, text, fake.source);
+}
+
+WORD(sink)
+{
+	advertise(number, text, fake.sink);
 }
 
 /* Plays the device: executes the RDMA READ. */
-static void perform_read(struct endpoint *endpoint)
+WORD(read)
 {
-	const struct work *read = &of(endpoint)->sends[0];
+	const struct work *read = &of(connection(number))->sends[0];
 
 	assert_int_equal(read->kind, WORK_READ);
 	assert_int_equal(read->remote_key, 9);
 	assert_true(read->length <= read->region->length);
-	memcpy(read->region->memory, (const uint8_t *)(uintptr_t)read->remote_address, read->length);
-	complete(endpoint, WORK_READ, read->tag, 0);
+	if (read->length <= sizeof(fake.source))
+		memcpy(read->region->memory, (const uint8_t *)(uintptr_t)read->remote_address, read->length);
+	complete(connection(number), WORK_READ, read->tag, 0);
 }
 
-/* Checks the RDMA WRITE and the go-ahead, and executes the WRITE. */
-static void perform_write(struct endpoint *endpoint)
+WORD(read_fails)
 {
-	const struct work *works = of(endpoint)->sends;
+	connection(number)->handlers->completion(
+		connection(number)->context, connection(number),
+		&(struct completion){ .kind = WORK_READ, .status = COMPLETION_REMOTE_ACCESS });
+}
 
-	assert_int_equal(of(endpoint)->send_count, 2);
+/* Checks the RDMA WRITE and the go-ahead. */
+WORD(answered)
+{
+	const struct work *works = of(connection(number))->sends;
+
+	assert_int_equal(of(connection(number))->send_count, 2);
 	assert_int_equal(works[0].kind, WORK_WRITE);
 	assert_int_equal(works[0].remote_key, 9);
 	assert_true(works[0].unsignalled);
 	assert_int_equal(works[1].kind, WORK_SEND);
 	assert_true(works[1].unsignalled);
-	memcpy((uint8_t *)(uintptr_t)works[0].remote_address, works[0].region->memory, works[0].length);
 }
 
-/* Plays a ping until the server has posted its answer. */
-static void ping(struct endpoint *endpoint, uint32_t size, uint32_t number)
+/* A ping until the server has posted its answer. */
+WORD(ping)
 {
-	stock_ping(fake.source, size, number);
-	advertise(endpoint, fake.source, size);
-	perform_read(endpoint);
-	advertise(endpoint, fake.sink, size);
+	unsigned size;
+
+	assert_int_equal(sscanf(text, "%*u %u", &size), 1);
+	if (size <= sizeof(fake.source))
+		stock_ping(fake.source, size, fake.pings[number]++);
+	advertise(number, text, fake.source);
+	word_read(number, text);
+	advertise(number, text, fake.sink);
+	word_answered(number, text);
 }
 
-TEST(server_exposes_no_buffer, set_up, tear_down)
+WORD(empty_message)
 {
-	struct endpoint *endpoint = connected_session(2);
-
-	ping(endpoint, 32, 0);
-	ping(endpoint, 64, 1);
-	assert_int_equal(fake.regions_with[REGION_READ_SINK], 2);
-	assert_int_equal(fake.regions_with[REGION_LOCAL], 1);
-	assert_int_equal(fake.regions_created, 3);
-	disconnect(endpoint);
-	assert_ended(OUTCOME_OK, "");
+	receive_message(connection(number), &(struct advertisement){ 0 }, 0);
 }
 
-/* The send queue may still use the buffer of an answer that was delivered. */
-TEST(server_keeps_the_old_buffer_until_the_next_read, set_up, tear_down)
+WORD(no_reads)
 {
-	struct endpoint *endpoint = connected_session(0);
-
-	ping(endpoint, 32, 0);
-	stock_ping(fake.source, 64, 1);
-	advertise(endpoint, fake.source, 64);
-	assert_int_equal(fake.regions_destroyed, 0);
-	perform_read(endpoint);
-	assert_int_equal(fake.regions_destroyed, 1);
-	disconnect(endpoint);
-	assert_ended(OUTCOME_FAILED, "waiting for the client's sink: the client went away in the middle of ping 1");
+	connection(number)->no_reads = true;
 }
 
-TEST(interrupted_server_confirms_the_last_answer, set_up, tear_down)
+WORD(no_queue_pair)
 {
-	struct endpoint *endpoint;
-	const struct work *confirmation;
+	fake.next.create_qp = OUTCOME_INTERNAL;
+}
 
-	fake.options.persistent = true;
-	endpoint = connected_session(0);
-	ping(endpoint, 32, 0);
-	assert_reports("\"pings\":{\"answered\":0");
-	rping_command.interrupt(fake.state, INTERRUPTION_SIGNAL);
-	assert_false(of(endpoint)->disconnected);
-	confirmation = &of(endpoint)->sends[0];
+/* The server wants its last answer confirmed: an RDMA WRITE of no bytes. */
+WORD(wants_confirmation)
+{
+	const struct work *confirmation = &of(connection(number))->sends[0];
+
 	assert_int_equal(confirmation->kind, WORK_WRITE);
 	assert_int_equal(confirmation->length, 0);
 	assert_false(confirmation->unsignalled);
-	complete(endpoint, WORK_WRITE, confirmation->tag, 0);
-	assert_true(of(endpoint)->disconnected);
-	assert_reports("\"pings\":{\"answered\":1");
-	disconnect(endpoint);
-	assert_ended(OUTCOME_OK, "");
+	fake.asked_with = confirmation->tag;
 }
 
-TEST(ping_confirms_the_last_answer_of_an_interrupted_server, set_up, tear_down)
+WORD(confirmed)
 {
-	struct endpoint *endpoint;
-
-	fake.options.persistent = true;
-	endpoint = connected_session(0);
-	ping(endpoint, 32, 0);
-	rping_command.interrupt(fake.state, INTERRUPTION_SIGNAL);
-	advertise(endpoint, fake.source, 32);
-	assert_true(of(endpoint)->disconnected);
-	assert_reports("\"pings\":{\"answered\":1");
-	disconnect(endpoint);
-	assert_ended(OUTCOME_OK, "");
+	complete(connection(number), WORK_WRITE, fake.asked_with, 0);
 }
 
-/* Stops at the request, because on a stalled machine the next timer may expire soon. */
-static const struct work *run_until_confirmation_request(struct endpoint *endpoint)
+/* Requests are lost: the client's fault, ours, or for want of memory. */
+WORD(lost_by_client)
 {
-	const struct work *last = &of(endpoint)->sends[0];
-
-	for (unsigned turn = 0; (last->kind != WORK_WRITE || last->length) && turn < 1000; turn++)
-		run_for(CLOCK_NS_PER_MS);
-	return last;
+	endpoint_request_failed(&fake.endpoints[0]->base, OUTCOME_NO_CONNECTION);
 }
 
-/* After the confirmation the client may pause without limit. */
-TEST(server_requests_confirmation_of_an_answer, set_up, tear_down)
+WORD(lost)
 {
-	struct endpoint *endpoint = connected_session(2);
-	const struct work *confirmation;
-
-	ping(endpoint, 32, 0);
-	perform_write(endpoint);
-	confirmation = run_until_confirmation_request(endpoint);
-	assert_int_equal(confirmation->kind, WORK_WRITE);
-	assert_int_equal(confirmation->length, 0);
-	assert_false(confirmation->unsignalled);
-	complete(endpoint, WORK_WRITE, confirmation->tag, 0);
-	assert_reports("\"pings\":{\"answered\":1");
-	run_for(600 * CLOCK_NS_PER_MS);
-	ping(endpoint, 32, 1);
-	perform_write(endpoint);
-	disconnect(endpoint);
-	assert_ended(OUTCOME_OK, "");
+	endpoint_request_failed(&fake.endpoints[0]->base, OUTCOME_INTERNAL);
 }
 
-/* The next ping arrives before the completion of the confirmation. */
-TEST(server_ignores_a_late_confirmation, set_up, tear_down)
+WORD(no_memory)
 {
-	struct endpoint *endpoint = connected_session(2);
-	uint32_t tag;
-
-	ping(endpoint, 32, 0);
-	tag = run_until_confirmation_request(endpoint)->tag;
-	stock_ping(fake.source, 32, 1);
-	advertise(endpoint, fake.source, 32);
-	complete(endpoint, WORK_WRITE, tag, 0);
-	perform_read(endpoint);
-	advertise(endpoint, fake.sink, 32);
-	perform_write(endpoint);
-	disconnect(endpoint);
-	assert_ended(OUTCOME_OK, "");
+	while (number--)
+		endpoint_request_no_memory(&fake.endpoints[0]->base);
 }
 
-/* What a client does, and its device. */
-enum step {
-	NOTHING,
-	SOURCE, /* an advertisement of so many bytes */
-	READ,
-	SINK,
-	PING,  /* a whole one */
-	EMPTY, /* a message of no bytes */
-	FAILED_READ,
-	SILENCE,
-	LEAVE,
+WORD(lacks_resources)
+{
+	endpoint_fail(connection(number), OUTCOME_INTERNAL);
+}
+
+WORD(listens)
+{
+	assert_int_equal(fake.endpoints[0]->base.state, ENDPOINT_LISTENING);
+}
+
+/* So many buffers are gone. */
+WORD(freed)
+{
+	assert_int_equal(fake.regions_destroyed, number);
+}
+
+/* The buffer that the current RDMA READ has. */
+WORD(buffer_of)
+{
+	assert_int_equal(of(connection(0))->sends[0].region->length, number);
+}
+
+#define CLIENT "rping: 10.0.0.2:4242: "
+#define BUSY   "rejected " HELLO_BUSY "; "
+
+static const struct run server_runs[] = {
+	{ "no buffer is exposed", "run -s; take 2; ping 0 32; ping 0 64; buffers 0 0 2 1; leave 0", OUTCOME_OK, "" },
+	{ "the send queue may still use the buffer of an answer that was delivered",
+	  "run -s; take 0; ping 0 32; source 0 64; freed 0; read 0; freed 1; leave 0", OUTCOME_FAILED,
+	  "~waiting for the client's sink: the client went away in the middle of ping 1" },
+	{ "a buffer is as long as the longest ping",
+	  "run -s; take 0; source 0 100; buffer_of 100; read 0; sink 0 100; source 0 101; buffer_of 101; read 0; sink "
+	  "0 101; source 0 50; buffer_of 101; read 0; sink 0 50; source 0 1048576; buffer_of 1048576; read 0; sink 0 "
+	  "1048576; leave 0",
+	  OUTCOME_OK, "" },
+	{ "the range of sizes",
+	  "run -s; take 0; ping 0 32; ping 0 200; ping 0 7; ping 0 50; leave 0; verdict 4 pings of 7 to 200 bytes from "
+	  "10.0.0.2:4242 answered",
+	  OUTCOME_OK, "" },
+	{ "an interrupted server has its last answer confirmed",
+	  "run -s -P; take 0; ping 0 32; reports \"pings\":{\"answered\":0; interrupt; open 0; wants_confirmation 0; "
+	  "confirmed 0; ending 0; reports \"pings\":{\"answered\":1; leave 0",
+	  OUTCOME_OK, "" },
+	{ "the next ping confirms it, too",
+	  "run -s -P; take 0; ping 0 32; interrupt; source 0 32; ending 0; reports \"pings\":{\"answered\":1; leave 0",
+	  OUTCOME_OK, "" },
+	{ "after the confirmation of an answer the client may pause without limit",
+	  "run -s; take 2; ping 0 32; wait 201; wants_confirmation 0; confirmed 0; reports \"pings\":{\"answered\":1; "
+	  "wait 600; ping 0 32; leave 0",
+	  OUTCOME_OK, "" },
+	{ "the next ping arrives before the confirmation",
+	  "run -s; take 2; ping 0 32; wait 201; wants_confirmation 0; source 0 32; confirmed 0; read 0; sink 0 32; "
+	  "answered 0; leave 0",
+	  OUTCOME_OK, "" },
+	{ "an empty source", "run -s; take 0; source 0 0", OUTCOME_FAILED,
+	  CLIENT "ping 0: the client's source of 0 bytes cannot be used: it is empty\n" },
+	{ "a source that is too long", "run -s; take 0; source 0 1048577", OUTCOME_FAILED,
+	  CLIENT "ping 0: the client's source of 1048577 bytes cannot be used: it is longer than a ping may be\n" },
+	{ "a source that is too long for the device", "run -s; longest 4096; take 0; source 0 4097", OUTCOME_FAILED,
+	  CLIENT "ping 0: the client's source of 4097 bytes cannot be used: it is longer than a ping may be\n" },
+	{ "a source that may not be read", "run -s; take 0; no_reads 0; source 0 32", OUTCOME_FAILED,
+	  CLIENT "the peer allows no RDMA READ (responder resources 0)\n" },
+	{ "a sink that is too short", "run -s; take 0; source 0 32; read 0; sink 0 31", OUTCOME_FAILED,
+	  CLIENT "ping 0: the client's sink of 31 bytes cannot be used: it is smaller than the ping\n" },
+	{ "a sink before the ping is read", "run -s; take 0; source 0 32; sink 0 32", OUTCOME_FAILED,
+	  "~ping 0: a message out of order, while reading the ping" },
+	{ "a message without an advertisement", "run -s; take 0; empty_message 0", OUTCOME_FAILED,
+	  "~a message of 0 bytes instead of 16" },
+	{ "a READ that fails", "run -s; take 0; source 0 32; read_fails 0", OUTCOME_FAILED, "" },
+	{ "a client that leaves at once", "run -s; take 0; leave 0", OUTCOME_FAILED,
+	  CLIENT "the client disconnected after 0 pings\n" },
+	/* No READ completes, which would have freed the old buffer. */
+	{ "a client that leaves in the middle of a ping", "run -s; take 0; ping 0 32; source 0 64; leave 0",
+	  OUTCOME_FAILED, CLIENT "reading the ping: the client went away in the middle of ping 1\n" },
+	{ "no first ping", "run -s; take 0; again", OUTCOME_FAILED,
+	  CLIENT "waiting for the first ping: timed out after 0.4 s in ping 0\n" },
+	{ "a READ that does not end", "run -s; take 0; source 0 32; again", OUTCOME_FAILED,
+	  CLIENT "reading the ping: timed out after 0.4 s in ping 0\n" },
+	{ "no sink", "run -s; take 0; source 0 32; read 0; again", OUTCOME_FAILED,
+	  "~waiting for the client's sink: timed out after 0.4 s" },
+	{ "an answer that is not acknowledged", "run -s; take 0; ping 0 32; again", OUTCOME_FAILED,
+	  CLIENT "waiting for the acknowledgement of the answer: timed out after 0.2 s in ping 0\n" },
+	{ "the pings of the hello are expected", "run -s; take 10; ping 0 32; ping 0 32; ping 0 32; leave 0",
+	  OUTCOME_FAILED, CLIENT "the client disconnected after 3 of 10 pings\n" },
+	/* It sends no hello, and if it is killed between two pings the kernel disconnects. */
+	{ "-C pings of a stock client are expected", "run -s -C 3; take 0; ping 0 32; leave 0", OUTCOME_FAILED,
+	  CLIENT "the client disconnected after 1 of 3 pings\n" },
+	{ "but not of one of ours", "run -s -C 3; take 1; ping 0 32; leave 0", OUTCOME_OK, "" },
+	{ "a failed client does not affect others",
+	  "run -s -P; take 0; take 0; ping 0 32; source 1 0; over 1; ping 0 32; leave 0; listens; interrupt",
+	  OUTCOME_FAILED, CLIENT "ping 0: the client's source of 0 bytes cannot be used: it is empty\n" },
+	{ "one client at a time",
+	  "run -s --max-clients 2; take 0; ask 0; " BUSY "ping 0 32; leave 0; take 0; ping 2 32; leave 2", OUTCOME_OK,
+	  "" },
+	{ "a request that fails for want of resources is our failure; its line is printed once",
+	  "run -s -P; lost_by_client; no_memory 20; take 0; ping 0 32; leave 0; interrupt", OUTCOME_INTERNAL,
+	  "rping: 0.0.0.0:7174: a request is refused: out of memory\n" },
+	{ "a pending request without resources is a failure", "run -s -P; ask 0; lacks_resources 0; listens; interrupt",
+	  OUTCOME_INTERNAL, "" },
+	{ "a rejection names the cause",
+	  "run -s -P; no_queue_pair; ask 0; rejected no queue pair left; unacceptable; ask 0; rejected it cannot be "
+	  "accepted; take 0; ping 2 32; leave 2; interrupt",
+	  OUTCOME_INTERNAL, CLIENT "no queue pair left\n" CLIENT "it cannot be accepted\n" },
+	{ "a server of one client without memory ends", "run -s; no_memory 1; again", OUTCOME_INTERNAL,
+	  "rping: 0.0.0.0:7174: a request is refused: out of memory\n" },
+	/* It would have rejected the second client anyway. */
+	{ "with its client it goes on", "run -s; take 1; lost; open 0; ping 0 32; leave 0", OUTCOME_OK, "" },
+	{ "clients above --max-clients are rejected",
+	  "run -s -P --max-clients 2; take 0; take 0; ask 0; " BUSY "ping 0 32; leave 0; ask 0; " BUSY
+	  "interrupt; leave 1",
+	  OUTCOME_OK, "" },
+	/* It may have a forged source address. For now it occupies a place: the server is busy, but its limit is not
+	   reached. */
+	{ "a pending request is not counted",
+	  "run -s -P --max-clients 2; take 0; ask 0; reports \"served\":{\"clients\":0,\"failed\":0,\"connected\":1}; "
+	  "ask 0; " BUSY "gone 1; ask 0; ping 0 32; leave 0; interrupt",
+	  OUTCOME_FAILED, "~ended early, after 1 of 2 clients" },
+	{ "--deadline is a failure, although interrupting a server with -P is not",
+	  "run -s -P; take 0; ping 0 32; deadline; ending 0; leave 0; reports \"served\":{\"clients\":0,\"failed\":1,",
+	  OUTCOME_FAILED, "" },
+	{ "a server is idle only if it has no client",
+	  "run -s -P --idle-timeout 1s --timeout 10s; take 0; ping 0 32; wait 900; ping 0 32; wait 900; listens; leave "
+	  "0; again",
+	  OUTCOME_OK, "" },
+	{ "the listener fails: the connected client may finish, and the run fails",
+	  "run -s -P; take 1; deaf; open 0; ping 0 32; leave 0", OUTCOME_NO_DEVICE, "" },
+	{ "a request that is withdrawn is no failure, one that cannot be accepted is",
+	  "run -s; withdrawn; ask 1; listens; unacceptable; ask 1", OUTCOME_INTERNAL,
+	  CLIENT "it cannot be accepted\n" },
 };
 
-static void play(struct endpoint *endpoint, enum step step, uint32_t size)
+TEST(servers, set_up, tear_down)
 {
-	switch (step) {
-	case NOTHING:
-		break;
-	case SOURCE:
-	case SINK:
-		advertise(endpoint, step == SOURCE ? fake.source : fake.sink, size);
-		break;
-	case READ:
-		perform_read(endpoint);
-		break;
-	case PING:
-		ping(endpoint, size, 0);
-		break;
-	case EMPTY:
-		receive_message(endpoint, &(struct advertisement){ 0 }, 0);
-		break;
-	case FAILED_READ:
-		endpoint->handlers->completion(
-			endpoint->context, endpoint,
-			&(struct completion){ .kind = WORK_READ, .status = COMPLETION_REMOTE_ACCESS });
-		break;
-	case SILENCE:
-		loop_run(fake.environment.loop);
-		break;
-	case LEAVE:
-		disconnect(endpoint);
-		break;
-	}
-}
-
-TEST(server_fails_clients_that_break_the_protocol, set_up, tear_down)
-{
-	static const struct {
-		struct {
-			enum step step;
-			uint32_t size;
-		} steps[3];
-		const char *words;
-		bool short_device, no_reads;
-	} rows[] = {
-		{ { { SOURCE, 0 } }, "source of 0 bytes cannot be used: it is empty" },
-		{ { { SOURCE, PING_SIZE_MAX + 1 } },
-		  "source of 1048577 bytes cannot be used: it is longer than a ping may be" },
-		{ { { SOURCE, 4097 } },
-		  "source of 4097 bytes cannot be used: it is longer than a ping may be",
-		  .short_device = true },
-		{ { { SOURCE, 32 } }, "the peer allows no RDMA READ (responder resources 0)", .no_reads = true },
-		{ { { SOURCE, 32 }, { READ }, { SINK, 31 } },
-		  "sink of 31 bytes cannot be used: it is smaller than the ping" },
-		{ { { SOURCE, 32 }, { SINK, 32 } }, "ping 0: a message out of order, while reading the ping" },
-		{ { { EMPTY } }, "a message of 0 bytes instead of 16" },
-		{ { { SOURCE, 32 }, { FAILED_READ } }, "" },
-		{ { { LEAVE } }, "10.0.0.2:4242: the client disconnected after 0 pings" },
-		/* No READ completes, which would have freed the old buffer. */
-		{ { { PING, 32 }, { SOURCE, 64 }, { LEAVE } },
-		  "reading the ping: the client went away in the middle of ping 1" },
-		{ { { SILENCE } }, "waiting for the first ping: timed out after 0.4 s" },
-		{ { { SOURCE, 32 }, { SILENCE } }, "reading the ping: timed out after 0.4 s in ping 0" },
-		{ { { SOURCE, 32 }, { READ }, { SILENCE } }, "waiting for the client's sink: timed out after 0.4 s" },
-		{ { { PING, 32 }, { SILENCE } },
-		  "waiting for the acknowledgement of the answer: timed out after 0.2 s in ping 0" },
-	};
-
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct endpoint *endpoint;
-
-		if (i) {
-			tear_down(state);
-			set_up(state);
-		}
-		if (rows[i].short_device)
-			fake.domain.max_message = 4096;
-		endpoint = connected_session(0);
-		endpoint->no_reads = rows[i].no_reads;
-		for (size_t step = 0; step < LENGTH(rows[i].steps); step++)
-			play(endpoint, rows[i].steps[step].step, rows[i].steps[step].size);
-		assert_ended(OUTCOME_FAILED, rows[i].words);
-	}
+	play_runs(server_runs, LENGTH(server_runs), set_up, tear_down);
 }
 
 /* It compares and prints when the answer is posted: the client measures the time until then. */
 TEST(server_reports_a_wrong_byte_after_the_answer, set_up, tear_down)
 {
-	const struct fake_endpoint *posted;
-	struct endpoint *endpoint;
 	char *text = NULL;
 	size_t length;
 
-	fake.options.validate = true;
-	fake.options.verbose = true;
 	fake.environment.output = open_memstream(&text, &length);
-	endpoint = connected_session(0);
-	posted = of(endpoint);
-	ping(endpoint, 32, 0);
-	perform_write(endpoint);
+	play("run -s -V -v; take 0; ping 0 32");
 	stock_ping(fake.source, 32, 1);
 	fake.source[31] = 'x';
-	advertise(endpoint, fake.source, 32);
-	perform_read(endpoint);
-	assert_int_equal(posted->send_count, 1);
-	assert_int_equal(posted->sends[0].kind, WORK_SEND);
+	play("source 0 32; read 0");
+	assert_int_equal(of(connection(0))->send_count, 1);
+	assert_int_equal(of(connection(0))->sends[0].kind, WORK_SEND);
 	fflush(fake.environment.output);
 	assert_non_null(strstr(text, "rdma-ping-0: "));
 	assert_null(strstr(text, "rdma-ping-1: "));
-	advertise(endpoint, fake.sink, 32);
-	assert_int_equal(posted->send_count, 2);
-	assert_int_equal(posted->sends[0].kind, WORK_WRITE);
-	assert_int_equal(posted->sends[1].kind, WORK_SEND);
+	play("sink 0 32; answered 0");
 	fclose(fake.environment.output);
 	fake.environment.output = stdout;
 	free(text);
 	assert_ended(OUTCOME_FAILED, "ping 1: payload differs at byte 31 of 32: expected 0x00, found 0x78");
 }
 
-TEST(server_expects_the_pings_of_the_hello, set_up, tear_down)
-{
-	struct endpoint *endpoint = connected_session(10);
-
-	for (uint32_t number = 0; number < 3; number++) {
-		ping(endpoint, 32, number);
-		perform_write(endpoint);
-	}
-	disconnect(endpoint);
-	assert_ended(OUTCOME_FAILED, "10.0.0.2:4242: the client disconnected after 3 of 10 pings");
-}
-
-/* A stock client sends no hello, and if it is killed between two pings the kernel disconnects. */
-TEST(server_expects_count_pings_of_a_stock_client, set_up, tear_down)
-{
-	for (int hello = 0; hello <= 1; hello++) {
-		struct endpoint *endpoint;
-
-		if (hello) {
-			tear_down(state);
-			set_up(state);
-		}
-		fake.options.count = 3;
-		endpoint = connected_session((uint64_t)hello);
-		ping(endpoint, 32, 0);
-		disconnect(endpoint);
-		if (hello)
-			assert_ended(OUTCOME_OK, "");
-		else
-			assert_ended(OUTCOME_FAILED, "the client disconnected after 1 of 3 pings");
-	}
-}
-
-TEST(failed_client_does_not_affect_others, set_up, tear_down)
-{
-	struct endpoint *good, *bad;
-
-	fake.options.persistent = true;
-	good = connected_session(0);
-	bad = connected_session(0);
-	ping(good, 32, 0);
-	advertise(bad, fake.source, 0);
-	assert_int_equal(bad->state, ENDPOINT_DESTROYED);
-	perform_write(good);
-	ping(good, 32, 1);
-	perform_write(good);
-	disconnect(good);
-	assert_int_equal(fake.endpoints[0]->base.state, ENDPOINT_LISTENING);
-	rping_command.interrupt(fake.state, INTERRUPTION_SIGNAL);
-	assert_ended(OUTCOME_FAILED, "source of 0 bytes");
-}
-
-/* Plays a client that connects, pings once and disconnects. */
-static void serve_one_client(void)
-{
-	struct endpoint *endpoint = connected_session(0);
-
-	ping(endpoint, 32, 0);
-	perform_write(endpoint);
-	disconnect(endpoint);
-}
-
-TEST(server_serves_one_client_at_a_time, set_up, tear_down)
-{
-	struct endpoint *endpoint, *second;
-
-	fake.options.max_clients = 2;
-	endpoint = connected_session(0);
-	second = request_session(0);
-	assert_true(of(second)->rejected);
-	assert_int_equal(second->state, ENDPOINT_DESTROYED);
-	ping(endpoint, 32, 0);
-	perform_write(endpoint);
-	disconnect(endpoint);
-	serve_one_client();
-	assert_ended(OUTCOME_OK, "");
-}
-
-/* A request that fails for lack of resources is a failure of the server. */
-TEST(server_without_memory_for_requests_fails, set_up, tear_down)
-{
-	struct endpoint *listener;
-	unsigned lines = 0;
-
-	fake.options.server = true;
-	fake.options.persistent = true;
-	start();
-	listener = &fake.endpoints[0]->base;
-	endpoint_request_failed(listener, OUTCOME_NO_CONNECTION);
-	assert_int_equal(fake.environment.outcome, OUTCOME_OK);
-	for (unsigned count = 0; count < 20; count++)
-		endpoint_request_no_memory(listener);
-	assert_int_equal(fake.environment.outcome, OUTCOME_INTERNAL);
-	serve_one_client();
-	rping_command.interrupt(fake.state, INTERRUPTION_SIGNAL);
-	assert_ended(OUTCOME_INTERNAL, "0.0.0.0:7174: a request is refused: out of memory\n");
-	/* Repeated requests do not fill the log. */
-	for (const char *at = fake.errors.text; (at = strchr(at, '\n')); at++)
-		lines++;
-	assert_int_equal(lines, 1);
-}
-
-TEST(silent_clients_do_not_fill_the_log, set_up, tear_down)
+/* Clients that were answered do not use up the lines of those that send no ping, and these do not fill the log. */
+TEST(silent_clients_have_few_lines, set_up, tear_down)
 {
 	unsigned lines = 0;
 
-	fake.options.persistent = true;
-	for (unsigned i = 0; i < 30; i++) {
-		struct endpoint *client = connected_session(0);
-
-		snprintf(client->name, sizeof(client->name), "10.0.0.2:%u", 1000 + i);
+	play("run -s -P");
+	for (unsigned i = 0; i < 20; i++) {
+		play("take 0");
+		for (unsigned ping = 0; ping < 2; ping++)
+			word_ping(i, "0 32");
+		word_leave(i, "");
 	}
-	run_for(500 * CLOCK_NS_PER_MS);
-	rping_command.interrupt(fake.state, INTERRUPTION_SIGNAL);
-	assert_reports("\"served\":{\"clients\":0,\"failed\":30,");
+	for (unsigned i = 20; i < 50; i++) {
+		play("take 0");
+		snprintf(connection(i)->name, sizeof(connection(i)->name), "10.0.0.2:%u", 1000 + i);
+	}
+	play("wait 500; interrupt; reports \"served\":{\"clients\":20,\"failed\":30,");
 	assert_ended(OUTCOME_FAILED, "waiting for the first ping");
 	for (const char *at = fake.errors.text; (at = strstr(at, "waiting for the first ping")); at++)
 		lines++;
 	assert_int_equal(lines, 10);
 }
 
-/* Clients that were answered do not use up the lines of one that sends no ping. */
-TEST(silent_client_among_many_has_a_line, set_up, tear_down)
-{
-	fake.options.persistent = true;
-	for (unsigned i = 0; i < 30; i++) {
-		struct endpoint *client = connected_session(0);
-
-		ping(client, 32, 0);
-		ping(client, 32, 1);
-		disconnect(client);
-	}
-	connected_session(0);
-	run_for(500 * CLOCK_NS_PER_MS);
-	rping_command.interrupt(fake.state, INTERRUPTION_SIGNAL);
-	assert_ended(OUTCOME_FAILED, "waiting for the first ping");
-}
-
-TEST(server_fails_if_a_pending_request_has_no_resources, set_up, tear_down)
-{
-	fake.options.server = true;
-	fake.options.persistent = true;
-	start();
-	endpoint_fail(request_session(0), OUTCOME_INTERNAL);
-	assert_int_equal(fake.endpoints[0]->base.state, ENDPOINT_LISTENING);
-	rping_command.interrupt(fake.state, INTERRUPTION_SIGNAL);
-	assert_ended(OUTCOME_INTERNAL, "");
-}
-
-TEST(rejection_names_the_cause, set_up, tear_down)
-{
-	struct endpoint *request;
-
-	fake.options.server = true;
-	fake.options.persistent = true;
-	start();
-	fake.next.create_qp = OUTCOME_INTERNAL;
-	request = request_session(0);
-	assert_true(of(request)->rejected);
-	assert_string_equal(of(request)->rejection, "no queue pair left");
-	fake.next.accept = OUTCOME_INTERNAL;
-	request = request_session(0);
-	assert_true(of(request)->rejected);
-	assert_string_equal(of(request)->rejection, "it cannot be accepted");
-	serve_one_client();
-	rping_command.interrupt(fake.state, INTERRUPTION_SIGNAL);
-	assert_ended(OUTCOME_INTERNAL, "10.0.0.2:4242: no queue pair left\n");
-}
-
-TEST(one_shot_server_without_memory_ends, set_up, tear_down)
-{
-	fake.options.server = true;
-	start();
-	endpoint_request_no_memory(&fake.endpoints[0]->base);
-	loop_run(fake.environment.loop);
-	assert_ended(OUTCOME_INTERNAL, "0.0.0.0:7174: a request is refused: out of memory\n");
-}
-
-/* The server would have rejected the second client anyway. */
-TEST(one_shot_server_continues_after_a_failed_request, set_up, tear_down)
-{
-	struct endpoint *session = connected_session(1);
-
-	endpoint_request_failed(&fake.endpoints[0]->base, OUTCOME_INTERNAL);
-	assert_false(of(session)->disconnected);
-	ping(session, 32, 0);
-	disconnect(session);
-	assert_ended(OUTCOME_OK, "");
-}
-
-TEST(server_rejects_clients_above_max_clients, set_up, tear_down)
-{
-	struct endpoint *first, *third;
-
-	fake.options.persistent = true;
-	fake.options.max_clients = 2;
-	first = connected_session(0);
-	connected_session(0);
-	third = request_session(0);
-	assert_string_equal(of(third)->rejection, HELLO_BUSY);
-	ping(first, 32, 0);
-	perform_write(first);
-	disconnect(first);
-	assert_true(of(request_session(0))->rejected);
-	rping_command.interrupt(fake.state, INTERRUPTION_SIGNAL);
-	disconnect(&fake.endpoints[2]->base);
-	assert_ended(OUTCOME_OK, "");
-}
-
-/* A request may have a forged source address. */
-TEST(pending_request_is_not_counted, set_up, tear_down)
-{
-	struct endpoint *pending, *rejected, *first;
-
-	fake.options.persistent = true;
-	fake.options.max_clients = 2;
-	first = connected_session(0);
-	pending = request_session(0);
-	assert_reports("\"served\":{\"clients\":0,\"failed\":0,\"connected\":1}");
-	/* The pending request occupies a place for now: the server is busy, but its limit is not reached. */
-	rejected = request_session(0);
-	assert_string_equal(of(rejected)->rejection, HELLO_BUSY);
-	endpoint_fail(pending, OUTCOME_NO_CONNECTION);
-	assert_false(of(request_session(0))->rejected);
-	ping(first, 32, 0);
-	perform_write(first);
-	disconnect(first);
-	rping_command.interrupt(fake.state, INTERRUPTION_SIGNAL);
-	assert_ended(OUTCOME_FAILED, "ended early, after 1 of 2 clients");
-}
-
 /* A pending request does not count: its source address may be forged. */
 TEST(persistent_server_limits_its_clients, set_up, tear_down)
 {
 	struct fake_endpoint **clients = calloc(RPING_CLIENTS_MAX, sizeof(*clients));
-	struct endpoint *rejected;
 
-	fake.options.persistent = true;
-	fake.options.server = true;
-	start();
-	request_session(0);
+	play("run -s -P; ask 0");
 	for (size_t i = 0; i < RPING_CLIENTS_MAX; i++) {
-		connected_session(0);
+		play("take 0");
 		clients[i] = fake.endpoints[--fake.endpoint_count];
 	}
-	rejected = request_session(0);
-	assert_true(of(rejected)->rejected);
-	assert_string_equal((const char *)of(rejected)->rejection, HELLO_BUSY);
+	play("ask 0; rejected " HELLO_BUSY);
 	for (size_t i = 0; i < RPING_CLIENTS_MAX; i++) {
 		disconnect(&clients[i]->base);
 		free(clients[i]);
 	}
 	free(clients);
-	assert_false(of(request_session(0))->rejected);
-	rping_command.interrupt(fake.state, INTERRUPTION_SIGNAL);
+	play("ask 0; interrupt");
 	assert_ended(OUTCOME_OK, "");
-}
-
-TEST(server_buffer_is_as_long_as_the_longest_ping, set_up, tear_down)
-{
-	static const uint32_t pairs[][2] = {
-		{ 100, 100 },
-		{ 101, 101 },
-		{ 50, 101 },
-		{ PING_SIZE_MAX, PING_SIZE_MAX },
-	};
-	struct endpoint *endpoint = connected_session(0);
-
-	for (size_t i = 0; i < LENGTH(pairs); i++) {
-		advertise(endpoint, fake.source, pairs[i][0]);
-		assert_int_equal(of(endpoint)->sends[0].kind, WORK_READ);
-		assert_int_equal(of(endpoint)->sends[0].region->length, pairs[i][1]);
-		complete(endpoint, WORK_READ, 0, 0);
-		advertise(endpoint, fake.sink, pairs[i][0]);
-	}
-	disconnect(endpoint);
-	assert_ended(OUTCOME_OK, "");
-}
-
-TEST(server_prints_the_range_of_sizes, set_up, tear_down)
-{
-	struct endpoint *endpoint = connected_session(0);
-
-	ping(endpoint, 32, 0);
-	ping(endpoint, 200, 1);
-	ping(endpoint, 7, 2);
-	ping(endpoint, 50, 3);
-	disconnect(endpoint);
-	assert_non_null(strstr(fake.environment.verdict, "4 pings of 7 to 200 bytes from 10.0.0.2:4242 answered"));
-	assert_ended(OUTCOME_OK, "");
-}
-
-/* --deadline is a failure, although interrupting a server with -P is not. */
-TEST(deadline_fails_the_clients_of_a_server, set_up, tear_down)
-{
-	struct endpoint *endpoint;
-
-	fake.options.persistent = true;
-	endpoint = connected_session(0);
-	ping(endpoint, 32, 0);
-	rping_command.interrupt(fake.state, INTERRUPTION_DEADLINE);
-	assert_true(of(endpoint)->disconnected);
-	disconnect(endpoint);
-	assert_reports("\"served\":{\"clients\":0,\"failed\":1,");
-	assert_ended(OUTCOME_FAILED, "");
-}
-
-/* The server is idle only if it has no client. */
-TEST(server_with_a_client_is_not_idle, set_up, tear_down)
-{
-	struct endpoint *endpoint;
-
-	fake.options.persistent = true;
-	fake.options.idle_timeout = CLOCK_NS_PER_S;
-	endpoint = connected_session(0);
-	for (uint32_t number = 0; number < 20; number++) {
-		ping(endpoint, 32, number);
-		perform_write(endpoint);
-		run_for(100 * CLOCK_NS_PER_MS);
-	}
-	assert_int_equal(fake.endpoints[0]->base.state, ENDPOINT_LISTENING);
-	disconnect(endpoint);
-	loop_run(fake.environment.loop);
-	assert_ended(OUTCOME_OK, "");
-}
-
-/* The connected client may finish, and the run still fails. */
-TEST(server_fails_if_its_listener_fails, set_up, tear_down)
-{
-	struct endpoint *endpoint;
-
-	fake.options.persistent = true;
-	endpoint = connected_session(1);
-	endpoint_fail(&fake.endpoints[0]->base, OUTCOME_INTERNAL);
-	assert_int_equal(endpoint->state, ENDPOINT_ESTABLISHED);
-	ping(endpoint, 32, 0);
-	perform_write(endpoint);
-	disconnect(endpoint);
-	assert_ended(OUTCOME_INTERNAL, "");
-}
-
-/* OUTCOME_NO_CONNECTION: the client withdrew its request. OUTCOME_INTERNAL: the server lacks resources. */
-TEST(failed_accept_fails_the_server_unless_withdrawn, set_up, tear_down)
-{
-	fake.options.server = true;
-	start();
-	fake.next.accept = OUTCOME_NO_CONNECTION;
-	request_session(1);
-	assert_int_equal(fake.endpoints[0]->base.state, ENDPOINT_LISTENING);
-	assert_int_equal(fake.environment.outcome, OUTCOME_OK);
-	fake.next.accept = OUTCOME_INTERNAL;
-	request_session(1);
-	assert_ended(OUTCOME_INTERNAL, "rping: 10.0.0.2:4242: it cannot be accepted\n");
 }

@@ -244,13 +244,27 @@ static void enter(struct endpoint *endpoint, enum endpoint_state state)
 	assert_true(endpoint_enter(endpoint, state));
 }
 
-/* An expired deadline fails the endpoint, with a message. While connecting, the kind is that the peer does not reply.
+static void loop_is_stopped(void *loop)
+{
+	loop_stop(loop);
+}
+
+/*
+ * A state that waits for too long fails the endpoint, and so does the run's deadline: same outcome and kind, another
+ * reason. While connecting, the kind is that the peer does not reply.
  */
 TEST(deadlines, create_loop, destroy_loop)
 {
-	for (enum endpoint_state at = 0; at < STATES; at++) {
+	for (unsigned round = 0; round < 2 * STATES; round++) {
+		const enum endpoint_state at = round % STATES;
+		const bool of_run = round >= STATES;
 		struct endpoint *endpoint;
+		char line[128];
 
+		if (round == STATES) {
+			loop_deadline_start(transport.loop, CLOCK_NS_PER_MS, loop_is_stopped, transport.loop);
+			loop_run(transport.loop);
+		}
 		if (!states[at].has_deadline)
 			continue;
 		endpoint = create(ENDPOINT_CONNECTION, NULL);
@@ -261,39 +275,15 @@ TEST(deadlines, create_loop, destroy_loop)
 		assert_int_equal(reported.event.outcome, was_connected(at) ? OUTCOME_FAILED : OUTCOME_NO_CONNECTION);
 		assert_int_equal(last_kind, at <= ENDPOINT_CONNECTING ? ERROR_NO_REPLY : ERROR_OTHER);
 		assert_int_equal(endpoint->state, ENDPOINT_FAILED);
-		assert_non_null(strstr(finish(endpoint), ": timed out after 5 s\n"));
+		snprintf(line, sizeof(line), "tool: peer: %s: %s\n", endpoint_state_text(at),
+			 of_run ? "deadline of 0.001 s exceeded" : "timed out after 5 s");
+		assert_string_equal(finish(endpoint), line);
 		/* Timeout 0: no deadline. */
 		endpoint = create(ENDPOINT_CONNECTION, NULL);
 		endpoint->options.timeout = 0;
 		enter(endpoint, at);
 		assert_false(timer.running);
 		finish(endpoint);
-	}
-}
-
-static void loop_is_stopped(void *loop)
-{
-	loop_stop(loop);
-}
-
-/* Each state that waits ends with the run's deadline as with its own: same outcome, kind and words, another reason. */
-TEST(deadline_of_the_run, create_loop, destroy_loop)
-{
-	loop_deadline_start(transport.loop, CLOCK_NS_PER_MS, loop_is_stopped, transport.loop);
-	loop_run(transport.loop);
-	for (enum endpoint_state at = 0; at < STATES; at++) {
-		struct endpoint *endpoint;
-		char line[128];
-
-		if (!states[at].has_deadline)
-			continue;
-		endpoint = create(ENDPOINT_CONNECTION, NULL);
-		enter(endpoint, at);
-		timer.callback(timer.context);
-		assert_int_equal(reported.event.outcome, was_connected(at) ? OUTCOME_FAILED : OUTCOME_NO_CONNECTION);
-		assert_int_equal(last_kind, at <= ENDPOINT_CONNECTING ? ERROR_NO_REPLY : ERROR_OTHER);
-		snprintf(line, sizeof(line), "tool: peer: %s: deadline of 0.001 s exceeded\n", endpoint_state_text(at));
-		assert_non_null(strstr(finish(endpoint), line));
 	}
 	loop_deadline_stop(transport.loop);
 }
@@ -466,46 +456,6 @@ static enum outcome join_group(struct endpoint *endpoint)
 	return endpoint_join(endpoint);
 }
 
-/* A call changes the state only if the backend succeeds. Leaving a group always does. */
-TEST(calls_change_state, create_loop, destroy_loop)
-{
-	static const struct {
-		const char *name;
-		enum outcome (*call)(struct endpoint *endpoint);
-		enum endpoint_kind kind;
-		enum endpoint_state before, after, failed;
-	} rows[] = {
-		{ "listen", listen_address, ENDPOINT_LISTENER, ENDPOINT_IDLE, ENDPOINT_LISTENING, ENDPOINT_IDLE },
-		{ "resolve", resolve_address, ENDPOINT_CONNECTION, ENDPOINT_IDLE, ENDPOINT_RESOLVING_ADDRESS,
-		  ENDPOINT_IDLE },
-		{ "connect", connect_empty, ENDPOINT_CONNECTION, ENDPOINT_ROUTE_RESOLVED, ENDPOINT_CONNECTING,
-		  ENDPOINT_ROUTE_RESOLVED },
-		{ "accept", accept_empty, ENDPOINT_CONNECTION, ENDPOINT_REQUESTED, ENDPOINT_ACCEPTING,
-		  ENDPOINT_REQUESTED },
-		{ "disconnect", endpoint_disconnect, ENDPOINT_CONNECTION, ENDPOINT_ESTABLISHED, ENDPOINT_DISCONNECTING,
-		  ENDPOINT_ESTABLISHED },
-		{ "join", join_group, ENDPOINT_GROUP, ENDPOINT_ADDRESS_RESOLVED, ENDPOINT_JOINING,
-		  ENDPOINT_ADDRESS_RESOLVED },
-	};
-
-	for (size_t row = 0; row < LENGTH(rows); row++)
-		for (unsigned turn = 0; turn < 2; turn++) {
-			struct endpoint *endpoint = create(rows[row].kind, NULL);
-
-			endpoint->state = rows[row].before;
-			endpoint->qpn = rows[row].before > ENDPOINT_IDLE;
-			result = turn ? OUTCOME_INTERNAL : OUTCOME_OK;
-			assert_int_equal(rows[row].call(endpoint), *rows[row].name ? result : OUTCOME_OK);
-			assert_string_equal(called, rows[row].name);
-			assert_int_equal(endpoint->state, turn ? rows[row].failed : rows[row].after);
-			if (rows[row].call == listen_address)
-				assert_string_equal(endpoint->name, "10.0.0.2:9");
-			if (rows[row].call == resolve_address)
-				assert_string_equal(endpoint->name, "10.0.0.1:7");
-			assert_string_equal(finish(endpoint), "");
-		}
-}
-
 /* The time of the event that ends the wait in a state, which lasts that long. */
 static int64_t took(struct endpoint *endpoint, enum event_kind kind, int64_t wait)
 {
@@ -553,42 +503,53 @@ static enum outcome post_receive(struct endpoint *endpoint)
 
 #define BIT(name) (1u << ENDPOINT_##name)
 
-/* Each call reaches the backend, from every state in which it is allowed. */
+/* Each call reaches the backend, from every state in which it is allowed, and changes the state only if that succeeds.
+ */
 TEST(calls_reach_backend, create_loop, destroy_loop)
 {
 	static const struct {
 		const char *name;
 		enum outcome (*call)(struct endpoint *endpoint);
 		unsigned kinds, states;
+		enum endpoint_state after; /* IDLE: as before */
 		bool queue;
 	} rows[] = {
-		{ "listen", listen_address, BIT(LISTENER), BIT(IDLE), false },
-		{ "resolve", resolve_address, BIT(CONNECTION) | BIT(GROUP), BIT(IDLE), false },
+		{ "listen", listen_address, BIT(LISTENER), BIT(IDLE), ENDPOINT_LISTENING, false },
+		{ "resolve", resolve_address, BIT(CONNECTION) | BIT(GROUP), BIT(IDLE), ENDPOINT_RESOLVING_ADDRESS,
+		  false },
 		{ "create_qp", endpoint_create_qp, BIT(CONNECTION) | BIT(GROUP),
-		  BIT(ADDRESS_RESOLVED) | BIT(RESOLVING_ROUTE) | BIT(ROUTE_RESOLVED) | BIT(REQUESTED), false },
-		{ "connect", connect_empty, BIT(CONNECTION), BIT(ROUTE_RESOLVED), true },
-		{ "accept", accept_empty, BIT(CONNECTION), BIT(REQUESTED), true },
-		{ "disconnect", endpoint_disconnect, BIT(CONNECTION), BIT(ESTABLISHED), true },
-		{ "join", join_group, BIT(GROUP), BIT(ADDRESS_RESOLVED), true },
+		  BIT(ADDRESS_RESOLVED) | BIT(RESOLVING_ROUTE) | BIT(ROUTE_RESOLVED) | BIT(REQUESTED), ENDPOINT_IDLE,
+		  false },
+		{ "connect", connect_empty, BIT(CONNECTION), BIT(ROUTE_RESOLVED), ENDPOINT_CONNECTING, true },
+		{ "accept", accept_empty, BIT(CONNECTION), BIT(REQUESTED), ENDPOINT_ACCEPTING, true },
+		{ "disconnect", endpoint_disconnect, BIT(CONNECTION), BIT(ESTABLISHED), ENDPOINT_DISCONNECTING, true },
+		{ "join", join_group, BIT(GROUP), BIT(ADDRESS_RESOLVED), ENDPOINT_JOINING, true },
 		{ "post", post_receive, BIT(CONNECTION) | BIT(GROUP), ~(BIT(IDLE) | BIT(LISTENING) | BIT(DESTROYED)),
-		  true },
+		  ENDPOINT_IDLE, true },
 	};
 
 	for (size_t row = 0; row < LENGTH(rows); row++)
-		for (unsigned kind = ENDPOINT_LISTENER; kind <= ENDPOINT_GROUP; kind++)
-			for (unsigned at = ENDPOINT_IDLE; at < ENDPOINT_DESTROYED; at++) {
-				struct endpoint *endpoint;
+		for (unsigned round = 0; round < 2 * ENDPOINT_DESTROYED * (ENDPOINT_GROUP + 1); round++) {
+			const unsigned kind = round / 2 / ENDPOINT_DESTROYED, at = round / 2 % ENDPOINT_DESTROYED;
+			const bool changes = round % 2 == 0 && rows[row].after != ENDPOINT_IDLE;
+			struct endpoint *endpoint;
 
-				if (!(rows[row].kinds >> kind & 1 && rows[row].states >> at & 1))
-					continue;
-				endpoint = create((enum endpoint_kind)kind, NULL);
-				endpoint->state = (enum endpoint_state)at;
-				endpoint->qpn = rows[row].queue;
-				assert_int_equal(rows[row].call(endpoint), OUTCOME_OK);
-				assert_string_equal(called, rows[row].name);
-				timer.running = false;
-				assert_string_equal(finish(endpoint), "");
-			}
+			if (!(rows[row].kinds >> kind & 1 && rows[row].states >> at & 1))
+				continue;
+			endpoint = create((enum endpoint_kind)kind, NULL);
+			endpoint->state = (enum endpoint_state)at;
+			endpoint->qpn = rows[row].queue;
+			result = round % 2 ? OUTCOME_INTERNAL : OUTCOME_OK;
+			assert_int_equal(rows[row].call(endpoint), result);
+			assert_string_equal(called, rows[row].name);
+			assert_int_equal(endpoint->state, changes ? rows[row].after : at);
+			if (rows[row].call == listen_address)
+				assert_string_equal(endpoint->name, "10.0.0.2:9");
+			if (rows[row].call == resolve_address && kind == ENDPOINT_CONNECTION)
+				assert_string_equal(endpoint->name, "10.0.0.1:7");
+			timer.running = false;
+			assert_string_equal(finish(endpoint), "");
+		}
 }
 
 TEST(other_calls, create_loop, destroy_loop)

@@ -12,139 +12,9 @@
 
 #define ARGUMENTS_MAX 16
 
-/* Runs a command line on a provider that a test has set up, checks its exit code, and that the calls were these. */
-static void expect_from(const struct command *command, const char *line, enum outcome outcome, const char *calls)
-{
-	char words[256], *argv[ARGUMENTS_MAX + 1] = { 0 }, *rest = words;
-	struct capture capture;
-	int argc = 0, out, kept = dup(STDOUT_FILENO);
-	enum outcome ended;
-
-	snprintf(words, sizeof(words), "%s", line);
-	while ((argv[argc] = strsep(&rest, " ")))
-		assert_true(++argc < ARGUMENTS_MAX);
-	out = memfd_create("stdout", 0);
-	fflush(stdout);
-	dup2(out, STDOUT_FILENO);
-	capture_begin(&capture);
-	ended = command_run(command, command->name, argc, argv);
-	capture_end(&capture);
-	fflush(stdout);
-	dup2(kept, STDOUT_FILENO);
-	close(out);
-	close(kept);
-	if (ended != outcome)
-		print_message("%s\n", capture.text);
-	assert_int_equal(ended, outcome);
-	assert_string_equal(provider.trace, calls);
-}
-
-static void expect_calls(const struct command *command, const char *line, enum outcome outcome, const char *calls)
-{
-	provider_begin(PROVIDER_INFINIBAND, 0);
-	expect_from(command, line, outcome, calls);
-	provider_end();
-}
-
-TEST(mckey_native_gid)
-{
-	expect_calls(&mckey_command, "mckey -M ff12:401b:ffff::5 -b 10.0.0.1 -C 0", OUTCOME_OK,
-		     "create_id space 0x0111\n"
-		     "bind 10.0.0.1:0\n"
-		     "create_qp UD by the manager\n"
-		     "join gid ff12:401b:ffff::5 sid 1110000 mask ffffffffffff0000 as full member\n"
-		     "leave gid ff12:401b:ffff::5 sid 1110000 mask ffffffffffff0000\n");
-}
-
-TEST(mckey_assigned_gid)
-{
-	expect_calls(&mckey_command, "mckey -M 0 -b 10.0.0.1 -C 0", OUTCOME_OK,
-		     "create_id space 0x0111\n"
-		     "bind 10.0.0.1:0\n"
-		     "create_qp UD by the manager\n"
-		     "join gid :: sid 1110000 mask ffffffffffff0000 as full member\n"
-		     "leave gid :: sid 1110000 mask ffffffffffff0000\n");
-}
-
-TEST(mckey_assigned_address)
-{
-	expect_calls(&mckey_command, "mckey -m 0.0.0.0 -b 10.0.0.1 -C 0", OUTCOME_OK,
-		     "create_id space 0x0111\n"
-		     "resolve 0.0.0.0:0 from 10.0.0.1:0 in 20 ms\n"
-		     "create_qp UD by the manager\n"
-		     "join 0.0.0.0:0 as full member\n"
-		     "leave 0.0.0.0:0\n");
-}
-
-TEST(mckey_ipoib_space)
-{
-	for (int way = 0; way < 2; way++)
-		expect_calls(&mckey_command,
-			     way ? "mckey -m 239.1.2.3 -p ipoib -C 0" : "mckey -m 239.1.2.3 -p 0x0002 -C 0", OUTCOME_OK,
-			     "create_id space 0x0002\n"
-			     "resolve 239.1.2.3:0 from none in 20 ms\n"
-			     "create_qp UD by the manager\n"
-			     "join 239.1.2.3:0 as full member\n"
-			     "leave 239.1.2.3:0\n");
-}
-
-TEST(mckey_send_only)
-{
-	expect_calls(&mckey_command, "mckey -m 239.1.2.3 -o -s -l -C 0", OUTCOME_OK,
-		     "create_id space 0x0111\n"
-		     "resolve 239.1.2.3:0 from none in 20 ms\n"
-		     "create_qp UD by the manager, no loopback\n"
-		     "join 239.1.2.3:0 as send-only full member\n"
-		     "leave 239.1.2.3:0\n");
-}
-
-TEST(ucmatose_native_gid_client)
-{
-	expect_calls(&ucmatose_command, "ucmatose -f gid -s fe80::2:c903:1 -b fe80::2:c903:2 -P ib --timeout 3",
-		     OUTCOME_NO_CONNECTION,
-		     "create_id space 0x013f\n"
-		     "resolve gid fe80::2:c903:1 sid 13f1d2f mask ffffffffffffffff from "
-		     "gid fe80::2:c903:2 sid 13f0000 mask ffffffffffff0000 in 20 ms\n"
-		     "resolve the route in 2000 ms\n"
-		     "create_qp RC by the manager\n"
-		     "connect reads 1/1 retry 7 rnr 7 data 32\n");
-}
-
-TEST(ucmatose_native_gid_server)
-{
-	provider_begin(PROVIDER_INFINIBAND, 0);
-	provider_fail("rdma_listen", EADDRINUSE, 0);
-	expect_from(&ucmatose_command, "ucmatose -f gid -b fe80::2:c903:1 -p 5000", OUTCOME_NO_CONNECTION,
-		    "create_id space 0x0106\n"
-		    "bind gid fe80::2:c903:1 sid 1061388 mask ffffffffffffffff\n");
-	provider_end();
-}
-
-TEST(ucmatose_options)
-{
-	expect_calls(&ucmatose_command, "ucmatose -s 10.0.0.2 -P ib -t 0x60 -a 14", OUTCOME_NO_CONNECTION,
-		     "create_id space 0x013f\n"
-		     "resolve 10.0.0.2:7471 from none in 20 ms\n"
-		     "option tos 96\n"
-		     "option ack 14\n"
-		     "resolve the route in 2000 ms\n"
-		     "create_qp RC by the manager\n"
-		     "connect reads 1/1 retry 7 rnr 7 data 32\n");
-}
-
-/* The loop has its turns all the same: the deadline comes. */
-TEST(news_do_not_keep_the_loop)
-{
-	provider_begin(PROVIDER_INFINIBAND, 0);
-	provider.events_without_end = true;
-	expect_from(&ucmatose_command, "ucmatose -s 10.0.0.2 --deadline 100ms", OUTCOME_NO_CONNECTION,
-		    "create_id space 0x0106\n"
-		    "resolve 10.0.0.2:7471 from none in 20 ms\n");
-	provider_end();
-}
-
 static struct cm_id *somebody;
 
+/* A client that comes to the listener at once. */
 static void ask(struct cm_id *listener)
 {
 	const struct rdma_conn_param parameters = { .qp_num = 99 };
@@ -154,30 +24,123 @@ static void ask(struct cm_id *listener)
 	somebody = cm_ask(NULL, (const struct sockaddr *)&to, &parameters);
 }
 
-/* A listener has a client, and the device no protection domain for it. */
-static void expect_no_domain(const struct command *command, const char *line, const char *calls)
-{
-	provider_begin(PROVIDER_INFINIBAND, 0);
-	provider.listening = ask;
-	provider_fail("ibv_alloc_pd", ENOMEM, 0);
-	expect_from(command, line, OUTCOME_INTERNAL, calls);
-	cm_ask_end(somebody);
-	provider_end();
-}
+#define IPOIB                                                                                                          \
+	"create_id space 0x0002\n"                                                                                     \
+	"resolve 239.1.2.3:0 from none in 20 ms\n"                                                                     \
+	"create_qp UD by the manager\n"                                                                                \
+	"join 239.1.2.3:0 as full member\n"                                                                            \
+	"leave 239.1.2.3:0\n"
 
-/* What comes before there is a connection to fail is the server's failure. */
-TEST(servers_without_a_domain)
+static const struct {
+	const struct command *command;
+	const char *line;
+	enum outcome outcome;
+	const char *calls;
+	const char *fails; /* the call of that name, with that errno value */
+	int error;
+	bool endless; /* events of the connection manager without an end */
+	bool asked;   /* a listener has a client */
+} rows[] = {
+	{ &mckey_command, "mckey -M ff12:401b:ffff::5 -b 10.0.0.1 -C 0", OUTCOME_OK,
+	  "create_id space 0x0111\n"
+	  "bind 10.0.0.1:0\n"
+	  "create_qp UD by the manager\n"
+	  "join gid ff12:401b:ffff::5 sid 1110000 mask ffffffffffff0000 as full member\n"
+	  "leave gid ff12:401b:ffff::5 sid 1110000 mask ffffffffffff0000\n" },
+	{ &mckey_command, "mckey -M 0 -b 10.0.0.1 -C 0", OUTCOME_OK,
+	  "create_id space 0x0111\n"
+	  "bind 10.0.0.1:0\n"
+	  "create_qp UD by the manager\n"
+	  "join gid :: sid 1110000 mask ffffffffffff0000 as full member\n"
+	  "leave gid :: sid 1110000 mask ffffffffffff0000\n" },
+	{ &mckey_command, "mckey -m 0.0.0.0 -b 10.0.0.1 -C 0", OUTCOME_OK,
+	  "create_id space 0x0111\n"
+	  "resolve 0.0.0.0:0 from 10.0.0.1:0 in 20 ms\n"
+	  "create_qp UD by the manager\n"
+	  "join 0.0.0.0:0 as full member\n"
+	  "leave 0.0.0.0:0\n" },
+	{ &mckey_command, "mckey -m 239.1.2.3 -p ipoib -C 0", OUTCOME_OK, IPOIB },
+	{ &mckey_command, "mckey -m 239.1.2.3 -p 0x0002 -C 0", OUTCOME_OK, IPOIB },
+	{ &mckey_command, "mckey -m 239.1.2.3 -o -s -l -C 0", OUTCOME_OK,
+	  "create_id space 0x0111\n"
+	  "resolve 239.1.2.3:0 from none in 20 ms\n"
+	  "create_qp UD by the manager, no loopback\n"
+	  "join 239.1.2.3:0 as send-only full member\n"
+	  "leave 239.1.2.3:0\n" },
+	{ &ucmatose_command, "ucmatose -f gid -s fe80::2:c903:1 -b fe80::2:c903:2 -P ib --timeout 3",
+	  OUTCOME_NO_CONNECTION,
+	  "create_id space 0x013f\n"
+	  "resolve gid fe80::2:c903:1 sid 13f1d2f mask ffffffffffffffff from "
+	  "gid fe80::2:c903:2 sid 13f0000 mask ffffffffffff0000 in 20 ms\n"
+	  "resolve the route in 2000 ms\n"
+	  "create_qp RC by the manager\n"
+	  "connect reads 1/1 retry 7 rnr 7 data 32\n" },
+	{ &ucmatose_command, "ucmatose -f gid -b fe80::2:c903:1 -p 5000", OUTCOME_NO_CONNECTION,
+	  "create_id space 0x0106\n"
+	  "bind gid fe80::2:c903:1 sid 1061388 mask ffffffffffffffff\n",
+	  .fails = "rdma_listen", .error = EADDRINUSE },
+	{ &ucmatose_command, "ucmatose -s 10.0.0.2 -P ib -t 0x60 -a 14", OUTCOME_NO_CONNECTION,
+	  "create_id space 0x013f\n"
+	  "resolve 10.0.0.2:7471 from none in 20 ms\n"
+	  "option tos 96\n"
+	  "option ack 14\n"
+	  "resolve the route in 2000 ms\n"
+	  "create_qp RC by the manager\n"
+	  "connect reads 1/1 retry 7 rnr 7 data 32\n" },
+	/* The loop has its turns all the same: the deadline comes. */
+	{ &ucmatose_command, "ucmatose -s 10.0.0.2 --deadline 100ms", OUTCOME_NO_CONNECTION,
+	  "create_id space 0x0106\n"
+	  "resolve 10.0.0.2:7471 from none in 20 ms\n",
+	  .endless = true },
+	/* What comes before there is a connection to fail is the server's failure: no protection domain for a client.
+	 */
+	{ &rping_command, "rping -s -P --idle-timeout 20ms", OUTCOME_INTERNAL,
+	  "create_id space 0x0106\n"
+	  "bind 0.0.0.0:7174\n"
+	  "reject\n",
+	  .fails = "ibv_alloc_pd", .error = ENOMEM, .asked = true },
+	{ &rping_command, "rping -s", OUTCOME_INTERNAL,
+	  "create_id space 0x0106\n"
+	  "bind 0.0.0.0:7174\n"
+	  "reject\n",
+	  .fails = "ibv_alloc_pd", .error = ENOMEM, .asked = true },
+	{ &ucmatose_command, "ucmatose", OUTCOME_INTERNAL,
+	  "create_id space 0x0106\n"
+	  "bind 0.0.0.0:7471\n"
+	  "reject\n",
+	  .fails = "ibv_alloc_pd", .error = ENOMEM, .asked = true },
+};
+
+TEST(calls)
 {
-	expect_no_domain(&rping_command, "rping -s -P --idle-timeout 20ms",
-			 "create_id space 0x0106\n"
-			 "bind 0.0.0.0:7174\n"
-			 "reject\n");
-	expect_no_domain(&rping_command, "rping -s",
-			 "create_id space 0x0106\n"
-			 "bind 0.0.0.0:7174\n"
-			 "reject\n");
-	expect_no_domain(&ucmatose_command, "ucmatose",
-			 "create_id space 0x0106\n"
-			 "bind 0.0.0.0:7471\n"
-			 "reject\n");
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		char words[256], *argv[ARGUMENTS_MAX + 1] = { 0 }, *rest = words;
+		int argc = 0, out = memfd_create("stdout", 0), kept = dup(STDOUT_FILENO);
+		struct capture capture;
+		enum outcome outcome;
+
+		snprintf(words, sizeof(words), "%s", rows[row].line);
+		while ((argv[argc] = strsep(&rest, " ")))
+			assert_true(++argc < ARGUMENTS_MAX);
+		provider_begin(PROVIDER_INFINIBAND, 0);
+		provider_fail(rows[row].fails, rows[row].error, 0);
+		provider.events_without_end = rows[row].endless;
+		provider.listening = rows[row].asked ? ask : NULL;
+		fflush(stdout);
+		dup2(out, STDOUT_FILENO);
+		capture_begin(&capture);
+		outcome = command_run(rows[row].command, rows[row].command->name, argc, argv);
+		capture_end(&capture);
+		fflush(stdout);
+		dup2(kept, STDOUT_FILENO);
+		close(out);
+		close(kept);
+		if (outcome != rows[row].outcome)
+			print_message("# %s\n%s\n", rows[row].line, capture.text);
+		assert_int_equal(outcome, rows[row].outcome);
+		assert_string_equal(provider.trace, rows[row].calls);
+		if (rows[row].asked)
+			cm_ask_end(somebody);
+		provider_end();
+	}
 }

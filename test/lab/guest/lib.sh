@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=dash
-# The verbs of a scenario. Each is described in README.md.
+# The verbs of a scenario. Each is described where it is defined.
 # Names beginning with lab_ are the library's own.
 . /lab/clock.sh
 . /lab/modules.sh

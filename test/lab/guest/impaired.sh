@@ -183,6 +183,20 @@ impaired_group() {
 	esac
 }
 
+# at_work CLIENT SERVER [OPTION...]: an rping that verifies and goes on for ever, and has some pings behind it. What is in
+# $server_only is for the server alone.
+server_only=
+at_work() {
+	address_of "$2" 4
+	client=$1 server=$2
+	shift 2
+	# shellcheck disable=SC2086 # words
+	start_at server "$server" rping -s -a "$address" -V "$@" $server_only
+	wait_listening server 10
+	start_at client "$client" rping -c -a "$address" -V -v "$@"
+	wait_for client '^ping data: rdma-ping-3: ' 10
+}
+
 # On a moderately bad network a connection carries everything. But a kernel that leaves may have left its last
 # acknowledgement unsaid, and what it says as it leaves it may say once only.
 impaired_pair_verified() {

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Everything that is read from bytes or text without a network: what is read, written and read again stays the same. */
-#include <stdio.h>
+/* What mckey reads and counts, and what a person writes: what is read, written and read again stays the same. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "cmd/hello.h"
 #include "cmd/mckey/flow.h"
-#include "cmd/rping/protocol.h"
 #include "core/address.h"
 #include "core/spelling.h"
 #include "core/units.h"
@@ -15,9 +12,6 @@
 #include "test/fuzz/target.h"
 #include "test/network/network.h"
 #include "test/unit/pattern.h"
-#include "transport/backend.h"
-#include "transport/soft/wire/mad.h"
-#include "transport/soft/wire/packet.h"
 
 enum {
 	TEXT_MAX = 300,
@@ -34,145 +28,6 @@ static uint8_t *exact_copy(const uint8_t *bytes, size_t length)
 	if (length)
 		memcpy(copy, bytes, length);
 	return copy;
-}
-
-/* ---- packets and messages ---- */
-
-static void read_packet(const uint8_t *bytes, size_t length)
-{
-	uint8_t first[PACKET_HEADER_MAX] = { 0 }, second[PACKET_HEADER_MAX + PACKET_ICRC_SIZE] = { 0 };
-	uint8_t *whole;
-	struct packet packet, again;
-	size_t size;
-
-	if (!packet_parse(bytes, length, &packet))
-		return;
-	if (packet.length > length ||
-	    (packet.length && (packet.payload < bytes || packet.payload + packet.length > bytes + length)))
-		violation("the payload of a packet is outside of it");
-	size = packet_write(&packet, first);
-	if (!size)
-		violation("a packet that can be read cannot be written");
-	whole = malloc(size + packet.length + packet.pad + PACKET_ICRC_SIZE);
-	if (!whole)
-		abort();
-	memset(whole, 0, size + packet.length + packet.pad + PACKET_ICRC_SIZE);
-	memcpy(whole, first, size);
-	if (!packet_parse(whole, size + packet.length + packet.pad + PACKET_ICRC_SIZE, &again) ||
-	    packet_write(&again, second) != size || memcmp(first, second, size) != 0)
-		violation("a packet changes when it is written");
-	free(whole);
-}
-
-static void read_message(const uint8_t *bytes, size_t length)
-{
-	uint8_t first[MAD_SIZE], second[MAD_SIZE];
-	struct mad mad, again;
-
-	if (!mad_parse(bytes, length, &mad))
-		return;
-	if (mad.private_data < bytes || mad.private_data + mad.private_length > bytes + length ||
-	    (mad.kind == MAD_REJ && mad.rej.information_length > MAD_INFORMATION_MAX))
-		violation("private data outside of its message");
-	mad_write(&mad, first);
-	if (!mad_parse(first, sizeof(first), &again) || again.kind != mad.kind)
-		violation("a message cannot be read that was written");
-	mad_write(&again, second);
-	if (memcmp(first, second, sizeof(first)) != 0)
-		violation("a message changes when it is written");
-}
-
-static void read_address_header(const uint8_t *bytes, size_t length)
-{
-	uint8_t first[MAD_ADDRESS_SIZE], second[MAD_ADDRESS_SIZE];
-	struct mad_address address, again;
-
-	if (!mad_address_parse(bytes, length, &address))
-		return;
-	mad_address_write(&address, first);
-	if (!mad_address_parse(first, sizeof(first), &again))
-		violation("an address header cannot be read that was written");
-	mad_address_write(&again, second);
-	if (memcmp(first, second, sizeof(first)) != 0)
-		violation("an address header changes when it is written");
-}
-
-void parse_messages(const uint8_t *bytes, size_t length)
-{
-	uint8_t padded[MAD_SIZE] = { 1, 7, 2, 3 };
-	uint8_t *copy = exact_copy(bytes, length);
-	uint64_t number = 0;
-	uint16_t port_space, port;
-
-	read_packet(copy, length);
-	read_message(copy, length);
-	read_address_header(copy, length);
-	/* With the right beginning, and a kind that there is, more is read. */
-	memcpy(padded + 8, copy, length < MAD_SIZE - 8 ? length : MAD_SIZE - 8);
-	padded[17] = (uint8_t)(MAD_REQ + padded[17] % 8);
-	padded[16] = 0;
-	read_message(padded, sizeof(padded));
-	memcpy(&number, copy, length < sizeof(number) ? length : sizeof(number));
-	if (mad_service_split(number, &port_space, &port) && mad_service_id(port_space, port) != number)
-		violation("a service identifier changes");
-	free(copy);
-}
-
-/* ---- what ends tell each other ---- */
-
-static void read_hello(const uint8_t *bytes, size_t length, enum hello_tool tool)
-{
-	struct hello hello, again;
-	uint8_t written[HELLO_SIZE];
-
-	if (!hello_read(bytes, length, tool, &hello))
-		return;
-	if (hello.tool != tool)
-		violation("a hello of another tool is taken");
-	hello_write(&hello, written);
-	if (!hello_read(written, sizeof(written), tool, &again) || again.capacity != hello.capacity ||
-	    again.connections != hello.connections || again.count != hello.count ||
-	    again.connection != hello.connection || again.window != hello.window)
-		violation("a hello changes when it is written");
-	if (tool == HELLO_RPING && ping_size(0, hello.capacity, false) > PING_SIZE)
-		violation("a hello makes a ping longer than the most");
-}
-
-static void read_advertisement(const uint8_t *bytes, size_t length)
-{
-	uint8_t written[ADVERTISEMENT_SIZE];
-	struct advertisement advertisement;
-
-	if (length < ADVERTISEMENT_SIZE)
-		return;
-	advertisement_read(bytes, &advertisement);
-	advertisement_write(&advertisement, written);
-	if (memcmp(bytes, written, sizeof(written)) != 0)
-		violation("an advertisement changes when it is written");
-	if (!advertisement_fault(&advertisement, 1, PING_SIZE_MAX) &&
-	    (!advertisement.size || advertisement.size > PING_SIZE_MAX ||
-	     advertisement.address + advertisement.size < advertisement.address))
-		violation("an advertisement passes that cannot be used");
-}
-
-void parse_hello(const uint8_t *bytes, size_t length)
-{
-	uint8_t *copy = exact_copy(bytes, length);
-	char text[ENDPOINT_REJECT_TEXT_SIZE];
-	FILE *nowhere = fopen("/dev/null", "we");
-
-	if (!nowhere)
-		abort();
-	read_hello(length ? copy : NULL, length, HELLO_RPING);
-	read_hello(length ? copy : NULL, length, HELLO_UCMATOSE);
-	read_advertisement(copy, length);
-	for (const char *at = endpoint_reject_text(copy, length, text); *at; at++)
-		if (*at < ' ' || *at > '~')
-			violation("a refusal is shown with a control character");
-	if (length)
-		ping_print(nowhere, "ping data", copy, length);
-	fclose(nowhere);
-	free(copy);
 }
 
 /* ---- mckey ---- */

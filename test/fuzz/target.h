@@ -22,9 +22,7 @@ extern const struct target targets[];
 const struct target *target_find(const char *name);
 
 target_function attack;		 /* packets into two soft transports: attack.c */
-target_function parse_messages;	 /* packet headers and messages of the connection manager: formats.c */
-target_function parse_hello;	 /* private data of our own tools, and what a refusing peer says */
-target_function parse_datagram;	 /* what mckey finds in a datagram, and what it counts */
+target_function parse_datagram;	 /* what mckey finds in a datagram, and what it counts: formats.c */
 target_function parse_addresses; /* addresses as people write them; quantities */
 target_function parse_options;	 /* the command line of every command: command_line.c */
 target_function peer_of_rping;	 /* a hostile peer of the real commands: peer.c */

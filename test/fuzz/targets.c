@@ -5,8 +5,6 @@
 
 const struct target targets[] = {
 	{ "packets", attack },
-	{ "messages", parse_messages },
-	{ "hello", parse_hello },
 	{ "datagram", parse_datagram },
 	{ "addresses", parse_addresses },
 	{ "options", parse_options },

@@ -164,8 +164,7 @@ static uint8_t digit(char text)
 	return (uint8_t)(text <= '9' ? text - '0' : text - 'a' + 10);
 }
 
-/* Returns the number of bytes; bytes: for them, or NULL. */
-static size_t unpack(const char *text, uint8_t *bytes)
+size_t vector_unpack(const char *text, uint8_t *bytes)
 {
 	size_t length = 0;
 	uint8_t last = 0;
@@ -205,11 +204,11 @@ const struct vector *vector_at(size_t index)
 
 	if (vector->bytes)
 		return vector;
-	vector->length = unpack(vector->text, NULL);
+	vector->length = vector_unpack(vector->text, NULL);
 	bytes = malloc(vector->length);
 	if (!bytes)
 		abort();
-	unpack(vector->text, bytes);
+	vector_unpack(vector->text, bytes);
 	vector->bytes = bytes;
 	return vector;
 }

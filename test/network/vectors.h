@@ -24,6 +24,8 @@ struct vector {
 	size_t length;
 };
 
+/* Unpacks such a text. Returns the number of bytes; bytes: for them, or NULL. */
+size_t vector_unpack(const char *text, uint8_t *bytes);
 /* index: less than VECTORS. */
 const struct vector *vector_at(size_t index);
 /* Returns NULL if there is no vector of that name. */

@@ -144,23 +144,6 @@ TEST(datagrams_arrive)
 	}
 }
 
-/* Receives may be posted before the destination is set. */
-TEST(receives_before_destination)
-{
-	struct soft_endpoint endpoint;
-	struct work work = { .kind = WORK_RECEIVE };
-	struct region *region;
-
-	qp_open(1);
-	region = region_of(0, 100, 0);
-	work.region = region;
-	endpoint_prepare(&endpoint, &testbed.hosts[0], ENDPOINT_GROUP, 1, 1);
-	assert_int_equal(post_captured(endpoint.qp, &work), OUTCOME_OK);
-	soft_qp_destroy(endpoint.qp);
-	soft_region_destroy(region);
-	qp_close();
-}
-
 TEST(undeliverable_datagrams_are_dropped)
 {
 	struct datagrams datagrams;

@@ -163,20 +163,6 @@ TEST(completions_are_ordered)
 	end();
 }
 
-/* The loop wakes each time something is queued outside of a callback. */
-TEST(queued_completion_wakes_loop)
-{
-	begin(ENDPOINT_ESTABLISHED);
-	soft_callback_end(soft_of(transport));
-	for (uint32_t tag = 0; tag < 3; tag++) {
-		soft_complete((struct soft_endpoint *)endpoint, WORK_SEND, tag, 0);
-		assert_int_equal(completions, tag);
-		loop_run(loop);
-		assert_int_equal(completions, tag + 1);
-	}
-	end();
-}
-
 /* The endpoint is freed with queued completions and an event. */
 TEST(freed_endpoint_gets_nothing)
 {

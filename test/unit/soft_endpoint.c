@@ -167,7 +167,6 @@ TEST(request_of_destroyed_listener, begin, end)
 	}
 }
 
-/* --mtu can only reduce the path MTU. */
 /* A deadline that passes in the turn of the loop before the event. */
 TEST(event_of_failed_endpoint, begin, end)
 {
@@ -188,6 +187,7 @@ TEST(event_of_failed_endpoint, begin, end)
 	network_run_due();
 }
 
+/* --mtu can only reduce the path MTU. */
 TEST(options_apply_to_path)
 {
 	static const struct {

@@ -50,51 +50,36 @@ TEST(captured_packets_are_parsed_and_reproduced)
 	}
 }
 
-/* Writes the headers of the opcode. Returns their length plus the given bytes of payload and ICRC. */
-static size_t write_headers(uint8_t bytes[64], uint8_t opcode, size_t rest)
-{
-	struct packet packet = { .opcode = opcode, .pkey = PACKET_PKEY };
-
-	memset(bytes, 0, 64);
-	return packet_write(&packet, bytes) + rest;
-}
-
+/* The rest is payload, pad and ICRC. */
 TEST(malformed_packets_are_rejected)
 {
-	struct packet packet;
-	uint8_t bytes[64];
-	size_t length;
+	static const struct {
+		uint8_t opcode, flags; /* pad and header version */
+		size_t rest;
+		bool valid;
+		size_t length; /* of the payload */
+	} rows[] = {
+		{ OPCODE_SEND_ONLY, 0, 4 + 4, true, 4 },	{ OPCODE_SEND_ONLY, 0x30, 4 + 4, true, 1 },
+		{ OPCODE_SEND_ONLY, 0x30, 4, false, 0 },	{ OPCODE_SEND_ONLY, 0, 4, true, 0 },
+		{ OPCODE_SEND_ONLY, 0, 4 + 1, false, 0 },	{ OPCODE_SEND_ONLY, 0, 4 + 2, false, 0 },
+		{ OPCODE_SEND_ONLY, 0, 4 + 3, false, 0 },	{ OPCODE_WRITE_MIDDLE, 0, 8 + 4, true, 8 },
+		{ OPCODE_WRITE_MIDDLE, 0x10, 8 + 4, false, 0 }, { OPCODE_READ_REQUEST, 0, 4, true, 0 },
+		{ OPCODE_READ_REQUEST, 0, 4 + 4, false, 0 },	{ OPCODE_ACKNOWLEDGE, 0, 4, true, 0 },
+		{ OPCODE_ACKNOWLEDGE, 0, 4 + 4, false, 0 },
+	};
 
-	length = write_headers(bytes, OPCODE_SEND_ONLY, 4 + 4);
-	assert_true(packet_parse(bytes, length, &packet));
-	assert_int_equal(packet.length, 4);
-	for (uint8_t version = 1; version < 16; version++) {
-		bytes[1] = version;
-		assert_false(packet_parse(bytes, length, &packet));
-	}
-	bytes[1] = 0x30;
-	assert_true(packet_parse(bytes, length, &packet));
-	assert_int_equal(packet.length, 1);
-	assert_false(packet_parse(bytes, length - 4, &packet)); /* 3 bytes of pad, but no payload */
-	bytes[1] = 0;
-	assert_true(packet_parse(bytes, length - 4, &packet));
-	assert_int_equal(packet.length, 0);
-	for (size_t odd = 1; odd < 4; odd++)
-		assert_false(packet_parse(bytes, length + odd, &packet));
+	for (size_t row = 0; row < LENGTH(rows); row++)
+		for (uint8_t version = 0; version < 16; version++) {
+			struct packet packet = { .opcode = rows[row].opcode, .pkey = PACKET_PKEY };
+			uint8_t bytes[64] = { 0 };
+			size_t header = packet_write(&packet, bytes);
 
-	/* Pad in a middle packet. */
-	length = write_headers(bytes, OPCODE_WRITE_MIDDLE, 8 + 4);
-	assert_true(packet_parse(bytes, length, &packet));
-	bytes[1] = 0x10;
-	assert_false(packet_parse(bytes, length, &packet));
-
-	/* Payload in packets without payload. */
-	length = write_headers(bytes, OPCODE_READ_REQUEST, 4);
-	assert_true(packet_parse(bytes, length, &packet));
-	assert_false(packet_parse(bytes, length + 4, &packet));
-	length = write_headers(bytes, OPCODE_ACKNOWLEDGE, 4);
-	assert_true(packet_parse(bytes, length, &packet));
-	assert_false(packet_parse(bytes, length + 4, &packet));
+			bytes[1] = rows[row].flags | version;
+			assert_int_equal(packet_parse(bytes, header + rows[row].rest, &packet),
+					 rows[row].valid && !version);
+			if (rows[row].valid && !version)
+				assert_int_equal(packet.length, rows[row].length);
+		}
 }
 
 /* Header length of each opcode, by IBTA; 0: not supported. All after the BTH of a reserved RC request is payload. */

@@ -438,21 +438,6 @@ TEST(probe_timeout_is_limited)
 
 /* ---- requests and responses ---- */
 
-TEST(zero_length_needs_no_key)
-{
-	struct run *run = run_of_sends(1, 1, 7);
-	struct work works[2] = { { .kind = WORK_READ, .tag = 1 }, { .kind = WORK_WRITE, .tag = 2 } };
-	struct counter counter = { .wanted = 2 };
-
-	run_prepare(run);
-	testbed.completed = count_completions;
-	testbed.context = &counter;
-	works[0].region = works[1].region = run->directions[0].local;
-	assert_int_equal(soft_qp_post(qp_of(&run->pair, 0), works, 2), OUTCOME_OK);
-	assert_true(network_run(CLOCK_NS_PER_S));
-	run_end(run);
-}
-
 TEST(invalid_responses_are_dropped)
 {
 	struct run *run = run_of_sends(8, 8, 7);

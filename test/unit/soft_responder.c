@@ -506,6 +506,11 @@ TEST(ack_never_carries_psn_of_read, NULL, bench_close)
 	       "stop = A100 A100 A100 A100 A100; write 102 =");
 }
 
+TEST(zero_length_needs_no_key, NULL, bench_close)
+{
+	script("reads 4; read 100 0 key+1 = D100; write 101 0 key+1 = A101; failed 0");
+}
+
 /* The MSN of a response counts completed messages, not packets. */
 TEST(msn_counts_messages, NULL, bench_close)
 {

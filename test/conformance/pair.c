@@ -130,12 +130,12 @@ static void patience_ends(void *context)
 
 /* loop_stop() comes with every record, so that the condition is looked at after each. */
 static bool await(struct bench *bench, size_t (*count_of)(const struct end *, int), const struct end *end, int what,
-		  size_t count)
+		  size_t count, int64_t limit)
 {
 	struct loop_timer timer = { 0 };
 	bool ended = false;
 
-	loop_timer_start(bench->loop, &timer, patience, patience_ends, &ended);
+	loop_timer_start(bench->loop, &timer, limit, patience_ends, &ended);
 	while (!ended && count_of(end, what) < count) {
 		struct loop_timer tick = { 0 };
 
@@ -148,7 +148,7 @@ static bool await(struct bench *bench, size_t (*count_of)(const struct end *, in
 	return count_of(end, what) >= count;
 }
 
-static size_t count_events(const struct end *end, int event)
+size_t end_events(const struct end *end, int event)
 {
 	size_t count = 0;
 
@@ -157,23 +157,13 @@ static size_t count_events(const struct end *end, int event)
 	return count;
 }
 
-static size_t count_completions(const struct end *end, int kind)
+size_t end_completions(const struct end *end, int kind)
 {
 	size_t count = 0;
 
 	for (size_t index = 0; index < end->count; index++)
 		count += !end->records[index].event && end->records[index].completion.kind == (enum work_kind)kind;
 	return count;
-}
-
-size_t end_events(const struct end *end, enum event_kind event)
-{
-	return count_events(end, (int)event);
-}
-
-size_t end_completions(const struct end *end, enum work_kind kind)
-{
-	return count_completions(end, (int)kind);
 }
 
 const struct completion *end_last_completion(const struct end *end, enum work_kind kind)
@@ -186,17 +176,17 @@ const struct completion *end_last_completion(const struct end *end, enum work_ki
 
 bool bench_await_event(struct bench *bench, const struct end *end, enum event_kind event)
 {
-	return await(bench, count_events, end, (int)event, 1);
+	return await(bench, end_events, end, (int)event, 1, patience);
 }
 
 bool bench_await_completions(struct bench *bench, const struct end *end, enum work_kind kind, size_t count)
 {
-	return await(bench, count_completions, end, (int)kind, count);
+	return await(bench, end_completions, end, (int)kind, count, patience);
 }
 
 static size_t count_trouble(const struct end *end, int what)
 {
-	size_t count = count_events(end, EVENT_FAILED) + count_events(end, EVENT_DISCONNECTED);
+	size_t count = end_events(end, EVENT_FAILED) + end_events(end, EVENT_DISCONNECTED);
 
 	for (size_t index = 0; index < end->count; index++)
 		count += !end->records[index].event && end->records[index].completion.status != COMPLETION_OK;
@@ -205,22 +195,12 @@ static size_t count_trouble(const struct end *end, int what)
 
 bool bench_await_trouble(struct bench *bench, const struct end *end)
 {
-	return await(bench, count_trouble, end, 0, 1);
-}
-
-/* The end is a moment in time here: the wait for it is the same. */
-static size_t reached(const struct end *end, int what)
-{
-	const int64_t *until = (const int64_t *)(const void *)end;
-
-	return clock_now() >= *until;
+	return await(bench, count_trouble, end, 0, 1, patience);
 }
 
 void bench_linger(struct bench *bench, int milliseconds)
 {
-	int64_t until = clock_now() + milliseconds * CLOCK_NS_PER_MS;
-
-	await(bench, reached, (const struct end *)(const void *)&until, 0, 1);
+	await(bench, end_events, &bench->client, 0, SIZE_MAX, milliseconds * CLOCK_NS_PER_MS);
 }
 
 bool bench_listen(struct bench *bench, const struct endpoint_options *options)

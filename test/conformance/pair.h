@@ -91,8 +91,9 @@ void bench_linger(struct bench *bench, int milliseconds);
 /* Prints the error of the last call that failed. Those of events and completions are printed when they come. */
 void bench_report(struct bench *bench);
 
-size_t end_events(const struct end *end, enum event_kind event);
-size_t end_completions(const struct end *end, enum work_kind kind);
+/* Of that enum event_kind, enum work_kind. */
+size_t end_events(const struct end *end, int event);
+size_t end_completions(const struct end *end, int kind);
 const struct completion *end_last_completion(const struct end *end, enum work_kind kind);
 
 /* A listener on the address under test; its requests are answered as the bench says, by options. */

@@ -110,11 +110,6 @@ void network_reported(void *context, const struct error *error)
 
 /* ---- opening, closing, chance ---- */
 
-void network_seed(uint64_t seed)
-{
-	internal->random_state = seed * 2 + 1;
-}
-
 void network_open(uint64_t seed, int mtu, int buffer)
 {
 	internal = calloc(1, sizeof(*internal));
@@ -122,7 +117,7 @@ void network_open(uint64_t seed, int mtu, int buffer)
 		abort();
 	network = &internal->network;
 	network->now = NETWORK_BEGIN;
-	network_seed(seed);
+	internal->random_state = seed * 2 + 1;
 	internal->gro = seed & 1;
 	internal->no_gso = seed & 2;
 	internal->mtu = mtu;
@@ -628,11 +623,8 @@ ssize_t __wrap_getrandom(void *buffer, size_t length, unsigned flags)
 	return (ssize_t)length;
 }
 
-int __real_socket(int domain, int type, int protocol);
 int __wrap_socket(int domain, int type, int protocol)
 {
-	if (!network)
-		return __real_socket(domain, type, protocol);
 	for (int index = 0; index < SOCKETS; index++)
 		if (!internal->sockets[index].open) {
 			internal->sockets[index] = (struct fake_socket){ .open = true };
@@ -667,25 +659,19 @@ static void address_of(const struct sockaddr *name, socklen_t length, struct add
 		abort();
 }
 
-int __real_bind(int fd, const struct sockaddr *name, socklen_t length);
 int __wrap_bind(int fd, const struct sockaddr *name, socklen_t length)
 {
 	struct fake_socket *fake = fake_of(fd);
 
-	if (!fake)
-		return __real_bind(fd, name, length);
 	address_of(name, length, &fake->address);
 	fake->bound = true;
 	return 0;
 }
 
-int __real_setsockopt(int fd, int level, int option, const void *value, socklen_t length);
 int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_t length)
 {
 	struct fake_socket *fake = fake_of(fd);
 
-	if (!fake)
-		return __real_setsockopt(fd, level, option, value, length);
 	if (level == IPPROTO_UDP && option == UDP_GRO) {
 		/* Kernels before 5.0 do not support it. */
 		if (!internal->gro) {
@@ -697,21 +683,15 @@ int __wrap_setsockopt(int fd, int level, int option, const void *value, socklen_
 	return 0;
 }
 
-int __real_getsockopt(int fd, int level, int option, void *value, socklen_t *length);
 int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *length)
 {
-	if (!fake_of(fd))
-		return __real_getsockopt(fd, level, option, value, length);
 	memcpy(value, &internal->buffer, sizeof(internal->buffer));
 	return 0;
 }
 
 /* Interface 1 has 127.0.0.0/8, interface 3 10.0.1.0/24, interface 2 all others. */
-int __real_route_find(const struct address *peer, const struct address *source, struct route *route);
 int __wrap_route_find(const struct address *peer, const struct address *source, struct route *route)
 {
-	if (!network)
-		return __real_route_find(peer, source, route);
 	*route = (struct route){
 		.source = *source,
 		.interface = address_is_loopback(source)			      ? ROUTE_LOOPBACK
@@ -766,13 +746,10 @@ static void send_message(const struct fake_socket *fake, struct msghdr *header)
 		network_send(frame);
 }
 
-int __real_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
 int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 {
 	const struct fake_socket *fake = fake_of(fd);
 
-	if (!fake)
-		return __real_sendmmsg(fd, messages, count, flags);
 	for (unsigned index = 0; index < count; index++) {
 		if (internal->no_gso && segment_of(&messages[index].msg_hdr)) {
 			errno = EIO;
@@ -783,14 +760,11 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 	return (int)count;
 }
 
-ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 {
 	const struct fake_socket *fake = fake_of(fd);
 	struct msghdr header = *message;
 
-	if (!fake)
-		return __real_sendmsg(fd, message, flags);
 	send_message(fake, &header);
 	return 0;
 }
@@ -849,14 +823,11 @@ static void receive_message(struct mmsghdr *message, struct fake_socket *fake)
 	free(first);
 }
 
-int __real_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout);
 int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout)
 {
 	struct fake_socket *fake = fake_of(fd);
 	unsigned taken = 0;
 
-	if (!fake)
-		return __real_recvmmsg(fd, messages, count, flags, timeout);
 	if (fake->icmp_pending) {
 		errno = ECONNREFUSED;
 		return -1;
@@ -868,7 +839,6 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
 }
 
 /* Reads the error queue. */
-ssize_t __real_recvmsg(int fd, struct msghdr *header, int flags);
 ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags)
 {
 	struct sock_extended_err error = { .ee_errno = ECONNREFUSED, .ee_origin = SO_EE_ORIGIN_ICMP };
@@ -876,8 +846,6 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags)
 	struct cmsghdr *row;
 	size_t length;
 
-	if (!fake)
-		return __real_recvmsg(fd, header, flags);
 	if (!fake->icmp_pending) {
 		errno = EAGAIN;
 		return -1;

@@ -47,14 +47,12 @@ struct network {
 	bool done; /* ends network_run() */
 };
 
-extern struct network *network; /* NULL: the functions of network.wrap are those of the system */
+extern struct network *network; /* NULL: time, random numbers and close(2) are those of the system */
 
 /* mtu is that of all interfaces; buffer is the value of SO_RCVBUF. */
 void network_open(uint64_t seed, int mtu, int buffer);
 void network_close(void);
 
-/* Restarts the random numbers with a seed, as network_open() does. */
-void network_seed(uint64_t seed);
 uint64_t network_random(void);
 /* Returns a random number below limit, which is not 0. */
 uint32_t network_below(uint32_t limit);

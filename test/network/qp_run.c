@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/network/qp_run.h"
 
-static uint8_t pattern(size_t direction, size_t index, size_t at)
-{
-	return (uint8_t)(direction * 97 + index * 31 + at * 7 + (at >> 8) + 1);
-}
+#include "test/unit/pattern.h"
 
-static void pattern_fill(uint8_t *bytes, size_t direction, const struct plan *plan, size_t index)
+static const uint8_t *bytes_of(size_t direction, const struct plan *plan, size_t index)
 {
-	for (size_t at = 0; at < plan->length; at++)
-		bytes[at] = pattern(direction, index, at);
-}
-
-static void pattern_check(const uint8_t *bytes, size_t direction, const struct plan *plan, size_t index)
-{
-	for (size_t at = 0; at < plan->length; at++)
-		if (bytes[at] != pattern(direction, index, at))
-			fail_msg("work %zu of end %zu: byte %zu of %u is wrong", index, direction, at, plan->length);
+	return pattern() + payload_pattern_offset(plan->length, (uint32_t)direction, (uint32_t)index);
 }
 
 void run_add(struct run *run, size_t direction, struct plan plan)
@@ -123,10 +112,14 @@ static uint8_t *target_memory(const struct direction *dir, const struct plan *pl
 	return (plan->kind == WORK_READ ? dir->local : dir->remote)->memory + plan->offset;
 }
 
-/* Overwrites the transferred bytes: run_check_end() detects a second transfer. */
-static void overwrite(const struct direction *dir, const struct plan *plan)
+/* Checks the transferred bytes and overwrites them: run_check_end() detects a second transfer. */
+static void check_and_overwrite(const struct direction *dir, const struct plan *plan, size_t direction, size_t index)
 {
-	memset(target_memory(dir, plan), OVERWRITTEN, plan->length);
+	uint8_t *memory = target_memory(dir, plan);
+
+	if (memcmp(memory, bytes_of(direction, plan, index), plan->length) != 0)
+		fail_msg("work %zu of end %zu has other bytes", index, direction);
+	memset(memory, OVERWRITTEN, plan->length);
 }
 
 static void run_receive_completed(struct run *run, size_t direction, const struct completion *completion)
@@ -142,8 +135,7 @@ static void run_receive_completed(struct run *run, size_t direction, const struc
 	assert_int_equal(completion->has_immediate, plan->has_immediate);
 	if (plan->has_immediate)
 		assert_int_equal(completion->immediate, plan->immediate);
-	pattern_check(target_memory(dir, plan), direction, plan, completion->tag);
-	overwrite(dir, plan);
+	check_and_overwrite(dir, plan, direction, completion->tag);
 	dir->received++;
 	run_post_receives(run, direction);
 }
@@ -159,8 +151,7 @@ static void run_send_completed(struct run *run, size_t direction, const struct c
 		assert_true(plan->unsignalled || dir->finished == completion->tag);
 		if (plan->kind == WORK_SEND)
 			continue;
-		pattern_check(target_memory(dir, plan), direction, plan, dir->finished);
-		overwrite(dir, plan);
+		check_and_overwrite(dir, plan, direction, dir->finished);
 	}
 	run_post(run, direction);
 }
@@ -214,7 +205,7 @@ void run_prepare(struct run *run)
 			const struct plan *plan = &dir->plans[index];
 			struct region *source = plan->kind == WORK_READ ? dir->remote : dir->local;
 
-			pattern_fill(source->memory + plan->offset, direction, plan, index);
+			memcpy(source->memory + plan->offset, bytes_of(direction, plan, index), plan->length);
 			memset(target_memory(dir, plan), 0, plan->length);
 		}
 	}

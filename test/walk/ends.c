@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "test/network/network.h"
 #include "test/network/rules.h"
+#include "test/unit/pattern.h"
 #include "transport/soft/base/queue.h"
 #include "transport/soft/cm/cm_internal.h"
 #include "transport/soft/qp/qp_internal.h"
@@ -134,15 +135,9 @@ static struct side *other(const struct side *side)
 
 /* ---- memory ---- */
 
-static uint8_t pattern(const struct side *side, unsigned work, size_t at)
+static const uint8_t *bytes_of(const struct side *sender, unsigned work)
 {
-	return (uint8_t)((side == &side->testbed->client ? 3 : 101) + work * 31 + at * 7 + (at >> 8));
-}
-
-static void pattern_fill(const struct side *context, struct region *region, unsigned work)
-{
-	for (size_t at = 0; at < AREA; at++)
-		region->memory[work * AREA + at] = pattern(context, work, at);
+	return pattern() + payload_pattern_offset(AREA, sender == &sender->testbed->client, work);
 }
 
 /* Checks the sender's bytes and overwrites them: check_overwritten() detects a second transfer. */
@@ -151,9 +146,8 @@ static void check_and_overwrite(const struct side *sender, struct region *region
 {
 	uint8_t *bytes = region->memory + slot * AREA;
 
-	for (size_t at = 0; at < sender->plans[work].length; at++)
-		if (bytes[at] != pattern(sender, work, at))
-			violation("%s %u differs at byte %zu", what, work, at);
+	if (memcmp(bytes, bytes_of(sender, work), sender->plans[work].length) != 0)
+		violation("%s %u differs", what, work);
 	memset(bytes, OVERWRITTEN, AREA);
 }
 
@@ -175,10 +169,9 @@ static void open_memory(struct side *side)
 	for (unsigned work = 0; work < WORKS_MAX; work++) {
 		/* The source of a READ is the peer's open region. */
 		if (work < side->count && side->plans[work].kind != WORK_READ)
-			pattern_fill(side, side->local, work);
-		pattern_fill(other(side), side->open, work);
-		if (other(side)->plans[work].kind == WORK_WRITE)
-			memset(side->open->memory + work * AREA, 0, AREA);
+			memcpy(side->local->memory + work * AREA, bytes_of(side, work), AREA);
+		if (other(side)->plans[work].kind != WORK_WRITE)
+			memcpy(side->open->memory + work * AREA, bytes_of(other(side), work), AREA);
 	}
 }
 

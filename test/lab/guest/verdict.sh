@@ -9,8 +9,6 @@ lab_complete=no
 lab_case=
 lab_patterns=$(printf '%s' "$lab_filter" | tr , ' ')
 lab_unmatched=$lab_patterns
-lab_again=${LAB_AGAIN:-}
-lab_rebooted=
 
 say() {
 	printf '%s\n' "$*"
@@ -140,17 +138,11 @@ try() {
 	lab_case=$1
 	shift
 	lab_is_wanted "$lab_case" || return 0
-	# After a reboot in the middle of one case, those before it have their verdicts.
-	if [ -n "$lab_again" ] && [ "$lab_case" != "$lab_again" ]; then
-		return 0
-	fi
-	lab_rebooted=$lab_again
-	lab_again=
 	lab_cases=$((lab_cases + 1))
 	printf '%s\n' "$lab_case" >/run/lab/case
 	rm -f /run/lab/reason
 	# Two guests begin a case together: the host ends the wait of one in a case that the other has left.
-	[ "$LAB_ROLE" = none ] || rebooted || barrier "case $lab_case"
+	[ "$LAB_ROLE" = none ] || barrier "case $lab_case"
 	say "=== $lab_case"
 	now
 	lab_case_begin=$now

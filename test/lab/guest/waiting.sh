@@ -80,16 +80,3 @@ barrier() {
 	read -r lab_reply <&3
 	[ "$lab_reply" = go ] || fail "the other guest left before barrier $1"
 }
-
-# reboot: guest b, in a case, loses its power and boots again; the case then runs there from its beginning, and
-# "rebooted" is true in it.
-reboot() {
-	step reboot
-	printf '\001reboot %s\n' "$lab_case" >&3
-	sleep 60
-	fail 'this guest was not rebooted'
-}
-
-rebooted() {
-	[ -n "$lab_rebooted" ]
-}

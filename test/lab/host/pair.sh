@@ -3,38 +3,25 @@
 # Two guests on one virtual segment that run each scenario together, one as role a,
 # one as role b. The segment is a socket between the two QEMUs: nothing leaves them.
 
-pair_network() {
-	local folder=$1 role=$2
-	if [ "$role" = a ]; then
-		REPLY="stream,id=segment,server=on,addr.type=unix,addr.path=$folder.segment"
-	else
-		REPLY="stream,id=segment,server=off,addr.type=unix,addr.path=$folder.segment"
-	fi
-}
-
-# pair_start_one FOLDER OVERLAY CAPTURE a|b: one of the two, without waiting for its boot.
-pair_start_one() {
-	local folder=$1 overlay=$2 capture=$3 role=$4 number=1 record=()
-	[ "$role" = a ] || number=2
-	pair_network "$folder" "$role"
-	# One guest sees all that the other sends, and the other way round.
-	if [ "$capture$role" = yesb ]; then
-		record=(-object "filter-dump,id=capture,netdev=segment,file=$folder.b/capture")
-	fi
-	guest_start "$folder.$role" "$overlay" "$role" -netdev "$REPLY" \
-		-device "virtio-net-pci,netdev=segment,mac=52:54:00:00:00:0$number" "${record[@]}"
-}
-
+# pair_start FOLDER OVERLAY CAPTURE
 pair_start() {
-	local folder=$1 role try
+	local folder=$1 overlay=$2 capture=$3 role try number=0 listens=on record
 	rm -f "$folder.segment"
 	for role in a b; do
-		pair_start_one "$@" "$role"
+		number=$((number + 1)) record=()
+		# One guest sees all that the other sends, and the other way round.
+		if [ "$capture$role" = yesb ]; then
+			record=(-object "filter-dump,id=capture,netdev=segment,file=$folder.b/capture")
+		fi
+		guest_start "$folder.$role" "$overlay" "$role" \
+			-netdev "stream,id=segment,server=$listens,addr.type=unix,addr.path=$folder.segment" \
+			-device "virtio-net-pci,netdev=segment,mac=52:54:00:00:00:0$number" "${record[@]}"
 		# The second connects, so the first must be there.
 		for ((try = 0; try < 100; try++)); do
 			[ -S "$folder.segment" ] && break
 			sleep 0.1
 		done
+		listens=off
 	done
 	guest_wait_ready "$folder.a" "$boot_limit" && guest_wait_ready "$folder.b" "$boot_limit"
 }
@@ -127,7 +114,7 @@ pair_case() {
 
 run_in_pair() {
 	local folder=$1 name=$2 role line verdict took case_name reason deadline begin=$SECONDS
-	local transcript=$results/${name%%@*} part=$folder.part cases=0 half_case='' half_verdict half_reason again='' boots
+	local transcript=$results/${name%%@*} part=$folder.part cases=0 half_case='' half_verdict half_reason
 	local -A at_barrier=([a]='' [b]='') verdict_of=([a]='' [b]='') took_by reason_of
 	mkdir -p "${transcript%/*}"
 	: >"$transcript"
@@ -142,18 +129,6 @@ run_in_pair() {
 				line=$REPLY
 				case $line in
 				$'\001barrier '*) at_barrier[$role]=${line#* } ;;
-				# Power fails, and comes back: whatever it was about to say or send is lost.
-				$'\001reboot '*)
-					[ "$role" = b ] || continue
-					guest_end "$folder.b"
-					pair_start_one "$folder" "$overlay" "$capture" b
-					again=${line#* } boots=1
-					;;
-				$'\001ready')
-					[ -n "$again" ] || continue
-					guest_say "$folder.$role" "run $name $again"
-					again=
-					;;
 				$'\001end '*)
 					read -r _ verdict took reason <<<"$line"
 					verdict_of[$role]=$verdict took_by[$role]=$took reason_of[$role]=$reason
@@ -168,12 +143,6 @@ run_in_pair() {
 					;;
 				esac
 			done
-			# Busy machines make a guest panic while it boots.
-			if [ -n "$again" ] && ! guest_is_running "$folder.b" && [ "$boots" -lt 3 ]; then
-				boots=$((boots + 1))
-				guest_end "$folder.b"
-				pair_start_one "$folder" "$overlay" "$capture" b
-			fi
 			if ! guest_is_running "$folder.$role" || [ "$SECONDS" -ge "$deadline" ]; then
 				append_console "$folder.a" >>"$transcript"
 				append_console "$folder.b" >>"$transcript"

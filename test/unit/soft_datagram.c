@@ -10,33 +10,31 @@ enum {
 
 static struct address group;
 
-struct datagrams {
+static struct {
 	struct soft_endpoint ends[2];
 	struct region *regions[2];
 	struct completion received[64], sent[64];
 	size_t received_count, sent_count;
-};
+} datagrams;
 
 static void datagram_completed(void *context, struct host *host, const struct reported *reported)
 {
-	struct datagrams *datagrams = context;
-
 	if (reported->completion.kind == WORK_RECEIVE)
-		datagrams->received[datagrams->received_count++] = reported->completion;
+		datagrams.received[datagrams.received_count++] = reported->completion;
 	else
-		datagrams->sent[datagrams->sent_count++] = reported->completion;
+		datagrams.sent[datagrams.sent_count++] = reported->completion;
 }
 
 /* Sets the destination of an end. */
-static void set_destination(struct datagrams *datagrams, size_t end, const struct address *to, uint32_t key)
+static void set_destination(size_t end, const struct address *to, uint32_t key)
 {
 	const struct host *host = &testbed.hosts[end];
-	struct soft_path *path = &datagrams->ends[end].path;
+	struct soft_path *path = &datagrams.ends[end].path;
 
 	*path = (struct soft_path){ .socket = host->socket, .local = host->address, .peer = *to };
 	assert_int_equal(soft_path_route(path), 0);
 	path->mtu = 1024;
-	soft_qp_join(datagrams->ends[end].qp, key);
+	soft_qp_join(datagrams.ends[end].qp, key);
 }
 
 static struct soft_socket *join(size_t end, const struct address *to)
@@ -52,9 +50,9 @@ static struct soft_socket *join(size_t end, const struct address *to)
 	return socket;
 }
 
-static void datagrams_open(struct datagrams *datagrams, enum address_family family)
+static void datagrams_open(enum address_family family)
 {
-	memset(datagrams, 0, sizeof(*datagrams));
+	memset(&datagrams, 0, sizeof(datagrams));
 	qp_open(1);
 	group = (struct address){ .family = ADDRESS_IP4, .bytes = { 239, 1, 2, 3 } };
 	if (family == ADDRESS_IP6) {
@@ -65,50 +63,61 @@ static void datagrams_open(struct datagrams *datagrams, enum address_family fami
 							  .bytes = { 0xfd, [15] = (uint8_t)(end + 1) } });
 	}
 	for (size_t end = 0; end < 2; end++) {
-		endpoint_prepare(&datagrams->ends[end], &testbed.hosts[end], ENDPOINT_GROUP, 16, 16);
-		datagrams->ends[end].group_socket = join(end, &group);
-		datagrams->regions[end] = region_of(end, 65536, 0);
-		set_destination(datagrams, end, &group, KEY);
+		endpoint_prepare(&datagrams.ends[end], &testbed.hosts[end], ENDPOINT_GROUP, 16, 16);
+		datagrams.ends[end].group_socket = join(end, &group);
+		datagrams.regions[end] = region_of(end, 65536, 0);
+		set_destination(end, &group, KEY);
 	}
 	testbed.completed = datagram_completed;
-	testbed.context = datagrams;
 }
 
-static void datagrams_close(struct datagrams *datagrams)
+static int set_up(void **state)
+{
+	datagrams_open(ADDRESS_IP4);
+	return 0;
+}
+
+static int tear_down(void **state)
 {
 	for (size_t end = 0; end < 2; end++) {
-		soft_qp_destroy(datagrams->ends[end].qp);
-		soft_region_destroy(datagrams->regions[end]);
+		soft_qp_destroy(datagrams.ends[end].qp);
+		soft_region_destroy(datagrams.regions[end]);
 	}
 	qp_close();
+	return 0;
 }
 
-static void datagram_post_one(struct datagrams *datagrams, size_t end, enum work_kind kind, uint32_t tag,
-			      uint32_t length)
+static void datagram_post_one(size_t end, enum work_kind kind, uint32_t tag, uint32_t length)
 {
 	struct work work = { .kind = kind,
 			     .tag = tag,
-			     .region = datagrams->regions[end],
+			     .region = datagrams.regions[end],
 			     .offset = (size_t)tag * 2048,
 			     .length = length,
 			     .has_immediate = tag & 1,
 			     .immediate = tag + 1000 };
 
-	assert_int_equal(soft_qp_post(datagrams->ends[end].qp, &work, 1), OUTCOME_OK);
+	assert_int_equal(soft_qp_post(datagrams.ends[end].qp, &work, 1), OUTCOME_OK);
 }
 
-TEST(datagrams_arrive)
+static void send_one(uint32_t length)
+{
+	datagram_post_one(0, WORK_SEND, 0, length);
+	network_run(CLOCK_NS_PER_MS);
+}
+
+TEST(datagrams_arrive, set_up, tear_down)
 {
 	static const uint32_t lengths[] = { 0, 1, 4, 7, 100, 1024 };
-	struct datagrams datagrams;
 	const uint8_t *header;
 
 	for (enum address_family family = ADDRESS_IP4; family <= ADDRESS_IP6; family++) {
-		datagrams_open(&datagrams, family);
+		tear_down(NULL);
+		datagrams_open(family);
 		memset(datagrams.regions[0]->memory, 0x77, 65536);
 		for (uint32_t tag = 0; tag < LENGTH(lengths); tag++) {
-			datagram_post_one(&datagrams, 1, WORK_RECEIVE, tag, DATAGRAM_HEADER_SIZE + lengths[tag]);
-			datagram_post_one(&datagrams, 0, WORK_SEND, tag, lengths[tag]);
+			datagram_post_one(1, WORK_RECEIVE, tag, DATAGRAM_HEADER_SIZE + lengths[tag]);
+			datagram_post_one(0, WORK_SEND, tag, lengths[tag]);
 		}
 		assert_int_equal(datagrams.sent_count, 0);
 		network_run(CLOCK_NS_PER_S);
@@ -140,56 +149,44 @@ TEST(datagrams_arrive)
 						 52 + (tag & 1 ? 4u : 0u) + ((lengths[tag] + 3) & ~3u));
 			}
 		}
-		datagrams_close(&datagrams);
 	}
 }
 
-TEST(undeliverable_datagrams_are_dropped)
+TEST(undeliverable_datagrams_are_dropped, set_up, tear_down)
 {
-	struct datagrams datagrams;
 	struct address other = { .family = ADDRESS_IP4, .bytes = { 239, 1, 2, 4 } };
 	struct soft_socket *socket;
 
-	datagrams_open(&datagrams, ADDRESS_IP4);
 	join(1, &other);
 	/* Dropped: no receive; a receive that is too short, which stays posted; another qkey; another group; after
 	 * leaving. */
-	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 100);
-	network_run(CLOCK_NS_PER_MS);
-	datagram_post_one(&datagrams, 1, WORK_RECEIVE, 0, 139);
-	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 100);
-	network_run(CLOCK_NS_PER_MS);
+	send_one(100);
+	datagram_post_one(1, WORK_RECEIVE, 0, 139);
+	send_one(100);
 	assert_int_equal(datagrams.received_count, 0);
-	set_destination(&datagrams, 0, &group, 5);
-	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 99);
-	network_run(CLOCK_NS_PER_MS);
-	set_destination(&datagrams, 0, &other, KEY);
-	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 99);
-	network_run(CLOCK_NS_PER_MS);
-	set_destination(&datagrams, 0, &group, KEY);
+	set_destination(0, &group, 5);
+	send_one(99);
+	set_destination(0, &other, KEY);
+	send_one(99);
+	set_destination(0, &group, KEY);
 	socket = datagrams.ends[1].group_socket;
 	datagrams.ends[1].group_socket = NULL;
-	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 99);
-	network_run(CLOCK_NS_PER_MS);
+	send_one(99);
 	assert_int_equal(datagrams.received_count, 0);
 	datagrams.ends[1].group_socket = socket;
-	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 99);
-	network_run(CLOCK_NS_PER_MS);
+	send_one(99);
 	assert_int_equal(datagrams.received_count, 1);
 	assert_int_equal(datagrams.sent_count, 6);
-	datagrams_close(&datagrams);
 }
 
 /* Membership is per interface: each interface joins and receives separately. */
-TEST(membership_is_per_interface)
+TEST(membership_is_per_interface, set_up, tear_down)
 {
-	struct datagrams datagrams;
 	struct host *host = &testbed.hosts[1];
 	struct address there = { .family = ADDRESS_IP4, .bytes = { 10, 0, 1, 1 } };
 	struct address third = { .family = ADDRESS_IP4, .bytes = { 10, 0, 1, 2 } };
 	struct soft_socket *first, *second;
 
-	datagrams_open(&datagrams, ADDRESS_IP4);
 	first = datagrams.ends[1].group_socket;
 	assert_ptr_equal(join(1, &group), first);
 	host->socket = stack_socket(host->transport, &there);
@@ -197,21 +194,16 @@ TEST(membership_is_per_interface)
 	assert_ptr_not_equal(second, first);
 	host->socket = stack_socket(host->transport, &third);
 	assert_ptr_equal(join(1, &group), second);
-	datagram_post_one(&datagrams, 1, WORK_RECEIVE, 0, 140);
-	datagram_post_one(&datagrams, 1, WORK_RECEIVE, 1, 140);
-	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 100);
-	network_run(CLOCK_NS_PER_MS);
+	datagram_post_one(1, WORK_RECEIVE, 0, 140);
+	datagram_post_one(1, WORK_RECEIVE, 1, 140);
+	send_one(100);
 	assert_int_equal(datagrams.received_count, 1);
-	datagrams_close(&datagrams);
 }
 
 /* The loopback interface returns all multicast packets, whatever IP_MULTICAST_LOOP is: with no_loopback they are not
  * sent. */
-TEST(no_loopback_on_loopback_interface)
+TEST(no_loopback_on_loopback_interface, set_up, tear_down)
 {
-	struct datagrams datagrams;
-
-	datagrams_open(&datagrams, ADDRESS_IP4);
 	for (unsigned turn = 0; turn < 4; turn++) {
 		struct host *host = &testbed.hosts[0];
 		bool loopback = turn & 1, wanted = turn & 2;
@@ -220,24 +212,20 @@ TEST(no_loopback_on_loopback_interface)
 		qp_set_address(host, &(struct address){ .family = ADDRESS_IP4,
 							.bytes = { loopback ? 127 : 10, 0, 0, (uint8_t)(9 + turn) } });
 		datagrams.ends[0].base.options.no_loopback = !wanted;
-		set_destination(&datagrams, 0, &group, KEY);
-		datagram_post_one(&datagrams, 0, WORK_SEND, 0, 100);
-		network_run(CLOCK_NS_PER_MS);
+		set_destination(0, &group, KEY);
+		send_one(100);
 		assert_int_equal(datagrams.sent_count, turn + 1);
 		assert_int_equal(network->sent - sent, !loopback || wanted);
 	}
-	datagrams_close(&datagrams);
 }
 
 /* A burst longer than the socket window is sent in several turns and completes in sequence. */
-TEST(burst_exceeds_socket_window)
+TEST(burst_exceeds_socket_window, set_up, tear_down)
 {
-	struct datagrams datagrams;
 
-	datagrams_open(&datagrams, ADDRESS_IP4);
 	testbed.window = 3000;
 	for (uint32_t tag = 0; tag < 16; tag++)
-		datagram_post_one(&datagrams, 0, WORK_SEND, tag, 1000);
+		datagram_post_one(0, WORK_SEND, tag, 1000);
 	hosts_flush();
 	assert_in_range(network->sent, 3, 4);
 	network_run(CLOCK_NS_PER_MS);
@@ -245,24 +233,21 @@ TEST(burst_exceeds_socket_window)
 	assert_int_equal(network->sent, 16);
 	for (uint32_t tag = 0; tag < 16; tag++)
 		assert_int_equal(datagrams.sent[tag].tag, tag);
-	datagrams_close(&datagrams);
 }
 
 /* Packets that the socket rejected for lack of buffer are sent again later. If sending fails, the work request and
  * the queue pair fail. */
-TEST(unsent_datagrams_are_resent_or_fail)
+TEST(unsent_datagrams_are_resent_or_fail, set_up, tear_down)
 {
-	struct datagrams datagrams;
 
-	datagrams_open(&datagrams, ADDRESS_IP4);
 	for (uint32_t tag = 0; tag < 8; tag++)
-		datagram_post_one(&datagrams, 0, WORK_SEND, tag, 100);
+		datagram_post_one(0, WORK_SEND, tag, 100);
 	hosts_flush();
 	datagrams.ends[0].qp->unsent = (struct soft_unsent){ .count = 3 };
 	network_run(CLOCK_NS_PER_MS / 2);
 	assert_int_equal(datagrams.sent_count, 5);
 	/* A new one waits with them. */
-	datagram_post_one(&datagrams, 0, WORK_SEND, 8, 100);
+	datagram_post_one(0, WORK_SEND, 8, 100);
 	network_run(CLOCK_NS_PER_MS / 4);
 	assert_int_equal(network->sent, 8);
 	network_run(CLOCK_NS_PER_MS);
@@ -272,7 +257,7 @@ TEST(unsent_datagrams_are_resent_or_fail)
 		assert_int_equal(datagrams.sent[tag].tag, tag);
 
 	for (uint32_t tag = 0; tag < 8; tag++)
-		datagram_post_one(&datagrams, 0, WORK_SEND, tag, 100);
+		datagram_post_one(0, WORK_SEND, tag, 100);
 	hosts_flush();
 	datagrams.ends[0].qp->unsent = (struct soft_unsent){ .count = 3, .error = 1 };
 	network_run(CLOCK_NS_PER_MS);
@@ -280,8 +265,6 @@ TEST(unsent_datagrams_are_resent_or_fail)
 	assert_int_equal(datagrams.sent[13].status, COMPLETION_OK);
 	assert_int_equal(datagrams.sent[14].status, COMPLETION_OTHER);
 	assert_int_equal(datagrams.sent[14].tag, 5);
-	datagram_post_one(&datagrams, 0, WORK_SEND, 0, 100);
-	network_run(CLOCK_NS_PER_MS);
+	send_one(100);
 	assert_int_equal(datagrams.sent_count, 9 + 6);
-	datagrams_close(&datagrams);
 }

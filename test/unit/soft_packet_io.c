@@ -165,10 +165,10 @@ void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_
 }
 
 /* Host 1 sends to host 2. */
-struct end {
+static struct end {
 	struct soft_transport transport;
 	struct soft_socket socket;
-};
+} sender, receiver;
 
 static void end_open(struct end *end, uint8_t host)
 {
@@ -184,7 +184,6 @@ static void end_open(struct end *end, uint8_t host)
 	end->socket.transport = &end->transport;
 	end->socket.fd = -1;
 	end->socket.address = (struct address){ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, host } };
-	packet_io->messages = packet_io->length = packet_io->turn = 0;
 }
 
 static void end_close(struct end *end)
@@ -194,11 +193,13 @@ static void end_close(struct end *end)
 	soft_packet_io_close(end->transport.packet_io);
 }
 
-static struct soft_path path_to(struct end *sender, uint8_t first, uint8_t last)
+/* What was sent is forgotten. */
+static struct soft_path path_to(uint8_t first, uint8_t last)
 {
+	packet_io->messages = packet_io->length = packet_io->turn = 0;
 	return (struct soft_path){
-		.socket = &sender->socket,
-		.local = sender->socket.address,
+		.socket = &sender.socket,
+		.local = sender.socket.address,
 		.peer = { .family = ADDRESS_IP4, .bytes = { first, 0, 0, last } },
 		.mtu = PACKET_PAYLOAD_MAX,
 	};
@@ -239,25 +240,26 @@ enum {
 static int set_up(void **state)
 {
 	struct soft_path path;
-	struct end sender;
 
 	packet_io = calloc(1, sizeof(*packet_io));
 	if (!packet_io)
 		return -1;
 	end_open(&sender, 1);
-	path = path_to(&sender, 127, 2);
+	end_open(&receiver, 2);
+	path = path_to(127, 2);
 	for (uint32_t index = 0; index < SENT - 1; index++)
 		transmit(&path, OPCODE_SEND_MIDDLE, 1000 + index, FULL);
 	transmit(&path, OPCODE_SEND_LAST, 1000 + SENT - 1, SHORT);
 	soft_flush(&sender.transport);
 	path.local.port = PACKET_PORT;
 	address_to_socket(&path.local, &packet_io->from);
-	end_close(&sender);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
+	end_close(&sender);
+	end_close(&receiver);
 	free(packet_io);
 	packet_io = NULL;
 	return 0;
@@ -265,15 +267,9 @@ static int tear_down(void **state)
 
 static void receive_all(void)
 {
-	size_t length = packet_io->length;
-	struct end receiver;
-
-	end_open(&receiver, 2);
-	packet_io->length = length;
 	packet_io->received = false;
 	packet_io->count = 0;
 	soft_packet_io_readable(&receiver.socket);
-	end_close(&receiver);
 }
 
 /* Receives all as the kernel coalesces it. Fails if other packets arrive than the first ones, without a damaged one. */
@@ -308,9 +304,9 @@ TEST(coalesced_packets_are_split, set_up, tear_down)
 	/* Those that the kernel never reports: no packet is delivered, and no byte beyond the message is read. */
 	static const int sizes[] = { -1, 0, 1, 3, 15, 16, FULL, SEGMENT + 1, WIRE_MAX, 1 << 30 };
 
-	/* One message: it left room for no other segment size. */
+	assert_int_equal(packet_io->messages, 1);
 	assert_int_equal(packet_io->segment, SEGMENT);
-	packet_io->length = (SENT - 1) * SEGMENT + SHORT + HEADERS;
+	assert_int_equal(packet_io->length, (SENT - 1) * SEGMENT + SHORT + HEADERS);
 	assert_received(UDP_GRO, SEGMENT, SENT, SENT);
 	assert_int_equal(packet_io->solved, 0); /* their identifications follow each other, as expected */
 	for (size_t damaged = 0; damaged < SENT; damaged++)
@@ -327,9 +323,6 @@ TEST(coalesced_packets_are_split, set_up, tear_down)
 
 TEST(flood_leaves_turns_to_other_sockets, set_up, tear_down)
 {
-	struct end receiver;
-
-	end_open(&receiver, 2);
 	packet_io->flood = 300;
 	for (unsigned turn = 1; turn <= 2; turn++) {
 		soft_packet_io_readable(&receiver.socket);
@@ -342,16 +335,12 @@ TEST(flood_leaves_turns_to_other_sockets, set_up, tear_down)
 	soft_packet_io_readable(&receiver.socket);
 	for (unsigned resends = 0; resends < 1000; resends++)
 		assert_true(soft_may_resend(&receiver.socket));
-	end_close(&receiver);
 }
 
 TEST(pollers_read_sockets_with_queue_pairs, set_up, tear_down)
 {
-	struct soft_transport *transport;
-	struct end receiver;
+	struct soft_transport *transport = receiver.socket.transport;
 
-	end_open(&receiver, 2);
-	transport = receiver.socket.transport;
 	transport->sockets = &receiver.socket;
 	packet_io->flood = 300;
 	assert_false(soft_packet_io_poll(transport));
@@ -360,7 +349,6 @@ TEST(pollers_read_sockets_with_queue_pairs, set_up, tear_down)
 	assert_true(soft_packet_io_poll(transport));
 	assert_int_equal(packet_io->flood, 299);
 	transport->sockets = NULL;
-	end_close(&receiver);
 }
 
 /* ---- management datagrams ---- */
@@ -388,14 +376,10 @@ TEST(management_datagrams, set_up, tear_down)
 			.payload = mad,
 			.length = MAD_SIZE,
 		};
-		struct soft_path path;
-		struct end sender;
+		struct soft_path path = path_to(127, 2);
 
-		end_open(&sender, 1);
-		path = path_to(&sender, 127, 2);
 		soft_transmit(&sender.transport, &path, &packet);
 		soft_flush(&sender.transport);
-		end_close(&sender);
 		packet_io->mads = 0;
 		receive_all();
 		assert_int_equal(packet_io->mads, rows[row].received);
@@ -406,28 +390,23 @@ TEST(management_datagrams, set_up, tear_down)
 /* EMSGSIZE is recorded by the socket, and is not reported as unreachable. */
 TEST(icmp_errors, set_up, tear_down)
 {
-	static const int errors[] = { EMSGSIZE, EHOSTUNREACH };
+	static const int errors[] = { EHOSTUNREACH, EMSGSIZE };
 
 	for (size_t index = 0; index < LENGTH(errors); index++) {
-		struct end receiver;
-
-		end_open(&receiver, 2);
 		packet_io->received = true;
+		packet_io->unreachable = 0;
 		packet_io->icmp_error = errors[index];
 		soft_packet_io_readable(&receiver.socket);
 		assert_int_equal(receiver.socket.mtu_exceeded, errors[index] == EMSGSIZE);
 		assert_int_equal(packet_io->unreachable, errors[index] == EMSGSIZE ? 0 : errors[index]);
-		end_close(&receiver);
 	}
 }
 
 /* A receive reports the first only. */
 TEST(flood_of_icmp_errors_leaves_turns, set_up, tear_down)
 {
-	struct end receiver;
 	unsigned turns = 0;
 
-	end_open(&receiver, 2);
 	packet_io->received = true;
 	packet_io->icmp_error = EHOSTUNREACH;
 	packet_io->icmp_more = 300;
@@ -436,7 +415,6 @@ TEST(flood_of_icmp_errors_leaves_turns, set_up, tear_down)
 		packet_io->reported = true;
 	}
 	assert_in_range(turns, 3, 300);
-	end_close(&receiver);
 }
 
 /* ---- send errors ---- */
@@ -448,18 +426,15 @@ enum {
 /* Sends alternately from two queue pairs: one message per datagram. Returns the send error recorded in the socket. */
 static int send_datagrams(struct soft_unsent unsent[2])
 {
-	struct end sender;
+	struct soft_path path = path_to(239, 3);
 
-	end_open(&sender, 1);
+	sender.socket.send_error = 0;
 	unsent[0] = unsent[1] = (struct soft_unsent){ 0 };
 	for (uint32_t index = 0; index < DATAGRAMS; index++) {
-		struct soft_path path = path_to(&sender, 239, 3);
-
 		path.unsent = &unsent[index & 1];
 		transmit(&path, OPCODE_DATAGRAM, index, FULL);
 	}
 	soft_flush(&sender.transport);
-	end_close(&sender);
 	return sender.socket.send_error;
 }
 
@@ -512,18 +487,15 @@ TEST(gso_message_limits, set_up, tear_down)
 	};
 
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		struct end sender;
+		struct soft_path path = path_to(10, 2);
 
-		end_open(&sender, 1);
 		for (uint32_t index = 0; index < rows[row].count; index++) {
-			struct soft_path path = path_to(&sender, 10, index & 1 ? rows[row].last_host : 2);
-
+			path.peer.bytes[3] = index & 1 ? rows[row].last_host : 2;
 			path.type_of_service = index & 1 ? rows[row].type_of_service : 0;
 			transmit(&path, OPCODE_SEND_ONLY, index, rows[row].length);
 		}
 		soft_flush(&sender.transport);
 		assert_int_equal(packet_io->messages, rows[row].messages);
-		end_close(&sender);
 	}
 }
 
@@ -536,19 +508,14 @@ TEST(refusal_of_long_packets_outlives_short_ones, set_up, tear_down)
 	} rows[] = {
 		{ FULL, EMSGSIZE, EMSGSIZE }, { SHORT, 0, EMSGSIZE }, { SHORT, EAGAIN, EMSGSIZE }, { FULL, 0, 0 }
 	};
-	struct soft_path path;
-	struct end sender;
-
-	end_open(&sender, 1);
-	path = path_to(&sender, 10, 2);
 	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct soft_path path = path_to(10, 2);
+
 		let_fail(rows[row].error, rows[row].error ? UINT32_MAX : 0, 1);
-		packet_io->turn = packet_io->length = 0;
 		transmit(&path, OPCODE_SEND_ONLY, 0, rows[row].length);
 		soft_flush(&sender.transport);
 		assert_int_equal(sender.socket.send_error, rows[row].recorded);
 	}
-	end_close(&sender);
 }
 
 /*
@@ -559,17 +526,16 @@ TEST(segmentation_ends_for_its_interface_only, set_up, tear_down)
 {
 	for (int interface = 0; interface < 2; interface++) {
 		struct soft_socket other;
-		struct end sender;
 
+		end_close(&sender);
 		end_open(&sender, 1);
 		other = sender.socket;
 		for (uint8_t turn = 0; turn < 3; turn++) {
-			struct soft_path path = path_to(&sender, 10, turn);
+			struct soft_path path = path_to(10, turn);
 
 			if (turn == 2)
 				path.socket = &other;
 			let_fail(interface ? EIO : EINVAL, turn ? 0 : 8, 1);
-			packet_io->turn = packet_io->messages = packet_io->length = 0;
 			for (unsigned count = 0; count < 2; count++)
 				transmit(&path, OPCODE_SEND_MIDDLE, 0, FULL);
 			soft_flush(&sender.transport);
@@ -577,7 +543,6 @@ TEST(segmentation_ends_for_its_interface_only, set_up, tear_down)
 			assert_int_equal(path.socket->send_error, turn ? 0 : EBADF);
 			assert_int_equal(packet_io->messages, !turn ? 0 : turn == 1 && interface ? 2 : 1);
 		}
-		end_close(&sender);
 	}
 }
 
@@ -591,27 +556,27 @@ TEST(window_fits_socket_buffer)
 
 	for (size_t payload = 256; payload <= 4096; payload *= 2) {
 		struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-		struct soft_socket receiver = { .fd = socket(AF_INET, SOCK_DGRAM, 0) };
+		struct soft_socket target = { .fd = socket(AF_INET, SOCK_DGRAM, 0) };
 		socklen_t length = sizeof(address), size_length = sizeof(size);
-		int sender = socket(AF_INET, SOCK_DGRAM, 0), held = 0;
+		int source = socket(AF_INET, SOCK_DGRAM, 0), held = 0;
 		size_t window;
 
-		assert_true(receiver.fd >= 0 && sender >= 0);
-		assert_int_equal(setsockopt(receiver.fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
-		assert_int_equal(getsockopt(receiver.fd, SOL_SOCKET, SO_RCVBUF, &held, &size_length), 0);
-		assert_int_equal(bind(receiver.fd, (struct sockaddr *)&address, sizeof(address)), 0);
-		assert_int_equal(getsockname(receiver.fd, (struct sockaddr *)&address, &length), 0);
-		receiver.buffer = (size_t)held;
-		window = soft_socket_window(&receiver, payload);
+		assert_true(target.fd >= 0 && source >= 0);
+		assert_int_equal(setsockopt(target.fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
+		assert_int_equal(getsockopt(target.fd, SOL_SOCKET, SO_RCVBUF, &held, &size_length), 0);
+		assert_int_equal(bind(target.fd, (struct sockaddr *)&address, sizeof(address)), 0);
+		assert_int_equal(getsockname(target.fd, (struct sockaddr *)&address, &length), 0);
+		target.buffer = (size_t)held;
+		window = soft_socket_window(&target, payload);
 		assert_true(window >= 16);
 		for (size_t sent = 0; sent < window; sent++)
-			sendto(sender, bytes, payload + HEADERS, 0, (struct sockaddr *)&address, sizeof(address));
-		assert_int_equal(soft_socket_dropped(&receiver), 0);
+			sendto(source, bytes, payload + HEADERS, 0, (struct sockaddr *)&address, sizeof(address));
+		assert_int_equal(soft_socket_dropped(&target), 0);
 		for (size_t sent = 0; sent < 4 * window; sent++)
-			sendto(sender, bytes, payload + HEADERS, 0, (struct sockaddr *)&address, sizeof(address));
-		assert_true(soft_socket_dropped(&receiver) > 0);
-		close(sender);
-		close(receiver.fd);
+			sendto(source, bytes, payload + HEADERS, 0, (struct sockaddr *)&address, sizeof(address));
+		assert_true(soft_socket_dropped(&target) > 0);
+		close(source);
+		close(target.fd);
 	}
 }
 
@@ -624,25 +589,22 @@ TEST(timeout_reports_local_drops, set_up, tear_down)
 {
 	static const struct endpoint_handlers handlers = { .completion = ignore_completion };
 	struct soft_endpoint endpoint = { .base = { .kind = ENDPOINT_CONNECTION, .state = ENDPOINT_ESTABLISHED } };
-	struct end end;
 
-	end_open(&end, 2);
-	end.transport.base.backend = &soft_backend;
-	endpoint.base.transport = &end.transport.base;
+	receiver.transport.base.backend = &soft_backend;
+	endpoint.base.transport = &receiver.transport.base;
 	endpoint.base.handlers = &handlers;
-	endpoint.path.socket = &end.socket;
+	endpoint.path.socket = &receiver.socket;
 	for (unsigned turn = 0; turn < 3; turn++) {
-		const char *text = end.transport.base.error.cause;
+		const char *text = receiver.transport.base.error.cause;
 
 		packet_io->dropped = turn ? 7 : 0;
-		end.socket.mtu_exceeded = turn == 2;
-		soft_callback_begin(&end.transport);
+		receiver.socket.mtu_exceeded = turn == 2;
+		soft_callback_begin(&receiver.transport);
 		soft_complete(&endpoint, WORK_SEND, 0, 0)->status = COMPLETION_RETRY_EXCEEDED;
-		soft_callback_end(&end.transport);
+		soft_callback_end(&receiver.transport);
 		assert_non_null(strstr(text, "send failed: the peer does not answer, retries exceeded"));
 		assert_int_equal(strstr(text, "; 7 packets dropped: this socket's receive buffer was full") != NULL,
 				 turn == 1);
 		assert_int_equal(strstr(text, "; ICMP: the packets are too long for the path") != NULL, turn == 2);
 	}
-	end_close(&end);
 }

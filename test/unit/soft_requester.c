@@ -32,6 +32,7 @@ static bool record(struct network *where, const struct host *from, struct packet
 }
 
 static struct completion last;
+static int64_t last_at;
 static unsigned completions;
 
 static void requester_completed(void *context, struct host *host, const struct reported *reported)
@@ -39,6 +40,7 @@ static void requester_completed(void *context, struct host *host, const struct r
 	if (host != &testbed.hosts[0])
 		return;
 	last = reported->completion;
+	last_at = network->now;
 	completions++;
 }
 
@@ -340,7 +342,8 @@ TEST(nak_codes_have_status, NULL, bench_close)
 
 /* ---- time-outs, and the congestion window ---- */
 
-/* Microseconds between transmissions. Without an RTT sample the timeout follows from the agreed ACK timeout. */
+/* Microseconds between transmissions. Without an RTT sample the timeout follows from the agreed ACK timeout. After
+ * eight of those, with up to four transmissions in each, the work fails. */
 TEST(timeouts_without_rtt_sample, NULL, bench_close)
 {
 	static const struct {
@@ -355,10 +358,14 @@ TEST(timeouts_without_rtt_sample, NULL, bench_close)
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		requester_open()->ack_timeout = mad_timeout(rows[row].ack_timeout);
 		post_sends(1, 8);
-		network_run(2 * CLOCK_NS_PER_S);
+		network_run(60 * CLOCK_NS_PER_S);
 		for (size_t index = 0; index < LENGTH(rows[row].waits); index++)
 			assert_int_equal((sent[index + 1].at - sent[index].at) / CLOCK_NS_PER_US,
 					 rows[row].waits[index]);
+
+		assert_int_equal(last.status, COMPLETION_RETRY_EXCEEDED);
+		assert_in_range(last_at - sent[0].at, 8 * mad_timeout(rows[row].ack_timeout),
+				8 * mad_timeout(rows[row].ack_timeout) + 3 * CLOCK_NS_PER_S);
 	}
 }
 

@@ -20,60 +20,6 @@ static int exit_status(pid_t process)
 	return WEXITSTATUS(status);
 }
 
-/*
- * Runs a daemon that ends with code: at once if told is 0, else when it is ready, has written its process ID to told
- * and hold reads end of file. Returns the exit status of the parent.
- */
-static int daemon_status(int told, int hold, int code)
-{
-	pid_t caller = fork();
-
-	if (!caller) {
-		int parent;
-		pid_t own;
-		char byte;
-
-		if (daemon_begin(&tool_log, &parent))
-			_exit(99);
-		own = getpid();
-		if (told &&
-		    (write(told, &own, sizeof(own)) < 0 || daemon_ready(&tool_log, parent) || read(hold, &byte, 1)))
-			_exit(98);
-		_exit(code);
-	}
-	return exit_status(caller);
-}
-
-TEST(parent_exits_when_daemon_is_ready)
-{
-	int hold[2], told[2];
-	pid_t process, own;
-
-	/* The daemon runs until hold[1] is closed. told reads end of file when it has exited. */
-	assert_int_equal(pipe(told), 0);
-	assert_int_equal(pipe(hold), 0);
-	process = fork();
-	if (!process) {
-		close(hold[1]);
-		_exit(daemon_status(told[1], hold[0], 7));
-	}
-	close(told[1]);
-	assert_int_equal(exit_status(process), 0);
-	assert_int_equal(read(told[0], &own, sizeof(own)), sizeof(own));
-	assert_int_not_equal(own, process);
-	assert_int_equal(getsid(own), own);
-	close(hold[1]);
-	assert_int_equal(read(told[0], &own, sizeof(own)), 0);
-	close(hold[0]);
-	close(told[0]);
-}
-
-TEST(parent_returns_exit_code_of_failed_daemon)
-{
-	assert_int_equal(daemon_status(0, 0, 3), 3);
-	assert_int_equal(daemon_status(0, 0, 4), 4);
-}
-
 /* A killed process prints nothing: its parent reports the signal. */
 TEST(parent_reports_killed_daemon)
 {

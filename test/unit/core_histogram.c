@@ -179,27 +179,6 @@ TEST(deviation_is_rounded)
 	free(histogram);
 }
 
-/* Two samples at decreasing distance: lines cover more buckets if there would be too many lines. */
-TEST(drawing_has_limited_lines)
-{
-	for (unsigned last = 1; last < HISTOGRAM_BUCKETS; last += 5) {
-		struct histogram *histogram = calloc(1, sizeof(*histogram));
-		size_t length, lines = 0;
-		char *text;
-		FILE *stream = open_memstream(&text, &length);
-
-		histogram_add(histogram, 0);
-		histogram_add(histogram, histogram_bucket_start(last));
-		histogram_draw(histogram, stream);
-		fclose(stream);
-		for (const char *at = text; (at = strchr(at, '\n')); at++)
-			lines++;
-		assert_in_range(lines, 1, 24);
-		free(text);
-		free(histogram);
-	}
-}
-
 /* The lines add up to all samples, and their number is limited. */
 TEST(drawing_has_all_samples)
 {

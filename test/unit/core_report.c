@@ -163,25 +163,18 @@ TEST(as_prometheus)
 /* A thousand different times. */
 TEST(percentiles_by_name)
 {
-	static const unsigned per_mille[] = { 500, 900, 990, 999 };
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
-	unsigned long long found[LENGTH(per_mille)];
-	const char *place;
 	struct output output;
+	char expected[128];
 
 	for (int i = 1; i <= 1000; i++)
 		histogram_add(histogram, INT64_C(1000) * i * i * i);
 	report_histogram(begin(&output, &report_json), "time", histogram);
 	fflush(output.report.stream);
-	place = strstr(output.text, "\"p50_ns\":");
-	assert_non_null(place);
-	assert_int_equal(sscanf(place, "\"p50_ns\":%llu,\"p90_ns\":%llu,\"p99_ns\":%llu,\"p99_9_ns\":%llu", &found[0],
-				&found[1], &found[2], &found[3]),
-			 4);
-	for (size_t i = 0; i < LENGTH(per_mille); i++) {
-		assert_int_equal(found[i], histogram_percentile(histogram, per_mille[i]));
-		assert_true(!i || found[i] > found[i - 1]);
-	}
+	snprintf(expected, sizeof(expected), "\"p50_ns\":%lld,\"p90_ns\":%lld,\"p99_ns\":%lld,\"p99_9_ns\":%lld",
+		 (long long)histogram_percentile(histogram, 500), (long long)histogram_percentile(histogram, 900),
+		 (long long)histogram_percentile(histogram, 990), (long long)histogram_percentile(histogram, 999));
+	assert_non_null(strstr(output.text, expected));
 	fclose(output.report.stream);
 	free(output.text);
 	free(histogram);
@@ -342,10 +335,9 @@ TEST(labels_at_size_limit)
 	assert_true(shown > 0 && shown < longest);
 }
 
-/* JSON lists the buckets, a block draws them, and the other formats omit them. */
+/* JSON lists the buckets, and a block draws them. */
 TEST(buckets)
 {
-	static const struct report_format *const others[] = { &report_table, &report_prometheus };
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
 	struct output output;
 
@@ -366,14 +358,5 @@ TEST(buckets)
 	assert_non_null(strstr(output.text, " 2 |####"));
 	fclose(output.report.stream);
 	free(output.text);
-	for (size_t i = 0; i < LENGTH(others); i++) {
-		begin(&output, others[i])->buckets = true;
-		report_histogram(&output.report, "times", histogram);
-		fflush(output.report.stream);
-		assert_null(strstr(output.text, "bucket"));
-		assert_null(strchr(output.text, '#'));
-		fclose(output.report.stream);
-		free(output.text);
-	}
 	free(histogram);
 }

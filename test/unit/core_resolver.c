@@ -99,13 +99,6 @@ TEST(numeric_address_needs_no_child, NULL, no_child)
 	assert_int_equal(resolver.addresses[0].family, ADDRESS_IP6);
 }
 
-TEST(localhost_resolves, NULL, no_child)
-{
-	assert_int_equal(look_up("localhost", ADDRESS_FORMAT_ANY), OUTCOME_OK);
-	assert_true(resolver.count >= 1);
-	assert_string_equal(capture.text, "");
-}
-
 TEST(addresses_keep_order_without_duplicates, NULL, no_child)
 {
 	char text[ADDRESS_TEXT_SIZE];

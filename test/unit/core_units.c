@@ -64,10 +64,3 @@ TEST(bandwidths)
 	/* The largest value. */
 	assert_true(strlen(units_bandwidth(1e24, text)) < UNITS_TEXT_SIZE);
 }
-
-TEST(plurals)
-{
-	assert_string_equal(units_plural(0), "s");
-	assert_string_equal(units_plural(1), "");
-	assert_string_equal(units_plural(UINT64_MAX), "s");
-}

@@ -408,27 +408,6 @@ TEST(port_that_is_down, set_up, tear_down)
 	assert_string_equal(remedy_of("port"), "start a subnet manager: opensm");
 }
 
-/* A failure is an error of the report. It is printed on stderr only with --quiet. */
-TEST(failure_is_an_error, set_up, tear_down)
-{
-	struct capture capture;
-	struct errors errors = { .count = 0 };
-
-	tree.environment.log.errors = &errors;
-	capture_begin(&capture);
-	finding_add(&tree.doctor, FINDING_FAIL, "file", "is missing\nmodprobe x");
-	assert_string_equal(capture_end(&capture), "");
-	assert_int_equal(errors.count, 1);
-	assert_string_equal(errors.first.cause, "is missing");
-	assert_string_equal(errors.first.hint, "modprobe x");
-	tree.options.common.reporting.quiet = true;
-	capture_begin(&capture);
-	finding_add(&tree.doctor, FINDING_WARN, "file", "is old\nmodprobe x");
-	finding_add(&tree.doctor, FINDING_FAIL, "file", "is not there\nmodprobe x");
-	assert_string_equal(capture_end(&capture), "doctor: file: is not there\ndoctor: hint: modprobe x\n");
-	tree.environment.log.errors = NULL;
-}
-
 /* Control characters and shell syntax reach neither a terminal nor a path. */
 TEST(hostile, set_up, tear_down)
 {

@@ -39,34 +39,6 @@ static uint64_t lost(const struct bench *bench, uint64_t expected)
 	return senders_counts(&bench->senders, expected).lost;
 }
 
-TEST(complete_sequence_is_good)
-{
-	struct bench *bench = bench_create(1);
-
-	assert_int_equal(lost(bench, 10), 10);
-	for (uint32_t i = 0; i < 10; i++) {
-		assert_int_equal(lost(bench, 10), 10 - i);
-		assert_int_equal(lost(bench, 0), 0);
-		assert_true(number(bench, i));
-	}
-	assert_int_equal(lost(bench, 10), 0);
-	assert_int_equal(bench->sender->counts.out_of_order, 0);
-	bench_destroy(bench);
-}
-
-TEST(gap_is_missing)
-{
-	struct bench *bench = bench_create(1);
-
-	for (uint32_t i = 0; i < 20; i++)
-		if (i != 3)
-			number(bench, i);
-	assert_int_equal(lost(bench, 0), 1);
-	assert_int_equal(lost(bench, 20), 1);
-	assert_int_equal(lost(bench, 30), 11);
-	bench_destroy(bench);
-}
-
 TEST(every_member_expects_all)
 {
 	struct bench *bench = bench_create(2);
@@ -161,19 +133,6 @@ TEST(datagram_with_damaged_mark_fills_its_gap)
 	}
 	assert_int_equal(lost(bench, 10), 0);
 	assert_int_equal(senders_counts(&bench->senders, 10).damaged, 1);
-	bench_destroy(bench);
-}
-
-TEST(stock_sender_is_counted)
-{
-	struct bench *bench = bench_create(1);
-
-	for (uint32_t i = 0; i < 9; i++)
-		flow_count(&bench->sender->flows[0], bench->sender, NULL, false);
-	assert_int_equal(lost(bench, 10), 1);
-	flow_count(&bench->sender->flows[0], bench->sender, NULL, false);
-	assert_int_equal(lost(bench, 10), 0);
-	assert_int_equal(senders_counts(&bench->senders, 10).damaged, 0);
 	bench_destroy(bench);
 }
 

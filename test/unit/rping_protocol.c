@@ -45,26 +45,23 @@ TEST(advertisement_is_checked_before_use)
 
 TEST(size_depends_on_the_server)
 {
-	assert_int_equal(ping_size(0, PING_SIZE_STOCK_MAX, true), 64);
-	assert_int_equal(ping_size(0, PING_SIZE_MAX, false), 100);
-	assert_int_equal(ping_size(0, 50, false), 50);
-	assert_int_equal(ping_size(0, UINT32_MAX, false), 100);
-	assert_int_equal(ping_size(0, 0, false), 0);
-	assert_int_equal(ping_size(1, PING_SIZE_STOCK_MAX, true), 1);
-	assert_int_equal(ping_size(PING_SIZE_STOCK_MAX, PING_SIZE_STOCK_MAX, true), PING_SIZE_STOCK_MAX);
-	assert_int_equal(ping_size(PING_SIZE_STOCK_MAX + 1, PING_SIZE_STOCK_MAX, true), 0);
-	assert_int_equal(ping_size(PING_SIZE_MAX, PING_SIZE_MAX, false), PING_SIZE_MAX);
-	assert_int_equal(ping_size(50, 50, false), 50);
-	assert_int_equal(ping_size(51, 50, false), 0);
-	assert_int_equal(ping_size(1, 0, false), 0);
-}
+	static const struct {
+		uint32_t asked, capacity;
+		bool stock;
+		uint32_t size;
+	} rows[] = {
+		{ 0, PING_SIZE_STOCK_MAX, true, 64 },
+		{ 0, PING_SIZE_MAX, false, 100 },
+		{ 0, 50, false, 50 },
+		{ 0, 0, false, 0 },
+		{ PING_SIZE_STOCK_MAX, PING_SIZE_STOCK_MAX, true, PING_SIZE_STOCK_MAX },
+		{ PING_SIZE_STOCK_MAX + 1, PING_SIZE_STOCK_MAX, true, 0 },
+		{ PING_SIZE_MAX, PING_SIZE_MAX, false, PING_SIZE_MAX },
+		{ 51, 50, false, 0 },
+	};
 
-TEST(limit_is_that_of_device_and_peer)
-{
-	struct domain domain = { .max_message = 4096 };
-
-	assert_int_equal(ping_limit(&domain, PING_SIZE_MAX), 4096);
-	assert_int_equal(ping_limit(&domain, 4095), 4095);
+	for (size_t i = 0; i < LENGTH(rows); i++)
+		assert_int_equal(ping_size(rows[i].asked, rows[i].capacity, rows[i].stock), rows[i].size);
 }
 
 TEST(number_is_never_negative)

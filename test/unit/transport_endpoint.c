@@ -307,19 +307,6 @@ TEST(failure_is_reported_once, create_loop, destroy_loop)
 	assert_string_equal(finish(endpoint), "");
 }
 
-TEST(rejection_carries_private_data, create_loop, destroy_loop)
-{
-	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
-
-	endpoint->state = ENDPOINT_CONNECTING;
-	endpoint_rejected(endpoint, (const uint8_t *)"busy", 4);
-	assert_int_equal(reported.event.kind, EVENT_FAILED);
-	assert_int_equal(reported.event.outcome, OUTCOME_NO_CONNECTION);
-	assert_int_equal(reported.event.private_length, 4);
-	assert_memory_equal(reported.event.private_data, "busy", 4);
-	finish(endpoint);
-}
-
 TEST(reject_texts, create_loop, destroy_loop)
 {
 	char text[ENDPOINT_REJECT_TEXT_SIZE], longest[PRIVATE_DATA_MAX + 40], expected[sizeof(longest)];
@@ -390,41 +377,6 @@ TEST(request_log_lines_are_limited, create_loop, destroy_loop)
 	}
 	endpoint->state = ENDPOINT_IDLE;
 	finish(endpoint);
-}
-
-TEST(listener_gets_failed_requests, create_loop, destroy_loop)
-{
-	struct endpoint *endpoint = create(ENDPOINT_LISTENER, NULL);
-
-	endpoint->state = ENDPOINT_LISTENING;
-	transport.request_log_limit = (struct log_limit){ 0 };
-	endpoint_request_failed(endpoint, OUTCOME_NO_CONNECTION);
-	assert_int_equal(reported.events, 0);
-	endpoint_request_failed(endpoint, OUTCOME_FAILED);
-	assert_int_equal(reported.event.kind, EVENT_REQUEST_FAILED);
-	assert_int_equal(reported.event.outcome, OUTCOME_FAILED);
-	endpoint_request_no_memory(endpoint);
-	assert_int_equal(reported.event.outcome, OUTCOME_INTERNAL);
-	assert_int_equal(reported.events, 2);
-	assert_string_equal(finish(endpoint), "tool: peer: a request is refused: out of memory\n");
-}
-
-/* A request has the listener's handlers until the command sets others. */
-TEST(listener_gets_requests, create_loop, destroy_loop)
-{
-	struct endpoint *listener = create(ENDPOINT_LISTENER, NULL), request = { 0 };
-
-	listener->state = ENDPOINT_LISTENING;
-	endpoint_initialise(&request, &channel, ENDPOINT_CONNECTION, &listener->options);
-	request.state = ENDPOINT_REQUESTED;
-	endpoint_report_request(listener, &request, (const uint8_t *)"hello", 5);
-	assert_int_equal(reported.event.kind, EVENT_REQUEST);
-	assert_ptr_equal(reported.event.request, &request);
-	assert_int_equal(reported.event.private_length, 5);
-	assert_memory_equal(reported.event.private_data, "hello", 5);
-	assert_ptr_equal(request.handlers, &handlers);
-	assert_ptr_equal(request.context, &reported);
-	finish(listener);
 }
 
 static enum outcome resolve_address(struct endpoint *endpoint)

@@ -70,6 +70,8 @@ TEST(source_addresses)
 		enum address_family family;
 		const char *source; /* NULL: none is found */
 		unsigned scope;
+		int64_t gid_index; /* 0: not asked for */
+		const char *error;
 	} rows[] = {
 		/* The first address of the family on the interface or device. */
 		{ "eth1", NULL, NULL, ADDRESS_IP4, "10.0.1.1", 0 },
@@ -95,6 +97,11 @@ TEST(source_addresses)
 		{ "eth0", NULL, "10.0.1.1", ADDRESS_GID, NULL, 0 },
 		/* Neither interface nor device is given. */
 		{ NULL, NULL, "10.9.9.9", ADDRESS_IP4, "10.9.9.9", 0 },
+		/* An index without a device is that of the one device that has it. */
+		{ NULL, NULL, NULL, ADDRESS_IP4, "10.0.1.1", 0, 1 },
+		{ NULL, NULL, NULL, ADDRESS_IP4, NULL, 0, 2, "127.0.0.1 and of 10.0.0.1" },
+		{ "eth1", NULL, NULL, ADDRESS_IP4, "10.0.1.1", 0, 2 },
+		{ NULL, NULL, "10.0.0.1", ADDRESS_IP4, "10.0.0.1", 0, 2 },
 	};
 
 	for (size_t row = 0; row < LENGTH(rows); row++) {
@@ -103,6 +110,8 @@ TEST(source_addresses)
 		enum outcome outcome;
 
 		set_options(rows[row].interface, rows[row].device);
+		if (rows[row].gid_index)
+			options.gid_index = rows[row].gid_index;
 		if (rows[row].given)
 			source = parsed(rows[row].given);
 		source.port = 7;
@@ -112,7 +121,10 @@ TEST(source_addresses)
 		error_clear(&transport.error);
 		capture_end(&capture);
 		assert_int_equal(source.port, 7);
-		assert_int_equal(outcome, rows[row].source ? OUTCOME_OK : OUTCOME_NO_CONNECTION);
+		assert_int_equal(outcome, rows[row].source  ? OUTCOME_OK
+					  : rows[row].error ? OUTCOME_USAGE
+							    : OUTCOME_NO_CONNECTION);
+		assert_non_null(strstr(capture.text, rows[row].error ? rows[row].error : ""));
 		assert_int_equal(*capture.text != '\0', outcome != OUTCOME_OK);
 		if (!rows[row].source)
 			continue;
@@ -121,44 +133,6 @@ TEST(source_addresses)
 			assert_string_equal(rows[row].source, "0.0.0.0");
 		else
 			assert_memory_equal(source.bytes, parsed(rows[row].source).bytes, sizeof(source.bytes));
-	}
-}
-
-/* An index without a device is that of the one device that has it. */
-TEST(source_of_gid_index)
-{
-	static const struct {
-		const char *interface, *given;
-		int64_t index;
-		const char *source; /* NULL: two have it */
-	} rows[] = {
-		{ NULL, NULL, 1, "10.0.1.1" },
-		{ NULL, NULL, 2, NULL },
-		{ "eth1", NULL, 2, "10.0.1.1" },
-		{ NULL, "10.0.0.1", 2, "10.0.0.1" },
-	};
-
-	for (size_t row = 0; row < LENGTH(rows); row++) {
-		struct address source = { .family = ADDRESS_NONE };
-		struct capture capture;
-		enum outcome outcome;
-
-		set_options(rows[row].interface, NULL);
-		options.gid_index = rows[row].index;
-		if (rows[row].given)
-			source = parsed(rows[row].given);
-		capture_begin(&capture);
-		outcome = path_find_source(&endpoint, ADDRESS_IP4, &source);
-		log_report(&test_log, &transport.error);
-		error_clear(&transport.error);
-		capture_end(&capture);
-		if (rows[row].source) {
-			assert_int_equal(outcome, OUTCOME_OK);
-			assert_memory_equal(source.bytes, parsed(rows[row].source).bytes, sizeof(source.bytes));
-			continue;
-		}
-		assert_int_equal(outcome, OUTCOME_USAGE);
-		assert_non_null(strstr(capture.text, "127.0.0.1 and of 10.0.0.1"));
 	}
 }
 

@@ -512,20 +512,30 @@ static inline struct endpoint *connection(unsigned number)
 	return &fake.endpoints[index]->base;
 }
 
-/* What the device can do, and refuses next. */
+/* What the device can do, */
 WORD(longest)
 {
 	fake.domain.max_message = number;
 }
 
-WORD(withdrawn)
+/* and what fails next, with that exit code: "next accept 5". */
+WORD(next)
 {
-	fake.next.accept = OUTCOME_NO_CONNECTION;
-}
+	const struct {
+		const char *name;
+		enum outcome *outcome;
+	} calls[] = {
+		{ "accept", &fake.next.accept },       { "channel", &fake.next.channel },
+		{ "create_qp", &fake.next.create_qp }, { "migrate", &fake.next.migrate },
+		{ "resolve", &fake.next.resolve },
+	};
 
-WORD(unacceptable)
-{
-	fake.next.accept = OUTCOME_INTERNAL;
+	for (size_t i = 0; i < LENGTH(calls); i++)
+		if (!strncmp(text, calls[i].name, strlen(calls[i].name))) {
+			*calls[i].outcome = (enum outcome)atoi(strchr(text, ' '));
+			return;
+		}
+	fail_msg("no call has the name %s", text);
 }
 
 /* What becomes of a connection. */
@@ -539,25 +549,23 @@ WORD(nobody)
 	absent(connection(number));
 }
 
-WORD(gone)
-{
-	endpoint_fail(connection(number), OUTCOME_NO_CONNECTION);
-}
-
+/* The endpoint fails, with that exit code: "fails 0 4". */
 WORD(fails)
 {
-	endpoint_fail(connection(number), OUTCOME_FAILED);
+	unsigned outcome;
+
+	assert_int_equal(sscanf(text, "%*u %u", &outcome), 1);
+	endpoint_fail(connection(number), (enum outcome)outcome);
+}
+
+WORD(listener_fails)
+{
+	endpoint_fail(&fake.endpoints[0]->base, (enum outcome)number);
 }
 
 WORD(leave)
 {
 	disconnect(connection(number));
-}
-
-/* The listener fails. */
-WORD(deaf)
-{
-	endpoint_fail(&fake.endpoints[0]->base, OUTCOME_NO_DEVICE);
 }
 
 /* What is seen of it: nothing was sent, */

@@ -198,7 +198,7 @@ static const struct run receiver_runs[] = {
 	  "data 0 17.1 5-6/6; reports \"rate_per_second\":5.000,\"bytes_per_second\":500.000; ends",
 	  OUTCOME_OK, "" },
 	{ "the first member that fails ends the run, and is the only one that fails",
-	  "run -c 3; address_of 0; joined 0; address_of 1; gone 1; gone 2; reports "
+	  "run -c 3; address_of 0; joined 0; address_of 1; fails 1 4; fails 2 4; reports "
 	  "\"connections\":{\"asked\":3,\"joined\":1,\"failed\":1}",
 	  OUTCOME_NO_CONNECTION, "" },
 };

@@ -384,11 +384,6 @@ WORD(no_reads)
 	connection(number)->no_reads = true;
 }
 
-WORD(no_queue_pair)
-{
-	fake.next.create_qp = OUTCOME_INTERNAL;
-}
-
 /* The server wants its last answer confirmed: an RDMA WRITE of no bytes. */
 WORD(wants_confirmation)
 {
@@ -420,11 +415,6 @@ WORD(no_memory)
 {
 	while (number--)
 		endpoint_request_no_memory(&fake.endpoints[0]->base);
-}
-
-WORD(lacks_resources)
-{
-	endpoint_fail(connection(number), OUTCOME_INTERNAL);
 }
 
 WORD(listens)
@@ -519,11 +509,11 @@ static const struct run server_runs[] = {
 	{ "a request that fails for want of resources is our failure; its line is printed once",
 	  "run -s -P; lost_by_client; no_memory 20; take 0; ping 0 32; leave 0; interrupt", OUTCOME_INTERNAL,
 	  "rping: 0.0.0.0:7174: a request is refused: out of memory\n" },
-	{ "a pending request without resources is a failure", "run -s -P; ask 0; lacks_resources 0; listens; interrupt",
+	{ "a pending request without resources is a failure", "run -s -P; ask 0; fails 0 5; listens; interrupt",
 	  OUTCOME_INTERNAL, "" },
 	{ "a rejection names the cause",
-	  "run -s -P; no_queue_pair; ask 0; rejected no queue pair left; unacceptable; ask 0; rejected it cannot be "
-	  "accepted; take 0; ping 2 32; leave 2; interrupt",
+	  "run -s -P; next create_qp 5; ask 0; rejected no queue pair left; next accept 5; ask 0; rejected it cannot "
+	  "be accepted; take 0; ping 2 32; leave 2; interrupt",
 	  OUTCOME_INTERNAL, CLIENT "no queue pair left\n" CLIENT "it cannot be accepted\n" },
 	{ "a server of one client without memory ends", "run -s; no_memory 1; again", OUTCOME_INTERNAL,
 	  "rping: 0.0.0.0:7174: a request is refused: out of memory\n" },
@@ -537,7 +527,7 @@ static const struct run server_runs[] = {
 	   reached. */
 	{ "a pending request is not counted",
 	  "run -s -P --max-clients 2; take 0; ask 0; reports \"served\":{\"clients\":0,\"failed\":0,\"connected\":1}; "
-	  "ask 0; " BUSY "gone 1; ask 0; ping 0 32; leave 0; interrupt",
+	  "ask 0; " BUSY "fails 1 4; ask 0; ping 0 32; leave 0; interrupt",
 	  OUTCOME_FAILED, "~ended early, after 1 of 2 clients" },
 	{ "--deadline is a failure, although interrupting a server with -P is not",
 	  "run -s -P; take 0; ping 0 32; deadline; ending 0; leave 0; reports \"served\":{\"clients\":0,\"failed\":1,",
@@ -547,9 +537,9 @@ static const struct run server_runs[] = {
 	  "0; again",
 	  OUTCOME_OK, "" },
 	{ "the listener fails: the connected client may finish, and the run fails",
-	  "run -s -P; take 1; deaf; open 0; ping 0 32; leave 0", OUTCOME_NO_DEVICE, "" },
+	  "run -s -P; take 1; listener_fails 3; open 0; ping 0 32; leave 0", OUTCOME_NO_DEVICE, "" },
 	{ "a request that is withdrawn is no failure, one that cannot be accepted is",
-	  "run -s; withdrawn; ask 1; listens; unacceptable; ask 1", OUTCOME_INTERNAL,
+	  "run -s; next accept 4; ask 1; listens; next accept 5; ask 1", OUTCOME_INTERNAL,
 	  CLIENT "it cannot be accepted\n" },
 };
 

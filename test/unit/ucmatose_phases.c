@@ -63,26 +63,6 @@ WORD(another_device)
 	fake.domain.device = "fake1";
 }
 
-WORD(no_route)
-{
-	fake.next.resolve = OUTCOME_NO_CONNECTION;
-}
-
-WORD(no_device)
-{
-	fake.next.resolve = OUTCOME_NO_DEVICE;
-}
-
-WORD(no_channel)
-{
-	fake.next.channel = OUTCOME_INTERNAL;
-}
-
-WORD(no_move)
-{
-	fake.next.migrate = OUTCOME_INTERNAL;
-}
-
 /* What a peer of ours says that runs with the options of this end. */
 static struct hello hello_of(uint32_t number)
 {
@@ -303,22 +283,23 @@ static const struct run server_runs[] = {
 	  PEER "the two ends do not agree: the peer runs with -c 2 -C 1 -S 200, this end with -c 2 -C 1 -S 100\n" },
 	/* Its sender may be nobody: a forged request holds a place only as long as it is waited for. */
 	{ "a request that is never confirmed is no connection; then the first is waited for again, without a limit",
-	  "run -c 2 --idle-timeout 3600000ms; ask 7; gone 0; withdrawn; ask 7; rejected it cannot be accepted; wait "
-	  "1800000; take 0; ask 8; ask 9; rejected all connections of -c are taken; gone 3; idle 2; pass 1000; take "
-	  "stock; transfer 2; transfer 5; finish; reports \"asked\":2,\"made\":2,\"failed\":0,\"refused\":1,; reports "
-	  "\"rate_per_second\":2.000; verdict lengths checked",
+	  "run -c 2 --idle-timeout 3600000ms; ask 7; fails 0 4; next accept 4; ask 7; rejected it cannot be accepted; "
+	  "wait 1800000; take 0; ask 8; ask 9; rejected all connections of -c are taken; fails 3 4; idle 2; pass 1000; "
+	  "take stock; transfer 2; transfer 5; finish; reports \"asked\":2,\"made\":2,\"failed\":0,\"refused\":1,; "
+	  "reports \"rate_per_second\":2.000; verdict lengths checked",
 	  OUTCOME_OK, PEER "it cannot be accepted\n" },
 	{ "nobody in the place of a lost request is waited for longer than others",
-	  "run -c 2; take 0; ask 1; gone 1; wait 401; transfer 0; finish", OUTCOME_FAILED,
+	  "run -c 2; take 0; ask 1; fails 1 4; wait 401; transfer 0; finish", OUTCOME_FAILED,
 	  "ucmatose: received only 1 of 2 connection requests: timed out after 0.4 s\n" },
-	{ "without a listener nobody can come in its place", "run -c 2; ask 0; deaf; gone 0", OUTCOME_NO_DEVICE, "" },
+	{ "without a listener nobody can come in its place", "run -c 2; ask 0; listener_fails 3; fails 0 4",
+	  OUTCOME_NO_DEVICE, "" },
 	{ "the connections of one client, of two at once; an older one does not say which it is",
-	  "run -c 2; client_run 6; ask 5; gone 0; client_run 7; ask 0; client_run 8; ask 0; rejected busy with another "
-	  "client; client_run 0; ask 1; confirm 1; confirm 3; transfer 1; transfer 3; finish; reports "
+	  "run -c 2; client_run 6; ask 5; fails 0 4; client_run 7; ask 0; client_run 8; ask 0; rejected busy with "
+	  "another client; client_run 0; ask 1; confirm 1; confirm 3; transfer 1; transfer 3; finish; reports "
 	  "\"made\":2,\"failed\":0,\"refused\":1,; says refusing a connection: busy with another client\n",
 	  OUTCOME_OK, "" },
 	{ "a connection that cannot be accepted has failed",
-	  "run -c 3; unacceptable; ask 0; rejected it cannot be accepted; longest 99; ask 1; rejected -S 100: the "
+	  "run -c 3; next accept 5; ask 0; rejected it cannot be accepted; longest 99; ask 1; rejected -S 100: the "
 	  "longest message of device fake0 has 99 b...; longest 100; take 2; transfer 2; finish",
 	  OUTCOME_INTERNAL,
 	  PEER "it cannot be accepted\n" PEER "-S 100: the longest message of device fake0 has 99 bytes\n" },
@@ -329,7 +310,7 @@ static const struct run server_runs[] = {
 	  "run -c 256; lost 255; ask stock; wait 700; confirm 0; transfer 0; finish", OUTCOME_INTERNAL, "" },
 	{ "all requests are lost", "run; lost 1", OUTCOME_INTERNAL, "" },
 	{ "without its listener it goes on with those that came",
-	  "run -c 2; take 0; deaf; sending 0; transfer 0; finish", OUTCOME_NO_DEVICE, "" },
+	  "run -c 2; take 0; listener_fails 3; sending 0; transfer 0; finish", OUTCOME_NO_DEVICE, "" },
 	/* Its client may not be ready yet, and does not say when it is. */
 	{ "a pause for a stock client on iWARP",
 	  "iwarp; run; take stock; wait 99; idle 0; says_not initiating; wait 2; sending 0; transfer 0; finish",
@@ -367,15 +348,15 @@ static const struct run server_runs[] = {
 	  "\"sent_rate_per_second\":0.250,\"received_rate_per_second\":0.250,",
 	  OUTCOME_OK, "" },
 	{ "without a connection nothing moves to another channel, if the peer leaves at the last moment",
-	  "run -m; take 0; transfer 0; fails 0; wait 11", OUTCOME_FAILED, "" },
+	  "run -m; take 0; transfer 0; fails 0 1; wait 11", OUTCOME_FAILED, "" },
 	/* Some are here and some there then: both channels stay as long as the endpoints. */
 	{ "a move that fails is a failure",
-	  "no_move; run -c 2 -m; take 0; take 1; transfer 0; transfer 1; finish; says cmatose: disconnecting\n",
+	  "next migrate 5; run -c 2 -m; take 0; take 1; transfer 0; transfer 1; finish; says cmatose: disconnecting\n",
 	  OUTCOME_INTERNAL, "" },
-	{ "a move without a channel", "run -m; no_channel; take 0; transfer 0; finish; channel 0", OUTCOME_INTERNAL,
+	{ "a move without a channel", "run -m; next channel 5; take 0; transfer 0; finish; channel 0", OUTCOME_INTERNAL,
 	  "" },
 	{ "an interrupted run drops its connections",
-	  "run -c 4; take 0; take 1; take 2; take 3; transfer 0; sent 1; fails 3; interrupt; over 0; over 1; over 2; "
+	  "run -c 4; take 0; take 1; take 2; take 3; transfer 0; sent 1; fails 3 1; interrupt; over 0; over 1; over 2; "
 	  "says_not test complete; says_not disconnected\n; verdict 0 of 4 connections completed",
 	  OUTCOME_FAILED, "ucmatose: interrupted\n" },
 	{ "an interrupted run drops its requests", "run -c 2; ask 0; interrupt", OUTCOME_FAILED,
@@ -454,7 +435,7 @@ TEST(server_ends_48_connections_at_once, set_up, clean_up)
 	assert_int_equal(ending, 48);
 	play("leave 0; ending 48; open 49");
 	/* One that is never answered: the others are not either, perhaps. */
-	play("fails 1");
+	play("fails 1 1");
 	for (uint32_t i = 2; i < 60; i++) {
 		word_ending(i, "");
 		word_leave(i, "");
@@ -517,20 +498,21 @@ static const struct run client_runs[] = {
 	  "run -s 10.0.0.1 -c 2 --wait-server 10000ms; meet 0; nobody 1; connections 2; transfer 0; finish",
 	  OUTCOME_NO_CONNECTION, SERVER "connecting: nobody listens there\n" },
 	{ "it tries the next address; no route leads to the second, and another device to the third",
-	  "run -s 10.0.0.1 -c 2; addresses 3; address 0; route 0; no_route; another_device; nobody 0; over 0; over 1; "
-	  "peer 2 10.0.0.3:7471; meet_stock 2; transfer 2; peer 3 10.0.0.3:7471; meet_stock 3; transfer 3; finish; "
-	  "verdict lengths checked (fake, fake1)",
+	  "run -s 10.0.0.1 -c 2; addresses 3; address 0; route 0; next resolve 4; another_device; nobody 0; over 0; "
+	  "over 1; peer 2 10.0.0.3:7471; meet_stock 2; transfer 2; peer 3 10.0.0.3:7471; meet_stock 3; transfer 3; "
+	  "finish; verdict lengths checked (fake, fake1)",
 	  OUTCOME_OK, NEXT_ADDRESS "ucmatose: hint: trying the next address of 10.0.0.1: 10.0.0.3:7471\n" },
 	{ "it ends after its last address", "run -s 10.0.0.1; addresses 2; nobody 0; nobody 1; connections 2",
 	  OUTCOME_NO_CONNECTION,
 	  NEXT_ADDRESS "ucmatose: 10.0.0.2:7471: connecting: nobody listens there\n" TO_RUN
 		       "-p 7471 --transport fake\n" },
 	{ "it begins with the first address again",
-	  "run -s 10.0.0.1 --wait-server 10000ms; addresses 2; nobody 0; nobody 1; wait 99; connections 2; no_route; "
-	  "wait 2; peer 2 10.0.0.1:7471; peer 3 10.0.0.2:7471; deadline",
+	  "run -s 10.0.0.1 --wait-server 10000ms; addresses 2; nobody 0; nobody 1; wait 99; connections 2; next "
+	  "resolve 4; wait 2; peer 2 10.0.0.1:7471; peer 3 10.0.0.2:7471; deadline",
 	  OUTCOME_FAILED, "ucmatose: hint: last error of 10.0.0.2:7471: connecting: nobody listens there\n" },
-	{ "it ends when it cannot ask again", "run -s 10.0.0.1 --wait-server 10000ms; nobody 0; no_device; wait 101",
-	  OUTCOME_NO_DEVICE, SERVER "connecting: nobody listens there\n" },
+	{ "it ends when it cannot ask again",
+	  "run -s 10.0.0.1 --wait-server 10000ms; nobody 0; next resolve 3; wait 101", OUTCOME_NO_DEVICE,
+	  SERVER "connecting: nobody listens there\n" },
 	{ "the steps are timed",
 	  "run -s 10.0.0.1; pass 1; address 0; pass 20; route 0; pass 300; confirm 0; transfer 0; finish; reports "
 	  "\"asked\":1,\"made\":1,\"failed\":0,\"refused\":0,; reports "
@@ -546,8 +528,8 @@ static const struct run client_runs[] = {
 	  "\"sent_bytes_per_second\":25.000,\"received_bytes_per_second\":50.000",
 	  OUTCOME_OK, "" },
 	{ "it moves to a new channel, also if the server was quick to end a connection",
-	  "run -s 10.0.0.1 -c 3 -m; meet 0; meet 1; gone 2; transfer 1; leave 1; over 1; transfer 0; wait 1; channel "
-	  "1; leave 0",
+	  "run -s 10.0.0.1 -c 3 -m; meet 0; meet 1; fails 2 4; transfer 1; leave 1; over 1; transfer 0; wait 1; "
+	  "channel 1; leave 0",
 	  OUTCOME_NO_CONNECTION, "" },
 	{ "a deadline drops what is being made", "run -s 10.0.0.1 -c 2; deadline; connections 1", OUTCOME_FAILED, "" },
 };
@@ -574,7 +556,7 @@ TEST(client_has_48_connections_under_way, set_up, clean_up)
 {
 	play("run -s 10.0.0.1 -c 60 -C 0");
 	run_for(MS);
-	play("connections 1; meet 0; connections 49; meet_stock 1; connections 50; gone 2; connections 51");
+	play("connections 1; meet 0; connections 49; meet_stock 1; connections 50; fails 2 4; connections 51");
 	for (uint32_t i = 3; i < 60; i++)
 		word_meet(i, "");
 	assert_int_not_equal(of(connection(0))->hello.run, 0);

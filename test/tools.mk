@@ -62,10 +62,6 @@ $(BUILD)/hostile: $(call object,test/fault/hostile.c)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
-$(BUILD)/leave: $(call object,test/fault/leave.c) $(archive)
-	$(call say,LINK)
-	$(Q)$(link) -o $@ $^ $(libraries)
-
 # What is preloaded into the program to make a library call fail. It comes before the sanitizers, and so cannot have them.
 $(BUILD)/inject.so: test/fault/inject.c Makefile $(settings)
 	$(call say,LINK)
@@ -97,7 +93,7 @@ $(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/network/rule
 units: $(units)
 verbs-tests: $(verbs_tests)
 conformance: $(BUILD)/conformance
-faults-tools: $(BUILD)/leave $(BUILD)/inject.so $(if $(filter 1,$(WITH_VERBS)),$(BUILD)/hostile)
+faults-tools: $(BUILD)/inject.so $(if $(filter 1,$(WITH_VERBS)),$(BUILD)/hostile)
 
 # Built before the parts start, as these run side by side.
 programs-quick: all

@@ -65,7 +65,7 @@ make_run_archive() {
 		complain "there is no program under test at $program; scenarios that use it will fail"
 	fi
 	# The conformance suite of transport.h is a program of its own, built beside it; so are the peers that break the rules.
-	for tool in conformance hostile leave; do
+	for tool in conformance hostile; do
 		[ ! -x "${program%/*}/$tool" ] || cp -L "${program%/*}/$tool" "$root/opt/rdmatest/bin/$tool"
 	done
 	cp "$lab_dir/../hardware/run" "$root/opt/rdmatest/bin/hardware"

@@ -54,16 +54,21 @@ between() {
 	return 1
 }
 
-# ping_seconds WHOSE 'OPTION...' COUNT: of a client that pings so often, from its start to its end.
-ping_seconds() {
+# run_seconds WHOSE TOOL 'SERVER OPTION...' 'CLIENT OPTION...': of a client, from its start to its end.
+run_seconds() {
 	# shellcheck disable=SC2046,SC2086 # lists of words
-	serve $(program_of "$1" rping) -s -a 10.0.0.1 $2 || return
+	serve $(program_of "$1" "$2") $3 || return
 	begin=$(seconds_now)
 	# shellcheck disable=SC2046,SC2086
-	$(program_of "$1" rping) -c -a 10.0.0.1 -S 64 -C "$3" $2 >client.out 2>&1 || [ "$1" = stock ] || return
+	$(program_of "$1" "$2") $4 >client.out 2>&1 || [ "$1" = stock ] || return
 	end=$(seconds_now)
 	served "$1" || return
 	compute "$end - $begin" 9
+}
+
+# ping_seconds WHOSE 'OPTION...' COUNT
+ping_seconds() {
+	run_seconds "$1" rping "-s -a 10.0.0.1 $2" "-c -a 10.0.0.1 -S 64 -C $3 $2"
 }
 
 # ping_rate WHOSE COUNT [OPTION...]: pings a second.

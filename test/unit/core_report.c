@@ -86,35 +86,32 @@ TEST(as_json)
 }
 
 /* A header and a row with the same columns, also of what is not known, and behind what is wider than its column. */
-TEST(as_a_table)
+TEST(as_tables)
 {
+	static const struct {
+		const struct report_format *format;
+		const char *header, *row;
+	} rows[] = {
+		{ &report_table,
+		  "  clients   sent      wait      rate     speed     payload  good  word   deep       min       avg"
+		  "       max       p99       min       avg       max       p99   late\n",
+		  "        2 18446744073709551615 1.5 us 1.5/s  -    1.5 MB/s   yes   yes      1"
+		  "      1 us      2 us      3 us  2.975 us         -         -         -         -      0\n" },
+		{ &report_steps,
+		  "  clients   sent      wait      rate     speed     payload  good  word   deep       avg       p50"
+		  "       p99       avg       p50       p99   late\n",
+		  "        2 18446744073709551615 1.5 us 1.5/s  -     12 Mb/s   yes   yes      1"
+		  "      2 us      1 us  2.975 us         -         -         -      0\n" },
+	};
 	struct output output;
 
-	begin(&output, &report_table)->header = true;
-	fill(&output.report);
-	assert_written(
-		&output,
-		"  clients   sent      wait      rate     speed     payload  good  word   deep       min       avg"
-		"       max       p99       min       avg       max       p99   late\n");
-	fill(begin(&output, &report_table));
-	assert_written(&output,
-		       "        2 18446744073709551615 1.5 us 1.5/s  -    1.5 MB/s   yes   yes      1"
-		       "      1 us      2 us      3 us  2.975 us         -         -         -         -      0\n");
-}
-
-TEST(as_a_row_of_a_step)
-{
-	struct output output;
-
-	begin(&output, &report_steps)->header = true;
-	fill(&output.report);
-	assert_written(
-		&output,
-		"  clients   sent      wait      rate     speed     payload  good  word   deep       avg       p50"
-		"       p99       avg       p50       p99   late\n");
-	fill(begin(&output, &report_steps));
-	assert_written(&output, "        2 18446744073709551615 1.5 us 1.5/s  -     12 Mb/s   yes   yes      1"
-				"      2 us      1 us  2.975 us         -         -         -      0\n");
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		begin(&output, rows[i].format)->header = true;
+		fill(&output.report);
+		assert_written(&output, rows[i].header);
+		fill(begin(&output, rows[i].format));
+		assert_written(&output, rows[i].row);
+	}
 }
 
 TEST(as_a_block)

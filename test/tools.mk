@@ -109,7 +109,7 @@ programs: programs-fast
 # ---- long runs, which keep their results in docs ----
 
 fuzz: setup-fuzz ## hostile packets, messages, peers, files and command lines, with libFuzzer, for TIME seconds
-	+@$(build) BUILD=$(BUILD)/libfuzzer CC=clang CFLAGS="$(fuzz_flags)" LDFLAGS=-fsanitize=fuzzer $(BUILD)/libfuzzer/fuzz
+	+@$(build) BUILD=$(BUILD)/libfuzzer CC=clang CFLAGS="$(fuzz_flags)" LDFLAGS=-fsanitize=fuzzer no_start_files= $(BUILD)/libfuzzer/fuzz
 	+@$(build) SANITIZE=1 $(BUILD)/sanitize/replay
 	@BUILD=$(BUILD) test/fuzz/search $(TIME) $(TARGET)
 

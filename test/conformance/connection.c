@@ -8,9 +8,7 @@
 
 static void listen_on_any_port(struct bench *bench)
 {
-	struct endpoint_options options = bench_options(bench);
-
-	REQUIRE(bench, bench_listen(bench, &options));
+	REQUIRE(bench, bench_listen(bench, NULL));
 	REQUIRE(bench, bench->listener->local.port != 0);
 	REQUIRE(bench, bench->listener->state == ENDPOINT_LISTENING);
 }
@@ -31,9 +29,7 @@ static void port_in_use(struct bench *bench)
 
 static void resolve_finds_the_device(struct bench *bench)
 {
-	struct endpoint_options options = bench_options(bench);
-
-	REQUIRE(bench, bench_resolve(bench, &options));
+	REQUIRE(bench, bench_resolve(bench, NULL));
 	REQUIRE(bench, bench->client.records[0].event == EVENT_ADDRESS_RESOLVED);
 	REQUIRE(bench, bench->client.records[1].event == EVENT_ROUTE_RESOLVED);
 	REQUIRE(bench, bench->client.endpoint->domain->device[0] != '\0');
@@ -44,10 +40,7 @@ static void resolve_finds_the_device(struct bench *bench)
 
 static void connect_carries_data_both_ways(struct bench *bench)
 {
-	struct endpoint_options options = bench_options(bench);
-
-	REQUIRE(bench, bench_connect(bench, &options));
-	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_ESTABLISHED));
+	REQUIRE(bench, bench_connect_both(bench));
 	REQUIRE(bench, bench->listening.private_length >= 5);
 	REQUIRE(bench, !memcmp(bench->listening.private_data, "hello", 5));
 	REQUIRE(bench, bench->client.private_length >= 7);
@@ -58,11 +51,9 @@ static void connect_carries_data_both_ways(struct bench *bench)
 
 static void nobody_listens(struct bench *bench)
 {
-	struct endpoint_options options = bench_options(bench);
-
 	enum outcome outcome;
 
-	REQUIRE(bench, bench_resolve(bench, &options));
+	REQUIRE(bench, bench_resolve(bench, NULL));
 	outcome = endpoint_connect(bench->client.endpoint, NULL, 0);
 	bench_report(bench);
 	if (!outcome) {
@@ -75,11 +66,9 @@ static void nobody_listens(struct bench *bench)
 
 static void server_rejects(struct bench *bench)
 {
-	struct endpoint_options options = bench_options(bench);
-
 	bench->accept = false;
-	REQUIRE(bench, bench_listen(bench, &options));
-	REQUIRE(bench, bench_resolve(bench, &options));
+	REQUIRE(bench, bench_listen(bench, NULL));
+	REQUIRE(bench, bench_resolve(bench, NULL));
 	REQUIRE(bench, !endpoint_connect(bench->client.endpoint, NULL, 0));
 	REQUIRE(bench, bench_await_event(bench, &bench->client, EVENT_FAILED));
 	REQUIRE(bench, bench->client.records[bench->client.count - 1].outcome == OUTCOME_NO_CONNECTION);
@@ -107,11 +96,8 @@ static void server_never_answers(struct bench *bench)
 
 static void disconnect_from(struct bench *bench, struct end *leaver, struct end *other)
 {
-	struct endpoint_options options = bench_options(bench);
-
 	bench->accept_receives = 4;
-	REQUIRE(bench, bench_connect(bench, &options));
-	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_ESTABLISHED));
+	REQUIRE(bench, bench_connect_both(bench));
 	REQUIRE(bench, !endpoint_disconnect(leaver->endpoint));
 	REQUIRE(bench, bench_await_event(bench, other, EVENT_DISCONNECTED));
 	REQUIRE(bench, bench_await_event(bench, leaver, EVENT_DISCONNECTED));
@@ -134,10 +120,7 @@ static void server_disconnects(struct bench *bench)
 
 static void destroying_tells_the_peer(struct bench *bench)
 {
-	struct endpoint_options options = bench_options(bench);
-
-	REQUIRE(bench, bench_connect(bench, &options));
-	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_ESTABLISHED));
+	REQUIRE(bench, bench_connect_both(bench));
 	endpoint_destroy(bench->client.endpoint);
 	bench->client.endpoint = NULL;
 	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_DISCONNECTED));
@@ -147,9 +130,8 @@ static void destroying_tells_the_peer(struct bench *bench)
 static void destroyed_inside_its_events(struct bench *bench)
 {
 	static const enum event_kind events[] = { EVENT_ADDRESS_RESOLVED, EVENT_ROUTE_RESOLVED, EVENT_ESTABLISHED };
-	struct endpoint_options options = bench_options(bench);
 
-	REQUIRE(bench, bench_listen(bench, &options));
+	REQUIRE(bench, bench_listen(bench, NULL));
 	for (size_t index = 0; index < sizeof(events) / sizeof(*events); index++) {
 		struct end *client = &bench->client;
 		size_t told;
@@ -157,10 +139,10 @@ static void destroyed_inside_its_events(struct bench *bench)
 		client->count = 0;
 		client->destroy_at = events[index];
 		if (events[index] == EVENT_ESTABLISHED) {
-			REQUIRE(bench, bench_resolve(bench, &options));
+			REQUIRE(bench, bench_resolve(bench, NULL));
 			REQUIRE(bench, !endpoint_connect(client->endpoint, NULL, 0));
 		} else {
-			REQUIRE(bench, bench_start_client(bench, &options));
+			REQUIRE(bench, bench_start_client(bench, NULL));
 		}
 		REQUIRE(bench, bench_await_event(bench, client, events[index]));
 		REQUIRE(bench, client->endpoint == NULL);
@@ -212,11 +194,9 @@ static void ack_timeout(struct bench *bench)
 
 static void migrate_everything(struct bench *bench)
 {
-	struct endpoint_options options = bench_options(bench);
 	struct channel *channel, *old = bench->channel;
 
-	REQUIRE(bench, bench_connect(bench, &options));
-	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_ESTABLISHED));
+	REQUIRE(bench, bench_connect_both(bench));
 	REQUIRE(bench, !channel_create(bench->transport, &channel));
 	REQUIRE(bench, !endpoint_migrate(bench->listener, channel));
 	REQUIRE(bench, !endpoint_migrate(bench->client.endpoint, channel));
@@ -232,7 +212,7 @@ static void migrate_everything(struct bench *bench)
 	bench->client.count = bench->server.count = 0;
 	bench->server.endpoint = NULL;
 	region_destroy(bench->client_region);
-	REQUIRE(bench, bench_resolve(bench, &options));
+	REQUIRE(bench, bench_resolve(bench, NULL));
 	REQUIRE(bench, !endpoint_connect(bench->client.endpoint, NULL, 0));
 	REQUIRE(bench, bench_await_event(bench, &bench->client, EVENT_ESTABLISHED));
 }
@@ -240,11 +220,9 @@ static void migrate_everything(struct bench *bench)
 /* The kernel moves the events that wait with the id; they are told on the new channel, once. */
 static void migrate_with_a_waiting_event(struct bench *bench)
 {
-	struct endpoint_options options = bench_options(bench);
 	struct channel *channel;
 
-	REQUIRE(bench, bench_connect(bench, &options));
-	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_ESTABLISHED));
+	REQUIRE(bench, bench_connect_both(bench));
 	REQUIRE(bench, !channel_create(bench->transport, &channel));
 	REQUIRE(bench, !endpoint_disconnect(bench->server.endpoint));
 	REQUIRE(bench, !endpoint_migrate(bench->client.endpoint, channel));
@@ -255,11 +233,8 @@ static void migrate_with_a_waiting_event(struct bench *bench)
 
 static void device_removed(struct bench *bench)
 {
-	struct endpoint_options options = bench_options(bench);
-
 	bench->accept_receives = 4;
-	REQUIRE(bench, bench_connect(bench, &options));
-	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_ESTABLISHED));
+	REQUIRE(bench, bench_connect_both(bench));
 	REQUIRE(bench, system(bench->remove_command) == 0);
 	REQUIRE(bench, bench_await_event(bench, &bench->client, EVENT_FAILED));
 	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_FAILED));

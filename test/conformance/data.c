@@ -22,12 +22,10 @@ static struct work remote_work(const struct bench *bench, enum work_kind kind, s
 	};
 }
 
-static bool both_established(struct bench *bench, size_t receives)
+static bool connected(struct bench *bench, size_t receives)
 {
-	struct endpoint_options options = bench_options(bench);
-
 	bench->accept_receives = receives;
-	return bench_connect(bench, &options) && bench_await_event(bench, &bench->server, EVENT_ESTABLISHED);
+	return bench_connect_both(bench);
 }
 
 static void send_every_size(struct bench *bench)
@@ -38,7 +36,7 @@ static void send_every_size(struct bench *bench)
 	};
 
 	bench->region_size = 1 << 20;
-	REQUIRE(bench, both_established(bench, COUNT));
+	REQUIRE(bench, connected(bench, COUNT));
 	for (uint32_t index = 0; index < COUNT; index++) {
 		struct work work = send_of(bench, index, sizes[index]);
 
@@ -59,15 +57,13 @@ static void send_every_size(struct bench *bench)
  */
 static void order_of_news(struct bench *bench)
 {
-	struct endpoint_options options = bench_options(bench);
-
 	bench->accept_receives = 1;
-	REQUIRE(bench, bench_listen(bench, &options));
+	REQUIRE(bench, bench_listen(bench, NULL));
 	for (int round = 0; round < 20; round++) {
 		struct work work;
 
 		bench->client.count = bench->server.count = 0;
-		REQUIRE(bench, bench_resolve(bench, &options));
+		REQUIRE(bench, bench_resolve(bench, NULL));
 		REQUIRE(bench, !endpoint_connect(bench->client.endpoint, NULL, 0));
 		REQUIRE(bench, bench_await_event(bench, &bench->client, EVENT_ESTABLISHED));
 		work = send_of(bench, 0, 64);
@@ -92,7 +88,7 @@ static void read_and_write(struct bench *bench)
 	struct work work;
 
 	bench->region_size = 65536;
-	REQUIRE(bench, both_established(bench, 0));
+	REQUIRE(bench, connected(bench, 0));
 	pattern_write(bench->server_region->memory, 65536, 2, 1);
 	work = remote_work(bench, WORK_READ, 100, 60000);
 	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
@@ -114,7 +110,7 @@ static void silent_write_then_send(struct bench *bench)
 {
 	struct work works[2];
 
-	REQUIRE(bench, both_established(bench, 0));
+	REQUIRE(bench, connected(bench, 0));
 	REQUIRE(bench,
 		!endpoint_post(bench->server.endpoint,
 			       &(struct work){ .kind = WORK_RECEIVE, .region = bench->server_region, .length = 16 },
@@ -150,7 +146,7 @@ static void write_beyond_the_region(struct bench *bench)
 {
 	struct work work;
 
-	REQUIRE(bench, both_established(bench, 0));
+	REQUIRE(bench, connected(bench, 0));
 	work = remote_work(bench, WORK_WRITE, 0, 4096);
 	work.remote_address += 1;
 	refused_access(bench, work);
@@ -160,7 +156,7 @@ static void read_with_a_wrong_key(struct bench *bench)
 {
 	struct work work;
 
-	REQUIRE(bench, both_established(bench, 0));
+	REQUIRE(bench, connected(bench, 0));
 	work = remote_work(bench, WORK_READ, 0, 16);
 	work.remote_key ^= 0x5500;
 	refused_access(bench, work);
@@ -169,7 +165,7 @@ static void read_with_a_wrong_key(struct bench *bench)
 static void write_without_the_right(struct bench *bench)
 {
 	bench->access = REGION_REMOTE_READ;
-	REQUIRE(bench, both_established(bench, 0));
+	REQUIRE(bench, connected(bench, 0));
 	refused_access(bench, remote_work(bench, WORK_WRITE, 0, 16));
 }
 
@@ -177,7 +173,7 @@ static void message_longer_than_the_receive(struct bench *bench)
 {
 	struct work work;
 
-	REQUIRE(bench, both_established(bench, 0));
+	REQUIRE(bench, connected(bench, 0));
 	work = (struct work){ .kind = WORK_RECEIVE, .region = bench->server_region, .length = 100 };
 	REQUIRE(bench, !endpoint_post(bench->server.endpoint, &work, 1));
 	work = send_of(bench, 0, 200);
@@ -191,7 +187,7 @@ static void receiver_not_ready(struct bench *bench)
 {
 	struct work work;
 
-	REQUIRE(bench, both_established(bench, 0));
+	REQUIRE(bench, connected(bench, 0));
 	for (uint32_t index = 0; index < 8; index++) {
 		work = send_of(bench, index, 100);
 		REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));

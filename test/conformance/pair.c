@@ -205,18 +205,22 @@ void bench_linger(struct bench *bench, int milliseconds)
 
 bool bench_listen(struct bench *bench, const struct endpoint_options *options)
 {
-	return !endpoint_create(ENDPOINT_LISTENER, bench->channel, options, &listener_handlers, &bench->listening,
-				&bench->listener) &&
+	const struct endpoint_options usual = bench_options(bench);
+
+	return !endpoint_create(ENDPOINT_LISTENER, bench->channel, options ? options : &usual, &listener_handlers,
+				&bench->listening, &bench->listener) &&
 	       !endpoint_listen(bench->listener, &bench->address);
 }
 
 bool bench_start_client(struct bench *bench, const struct endpoint_options *options)
 {
+	const struct endpoint_options usual = bench_options(bench);
 	struct address peer = bench->address;
 	struct end *end = &bench->client;
 
 	peer.port = bench->listener ? bench->listener->local.port : 1;
-	return !endpoint_create(ENDPOINT_CONNECTION, bench->channel, options, &end_handlers, end, &end->endpoint) &&
+	return !endpoint_create(ENDPOINT_CONNECTION, bench->channel, options ? options : &usual, &end_handlers, end,
+				&end->endpoint) &&
 	       !endpoint_resolve(end->endpoint, NULL, &peer);
 }
 
@@ -234,6 +238,11 @@ bool bench_connect(struct bench *bench, const struct endpoint_options *options)
 	return bench_listen(bench, options) && bench_resolve(bench, options) &&
 	       !endpoint_connect(bench->client.endpoint, "hello", 5) &&
 	       bench_await_event(bench, &bench->client, EVENT_ESTABLISHED);
+}
+
+bool bench_connect_both(struct bench *bench)
+{
+	return bench_connect(bench, NULL) && bench_await_event(bench, &bench->server, EVENT_ESTABLISHED);
 }
 
 bool bench_member(struct bench *bench, struct end *end, struct region **region, const struct endpoint_options *options)

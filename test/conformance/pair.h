@@ -79,6 +79,7 @@ void bench_close(struct bench *bench);
 
 bool bench_require(struct bench *bench, bool condition, const char *text, const char *file, int line);
 
+/* What the functions below take if their options are NULL. */
 struct endpoint_options bench_options(const struct bench *bench);
 
 /* Runs the loop until the end has been told an event, or a completion of that kind, count times in all. */
@@ -104,6 +105,8 @@ bool bench_start_client(struct bench *bench, const struct endpoint_options *opti
 bool bench_resolve(struct bench *bench, const struct endpoint_options *options);
 /* Listener and client, connected. */
 bool bench_connect(struct bench *bench, const struct endpoint_options *options);
+/* The same, and the server knows it too. */
+bool bench_connect_both(struct bench *bench);
 /* A group member that gets as far as EVENT_ADDRESS_RESOLVED, with its queue and region. */
 bool bench_member(struct bench *bench, struct end *end, struct region **region, const struct endpoint_options *options);
 

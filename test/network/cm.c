@@ -14,7 +14,7 @@ static struct host *cm_host_of(const struct soft_transport *transport)
 	return NULL;
 }
 
-struct host *host_at(const struct address *address)
+static struct host *host_at(const struct address *address)
 {
 	for (unsigned i = 0; i < HOSTS; i++)
 		if (address_same_host(&cm_hosts.hosts[i].address, address))
@@ -242,12 +242,6 @@ void __wrap_soft_qp_suspect(struct soft_qp *qp)
 
 /* ---- set-up and tear-down ---- */
 
-void host_set_address(struct host *host, const struct address *address)
-{
-	host->address = *address;
-	host->socket = stack_socket(host->transport, address);
-}
-
 void host_exit(struct host *host)
 {
 	soft_cm_close(host->transport->cm);
@@ -265,7 +259,8 @@ int testbed_open(void **state)
 		struct host *host = &cm_hosts.hosts[i];
 
 		host->transport = stack_open();
-		host_set_address(host, &address);
+		host->address = address;
+		host->socket = stack_socket(host->transport, &address);
 		address.bytes[2] = 1;
 		host->other = stack_socket(host->transport, &address);
 		host->mtu = MTU;

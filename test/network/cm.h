@@ -92,13 +92,10 @@ struct cm_hosts {
 
 extern struct cm_hosts cm_hosts;
 
-struct host *host_at(const struct address *address);
 /* Delivers the MAD at once. */
 void testbed_deliver(const struct sent_mad *sent_mad);
 /* Sends the packets in the send batches of all hosts. */
 void testbed_flush(void);
-/* Replaces the address of the host. */
-void host_set_address(struct host *host, const struct address *address);
 /* Closes the CM of the host, as when a process exits. The host gets no more MADs. */
 void host_exit(struct host *host);
 struct conn *conn_create(struct host *host);
@@ -122,7 +119,6 @@ bool parse_sent(const struct sent_mad *sent_mad, struct mad *mad);
 const struct sent_mad *last_sent(enum mad_kind kind, const struct host *host, struct mad *mad);
 unsigned count_sent(enum mad_kind kind);
 void testbed_inject(const struct host *from, const struct host *to, const struct mad *mad);
-void check_cm_empty(void);
 void release_all(void);
 /* Returns a connected endpoint; other is its peer. */
 struct conn *connect_pair(struct conn **other);

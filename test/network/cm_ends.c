@@ -114,7 +114,7 @@ void testbed_inject(const struct host *from, const struct host *to, const struct
 	testbed_flush();
 }
 
-void check_cm_empty(void)
+static void check_cm_empty(void)
 {
 	for (unsigned i = 0; i < HOSTS; i++) {
 		const struct soft_cm *cm = cm_hosts.hosts[i].transport->cm;

@@ -153,7 +153,7 @@ void network_close(void)
 	network = NULL;
 }
 
-uint64_t network_random(void)
+static uint64_t network_random(void)
 {
 	internal->random_state ^= internal->random_state >> 12;
 	internal->random_state ^= internal->random_state << 25;
@@ -484,41 +484,23 @@ void network_advance(int64_t nanoseconds, unsigned timers)
 	int64_t end = network->now + nanoseconds;
 
 	network_run_due();
-	while (timers-- && next_due() <= end)
+	while (timers-- && !network->done && next_due() <= end)
 		network_tick();
-	if (next_due() > end)
+	if (!network->done && next_due() > end)
 		network->now = end;
-}
-
-/* Runs one event. Returns false if none is due until end. */
-static bool step(int64_t end)
-{
-	int64_t next;
-
-	if (read_sockets_once() || run_next_due())
-		return true;
-	next = next_due();
-	if (next == INT64_MAX || next > end)
-		return false;
-	set_time(next);
-	return true;
 }
 
 bool network_run(int64_t nanoseconds)
 {
-	int64_t end = network->now + nanoseconds;
-
 	network->done = false;
-	while (!network->done && step(end))
-		;
-	if (!network->done)
-		network->now = end;
+	network_advance(nanoseconds, UINT32_MAX);
 	return network->done;
 }
 
 void network_drain(void)
 {
-	while (step(INT64_MAX))
+	network_run_due();
+	while (network_tick())
 		;
 }
 

@@ -53,7 +53,6 @@ extern struct network *network; /* NULL: time, random numbers and close(2) are t
 void network_open(uint64_t seed, int mtu, int buffer);
 void network_close(void);
 
-uint64_t network_random(void);
 /* Returns a random number below limit, which is not 0. */
 uint32_t network_below(uint32_t limit);
 

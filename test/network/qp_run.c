@@ -247,7 +247,7 @@ void run_check_end(const struct run *run)
 	}
 }
 
-void run_close(struct run *run)
+static void run_close(struct run *run)
 {
 	pair_close(&run->pair);
 	for (size_t direction = 0; direction < 2; direction++) {

@@ -47,7 +47,6 @@ void run_prepare(struct run *run);
 void run_begin(struct run *run);
 /* Fails if memory changed after its work request completed, or outside of all areas. */
 void run_check_end(const struct run *run);
-void run_close(struct run *run);
 void run_wait(const struct run *run);
 void run_all(struct run *run);
 struct run *run_new(void);

@@ -289,10 +289,8 @@ static inline void assert_ended(enum outcome outcome, const char *words)
 	environment_print_verdict(&fake.environment);
 	fake.command->stop(fake.state);
 	text = capture_end(&fake.errors);
-	if (*words ? !strstr(text, words) : *text) {
-		print_message("# expected \"%s\" on stderr, not: %s", words, text);
-		fail();
-	}
+	if (*words ? !strstr(text, words) : *text)
+		fail_saying("expected \"%s\" on stderr, not: %s", words, text);
 	assert_int_equal(fake.environment.outcome, outcome);
 	assert_int_equal(fake.regions_destroyed, fake.regions_created);
 	for (size_t i = 0; i < fake.endpoint_count; i++)
@@ -500,7 +498,7 @@ WORD(reports)
 WORD(verdict)
 {
 	if (!strstr(fake.environment.verdict, text))
-		fail_msg("%s is not in: %s", text, fake.environment.verdict);
+		fail_saying("%s is not in: %s", text, fake.environment.verdict);
 }
 
 /* The connection of that number, in the sequence in which they were asked for. */
@@ -535,7 +533,7 @@ WORD(next)
 			*calls[i].outcome = (enum outcome)atoi(strchr(text, ' '));
 			return;
 		}
-	fail_msg("no call has the name %s", text);
+	fail_saying("no call has the name %s", text);
 }
 
 /* What becomes of a connection. */
@@ -616,7 +614,7 @@ static inline void play_word(const char *word)
 			known->play((unsigned)strtoul(text, NULL, 10), text);
 			return;
 		}
-	fail_msg("\"%s\" is no word", word);
+	fail_saying("\"%s\" is no word", word);
 }
 
 static inline void play(const char *words)

@@ -28,7 +28,7 @@ static inline void assert_reports_since(struct figures figures, const void *befo
 	char *text = report_text_since(figures, before, began);
 
 	if (!strstr(text, words))
-		fail_msg("%s is not in: %s", words, text);
+		fail_saying("%s is not in: %s", words, text);
 	free(text);
 }
 

@@ -236,14 +236,14 @@ WORD(says)
 {
 	fflush(fake.environment.output);
 	if (!strstr(fake.output, text))
-		fail_msg("\"%s\" is not in: %s", text, fake.output);
+		fail_saying("\"%s\" is not in: %s", text, fake.output);
 }
 
 WORD(says_not)
 {
 	fflush(fake.environment.output);
 	if (strstr(fake.output, text))
-		fail_msg("\"%s\" is in: %s", text, fake.output);
+		fail_saying("\"%s\" is in: %s", text, fake.output);
 }
 
 /* ---- a server ---- */

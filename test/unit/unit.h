@@ -36,6 +36,9 @@
 	static const struct CMUnitTest name##_test TEST_ENTRY = { #name, name, __VA_ARGS__ };                          \
 	static void name(void **state)
 
+/* As fail_msg(), whose words get lost while stderr is captured. */
+#define fail_saying(...) (print_message("# " __VA_ARGS__), print_message("\n"), fail())
+
 struct capture {
 	int file;
 	int kept;

@@ -39,17 +39,6 @@ static uint64_t lost(const struct bench *bench, uint64_t expected)
 	return senders_counts(&bench->senders, expected).lost;
 }
 
-TEST(every_member_expects_all)
-{
-	struct bench *bench = bench_create(2);
-
-	for (uint32_t i = 0; i < 10; i++)
-		number(bench, i);
-	assert_int_equal(lost(bench, 0), 0);
-	assert_int_equal(lost(bench, 10), 10);
-	bench_destroy(bench);
-}
-
 TEST(out_of_order_and_repeated_are_distinguished)
 {
 	struct bench *bench = bench_create(1);
@@ -119,21 +108,6 @@ TEST(window_moves_by_any_distance)
 			assert_int_equal(number(bench, i), i >= FLOW_WINDOW);
 		bench_destroy(bench);
 	}
-}
-
-TEST(datagram_with_damaged_mark_fills_its_gap)
-{
-	struct bench *bench = bench_create(1);
-
-	for (uint32_t i = 0; i < 10; i++) {
-		if (i == 4)
-			flow_count(&bench->sender->flows[0], bench->sender, NULL, false);
-		else
-			number(bench, i);
-	}
-	assert_int_equal(lost(bench, 10), 0);
-	assert_int_equal(senders_counts(&bench->senders, 10).damaged, 1);
-	bench_destroy(bench);
 }
 
 TEST(senders_differ_by_qpn_and_address)

@@ -44,14 +44,8 @@ FAKE(connect, , const void *data, size_t length)
 FAKE(accept, , const void *data, size_t length)
 FAKE(disconnect)
 FAKE(join)
-FAKE(migrate, , struct channel *channel)
 FAKE(create_qp)
 FAKE(post, , const struct work *work, size_t count)
-
-static void fake_reject(struct endpoint *endpoint, const void *data, size_t length)
-{
-	called = "reject";
-}
 
 static const struct backend backend = {
 	.name = "fake",
@@ -61,10 +55,8 @@ static const struct backend backend = {
 	.resolve = fake_resolve,
 	.connect = fake_connect,
 	.accept = fake_accept,
-	.reject = fake_reject,
 	.disconnect = fake_disconnect,
 	.join = fake_join,
-	.migrate = fake_migrate,
 	.create_qp = fake_create_qp,
 	.post = fake_post,
 };
@@ -502,31 +494,6 @@ TEST(calls_reach_backend, create_loop, destroy_loop)
 			timer.running = false;
 			assert_string_equal(finish(endpoint), "");
 		}
-}
-
-TEST(other_calls, create_loop, destroy_loop)
-{
-	struct channel other = { .transport = &transport };
-	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL), *none = NULL;
-	const struct endpoint_options options = { .timeout = 0 };
-
-	result = OUTCOME_FAILED;
-	assert_int_equal(endpoint_migrate(endpoint, &other), OUTCOME_FAILED);
-	assert_ptr_equal(endpoint->channel, &channel);
-	assert_int_equal(endpoint_create(ENDPOINT_GROUP, &channel, &options, &handlers, NULL, &none), OUTCOME_FAILED);
-	assert_null(none);
-	result = OUTCOME_OK;
-	assert_int_equal(endpoint_migrate(endpoint, &other), OUTCOME_OK);
-	assert_ptr_equal(endpoint->channel, &other);
-	endpoint->state = ENDPOINT_REQUESTED;
-	endpoint->qpn = 7;
-	assert_int_equal(endpoint_accept(endpoint, memory, PRIVATE_DATA_MAX), OUTCOME_OK);
-	assert_string_equal(called, "accept");
-	endpoint->state = ENDPOINT_REQUESTED;
-	endpoint_reject(endpoint, NULL, 0);
-	assert_string_equal(called, "reject");
-	assert_int_equal(endpoint->state, ENDPOINT_DESTROYED);
-	finish(endpoint);
 }
 
 TEST(type_of_service, create_loop, destroy_loop)

@@ -277,15 +277,6 @@ TEST(list_is_limited)
 	assert_string_equal(capture.text, "tool: -t, --target: invalid value 'host' (at most 1024 of them)\n");
 }
 
-TEST(given_options)
-{
-	assert_int_equal(parse("-p 7174 --version"), OUTCOME_OK);
-	assert_non_null(options_given(table, given, "port"));
-	assert_non_null(options_given(table, given, "version"));
-	assert_null(options_given(table, given, "size"));
-	assert_null(options_given(table, given, "wait"));
-}
-
 TEST(help_ends_the_parse)
 {
 	assert_int_equal(parse("-h -p banana --nonsense operand"), OUTCOME_OK);

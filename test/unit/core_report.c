@@ -332,9 +332,10 @@ TEST(labels_at_size_limit)
 	assert_true(shown > 0 && shown < longest);
 }
 
-/* JSON lists the buckets, and a block draws them. */
+/* JSON lists the buckets, a block draws them, and the other formats omit them. */
 TEST(buckets)
 {
+	static const struct report_format *const others[] = { &report_table, &report_prometheus };
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
 	struct output output;
 
@@ -355,5 +356,14 @@ TEST(buckets)
 	assert_non_null(strstr(output.text, " 2 |####"));
 	fclose(output.report.stream);
 	free(output.text);
+	for (size_t i = 0; i < LENGTH(others); i++) {
+		begin(&output, others[i])->buckets = true;
+		report_histogram(&output.report, "times", histogram);
+		fflush(output.report.stream);
+		assert_null(strstr(output.text, "bucket"));
+		assert_null(strchr(output.text, '#'));
+		fclose(output.report.stream);
+		free(output.text);
+	}
 	free(histogram);
 }

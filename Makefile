@@ -19,6 +19,7 @@ WITH_REPORT ?= 1#       0: without figures: no summary, progress, JSON, Promethe
 WITH_HELP ?= 1#         0: --help names the options, and does not explain them
 WITH_NAMES ?= 1#        0: without look-ups: a host is a numeric address
 WITH_EXTRAS ?= 1#       0: without the options that choose path, pace and polling, --daemon, --targets, --wait-server and --max-clients
+WITH_CAUSES ?= 1#       0: an error has its cause as the kernel or a library has it, without hints, traces and what explains it
 STATIC ?=#              1: one file without shared libraries, built into $(BUILD)/static
 STATIC_PROVIDERS ?= rxe,mlx5#  the drivers of rdma-core in such a file
 LIBEV ?=#               a folder with libev's source, to be compiled in place of the installed library
@@ -31,7 +32,7 @@ bin := $(DESTDIR)$(PREFIX)/bin
 man := $(DESTDIR)$(PREFIX)/share/man/man1
 doc := $(DESTDIR)$(PREFIX)/share/doc/rdmatest
 
-parts := VERBS SOFT REPORT HELP NAMES EXTRAS
+parts := VERBS SOFT REPORT HELP NAMES EXTRAS CAUSES
 # CONFIG has the lines that Kconfig writes. They override the environment, and are checked before make reads them as its own.
 ifneq ($(CONFIG),)
 wrong := $(shell grep -m1 -HnvE '^(|\#.*|COMMANDS="[a-z ]*"|WITH_($(subst $() ,|,$(parts)))=[yn])$$' $(CONFIG) 2>&1)
@@ -50,6 +51,8 @@ linked = $(patsubst cmd/%/,%,$(dir $(shell grep -l '\.linked = true' $(wildcard 
 unknown := $(filter-out $(commands),$(COMMANDS))
 $(if $(unknown),$(error COMMANDS: $(firstword $(unknown)): unknown; choose from $(commands)))
 $(if $(filter 1,$(WITH_VERBS) $(WITH_SOFT)),,$(error WITH_VERBS=0 WITH_SOFT=0: no transport is left))
+explained := $(filter selftest doctor,$(COMMANDS)) $(foreach part,REPORT EXTRAS,$(if $(filter 1,$(WITH_$(part))),WITH_$(part)))
+$(if $(filter 0,$(WITH_CAUSES)),$(if $(strip $(explained)),$(error WITH_CAUSES=0: not with $(firstword $(explained)))))
 $(if $(strip $(COMMANDS)),,$(error COMMANDS is empty; choose from $(commands)))
 $(if $(filter selftest,$(COMMANDS)),$(if $(filter rping ucmatose mckey,$(COMMANDS)),,$(error COMMANDS: selftest needs rping, ucmatose or mckey)))
 
@@ -148,7 +151,10 @@ say = @$(if $(V)$(silent),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$(
 # Everything but main is an archive, so that unit tests can link to it.
 backends := $(if $(filter 1,$(WITH_VERBS)),transport/verbs/*.c) $(if $(filter 1,$(WITH_SOFT)),transport/soft/*.c transport/soft/*/*.c)
 # What only calls of a part lead to needs no line here: the linker leaves it out.
-sources := $(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/reporting/*.c $(COMMANDS:%=cmd/%/*.c)))
+all_sources := $(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/reporting/*.c $(COMMANDS:%=cmd/%/*.c)))
+# X_short.c takes the place of X.c without what explains errors.
+short := $(filter %_short.c,$(all_sources))
+sources := $(filter-out $(if $(filter 1,$(WITH_CAUSES)),$(short),$(short:%_short.c=%.c)),$(all_sources))
 object = $(1:%.c=$(BUILD)/objects/%.o)
 main := $(call object,cmd/main.c)
 archive := $(BUILD)/objects/rdmatest.a
@@ -233,7 +239,7 @@ quick := layers unit
 fast := $(quick) verbs cli fault:servers fault:calls fault:limits soft:conformance soft:commands soft:endings soft:two-hosts soft:routes fuzz walk make style
 whole := lab:core $(fast) builds:core
 nightly := debian:unstable debian:13 debian:12 $(filter-out soft:% fault:%,$(fast)) fault soft:all memcheck builds load cluster completion cross packaging machine \
-	   then lab then lab:sanitized then debian:lab then mutants
+	   then lab then lab:sanitized then lab:tiny then debian:lab then mutants
 
 check-quick: writable setup-fast ## half a minute, while editing: the layers and the unit tests
 	@$(run_tests) -b programs-quick $(quick)

@@ -83,7 +83,7 @@ enum outcome request_accept(struct environment *environment, struct endpoint *en
 	if (!outcome)
 		return OUTCOME_OK;
 	environment_report_error(environment);
-	log_text(reason, sizeof(reason), "%s", errors->last.cause);
+	log_text(reason, sizeof(reason), "%s", WITH_CAUSES ? errors->last.cause : HELLO_REFUSED);
 	endpoint_reject(endpoint, reason, strlen(reason));
 	return outcome;
 }

@@ -43,8 +43,9 @@ void hello_write(const struct hello *hello, uint8_t bytes[HELLO_SIZE]);
 bool hello_read(const uint8_t *bytes, size_t length, enum hello_tool tool, struct hello *hello);
 
 /* The private data with which a server that serves another client rejects a request. */
-#define HELLO_BUSY "busy with another client"
-#define HELLO_FULL "all connections of -c are taken"
+#define HELLO_BUSY    "busy with another client"
+#define HELLO_REFUSED "refused"
+#define HELLO_FULL    "all connections of -c are taken"
 
 /* Whether it is one of these: --wait-server tries again. bytes may be NULL. */
 bool hello_says_busy(const uint8_t *bytes, size_t length);

@@ -135,7 +135,8 @@ int main(int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN);
 	/* A caller that ignores it passes that on, and waitpid(2) then has no status. */
 	signal(SIGCHLD, SIG_DFL);
-	loop_set_fatal_handlers(fatal_allocate, fatal_loop_error);
+	if (WITH_CAUSES)
+		loop_set_fatal_handlers(fatal_allocate, fatal_loop_error);
 	/* Line-buffered also for files and pipes: scripts wait for lines. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	outcome = dispatch(&log, argc, argv);

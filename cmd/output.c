@@ -7,7 +7,7 @@
 
 void output_end_echo(FILE *stream)
 {
-	if (stream == stdout && isatty(STDOUT_FILENO))
+	if (WITH_CAUSES && stream == stdout && isatty(STDOUT_FILENO))
 		putchar('\n');
 }
 

@@ -25,7 +25,7 @@ struct run {
 	enum interruption interruption; /* 0: none */
 	struct environment environment;
 	struct errors errors;
-	struct loop_signal signal;
+	struct loop_signal signals[SIGNALS];
 	struct loop_timer shutdown; /* limits the time of an orderly shutdown */
 	struct reporting reporting;
 };
@@ -260,6 +260,8 @@ static void signal_received(void *context)
 
 	if (run->interruption || run->environment.ended)
 		return;
+	if (!WITH_CAUSES)
+		signals_release(run->signals);
 	output_end_echo(run->environment.output);
 	watchdog_start(watchdog_limit(run));
 	interrupt(run, INTERRUPTION_SIGNAL, run->options->timeout + SHUTDOWN_MARGIN);
@@ -296,7 +298,7 @@ static enum outcome run_loop(struct run *run)
 	}
 	if (command->is_open_ended && command->is_open_ended(run->options))
 		signal(SIGPIPE, SIG_DFL);
-	signals_catch(environment->loop, &run->signal, signal_received, run);
+	signals_catch(environment->loop, run->signals, signal_received, run);
 	if (WITH_REPORT)
 		outcome = reporting_begin(&run->reporting);
 	if (outcome == OUTCOME_OK)
@@ -386,19 +388,22 @@ static enum outcome end_run(struct run *run)
 		const struct error lost = { .object = "standard output", .cause = "write failed" };
 
 		/* output_finish() prints it: main() has one for a run that has not begun, too. */
-		log_keep(&environment->log, &lost);
+		if (WITH_REPORT)
+			log_keep(&environment->log, &lost);
 		environment_record_outcome(environment, OUTCOME_INTERNAL);
 	}
 	if (WITH_REPORT)
 		object = reporting_end(&run->reporting);
 	outcome = environment->outcome;
 	environment_print_verdict(environment);
+	if (!TRANSPORT_CLEANS_UP)
+		return outcome;
 	if (run->state)
 		environment->command->stop(run->state);
 	if (environment->loop) {
 		loop_deadline_stop(environment->loop);
 		loop_timer_stop(&run->shutdown);
-		signals_release(&run->signal);
+		signals_release(run->signals);
 		transport_close(environment->transport);
 		loop_destroy(environment->loop);
 	}

@@ -94,6 +94,9 @@ extern const struct command mckey_command;
 extern const struct command selftest_command;
 extern const struct command doctor_command;
 
+/* A stop() that is needed only where the end of the process is not enough. */
+#define CLEAN_UP(function) (TRANSPORT_CLEANS_UP ? function : NULL)
+
 /* ---- what a run is given ---- */
 
 /* Whether a command runs others in its process. */

@@ -121,11 +121,11 @@ bool signals_ignored(int number)
 	return sigaction(number, NULL, &action) || action.sa_handler == SIG_IGN;
 }
 
-void signals_catch(struct loop *loop, struct loop_signal *watcher, loop_callback *callback, void *context)
+void signals_catch(struct loop *loop, struct loop_signal watchers[SIGNALS], loop_callback *callback, void *context)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
 
-	loop_signal_start(loop, watcher, SIGNAL_WAKE, callback, context);
+	loop_signal_start(loop, watchers, SIGNAL_WAKE, callback, context);
 	shared.first_signal = 0;
 	shared.running = true;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -158,11 +158,11 @@ bool signals_wait(int fd, int64_t until)
 	return count > 0;
 }
 
-void signals_release(struct loop_signal *watcher)
+void signals_release(struct loop_signal watchers[SIGNALS])
 {
 	shared.running = false;
 	/* After RUNNING is cleared: libev restores the default action of SIGNAL_WAKE, which ends the process. */
-	loop_signal_stop(watcher);
+	loop_signal_stop(watchers);
 }
 
 /* ---- the watchdog ---- */

@@ -19,8 +19,13 @@
  */
 bool signals_ignored(int number);
 
+/* The watchers: one that signals.c wakes, or one for each signal. */
+enum {
+	SIGNALS = WITH_CAUSES ? 1 : 3
+};
+
 /* Calls back from the loop, once, for the first SIGINT, SIGTERM or SIGHUP that is not ignored. */
-void signals_catch(struct loop *loop, struct loop_signal *watcher, loop_callback *callback, void *context);
+void signals_catch(struct loop *loop, struct loop_signal watchers[SIGNALS], loop_callback *callback, void *context);
 
 /* True after the first one. */
 bool signals_received(void);
@@ -29,7 +34,7 @@ bool signals_received(void);
 bool signals_wait(int fd, int64_t until);
 
 /* Ends the callbacks. Afterwards the second signal still ends the process. */
-void signals_release(struct loop_signal *watcher);
+void signals_release(struct loop_signal watchers[SIGNALS]);
 
 /*
  * Ends the process with OUTCOME_FAILED and a line on stderr after nanoseconds plus two to three seconds. Another start

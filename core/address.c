@@ -66,7 +66,7 @@ const char *address_host(const struct address *address, char text[ADDRESS_TEXT_S
 	inet_ntop(address->family == ADDRESS_IP4 ? AF_INET : AF_INET6, address->bytes, text, ADDRESS_TEXT_SIZE);
 	if (!address->scope)
 		return text;
-	if (!if_indextoname(address->scope, interface))
+	if (!WITH_CAUSES || !if_indextoname(address->scope, interface))
 		snprintf(interface, sizeof(interface), "%" PRIu32, address->scope);
 	length = strlen(text);
 	snprintf(text + length, ADDRESS_TEXT_SIZE - length, "%%%s", interface);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
 	ERROR_OBJECT_SIZE = 256,
@@ -125,5 +126,19 @@ char *log_text_list(char *text, size_t size, const char *format, va_list list) _
 
 /* "phase: cause (code)", as it is printed after the object. Returns text. */
 const char *error_text(const struct error *error, char text[ERROR_TEXT_SIZE]);
+
+/* Without WITH_CAUSES no line explains an error or traces. The arguments are checked, and not evaluated. */
+#if !WITH_CAUSES
+#define LOG_NOTHING(call) ((void)(0 && (call, 0)))
+#define error_hint(...)	  LOG_NOTHING(error_hint(__VA_ARGS__))
+#define log_hint(...)	  LOG_NOTHING(log_hint(__VA_ARGS__))
+#define log_debug(...)	  LOG_NOTHING(log_debug(__VA_ARGS__))
+#define error_errno(error, object, number, ...)                                                                        \
+	(LOG_NOTHING(error_errno(error, object, number, __VA_ARGS__)),                                                 \
+	 error_set(error, object, "%s (%d)", strerror(number), number))
+#define log_errno(log, object, number, ...)                                                                            \
+	(LOG_NOTHING(log_errno(log, object, number, __VA_ARGS__)),                                                     \
+	 log_error(log, object, "%s (%d)", strerror(number), number))
+#endif
 
 #endif

@@ -71,7 +71,7 @@ static enum outcome set_value(const struct parse *parse, const struct option *ro
 	else
 		log_error(parse->log, name, "invalid value '%s' (%s)", text,
 			  *range  ? range
-			  : *text ? "at most 1024 of them"
+			  : *text ? "too many of them"
 				  : "not empty");
 	return OUTCOME_USAGE;
 }

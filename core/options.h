@@ -47,7 +47,7 @@ enum option_section {
 };
 
 enum {
-	OPTION_LIST_MAX = 1024
+	OPTION_LIST_MAX = WITH_CAUSES ? 1024 : 1
 };
 
 /* The values as given, none of them empty. */

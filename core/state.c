@@ -11,8 +11,8 @@ bool state_change(const struct state_row *rows, unsigned from, unsigned to, cons
 	char object[ERROR_OBJECT_SIZE];
 	va_list arguments;
 
-	if (allowed && !log->debug)
-		return true;
+	if (!WITH_CAUSES || (allowed && !log->debug))
+		return allowed;
 	va_start(arguments, format);
 	vsnprintf(object, sizeof(object), format, arguments);
 	va_end(arguments);

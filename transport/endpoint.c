@@ -110,10 +110,10 @@ void endpoint_timed_out(void *context)
 
 bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 {
-	const char *name = endpoint->name[0] ? endpoint->name : "endpoint";
 	bool resolving = state == ENDPOINT_RESOLVING_ADDRESS || state == ENDPOINT_RESOLVING_ROUTE;
 
-	if (!state_change(states, endpoint->state, state, endpoint->transport->log, "%s", name))
+	if (!state_change(states, endpoint->state, state, endpoint->transport->log, "%s",
+			  endpoint->name[0] ? endpoint->name : "endpoint"))
 		return false;
 	endpoint->state = state;
 	if (WITH_REPORT && states[state].waits && !endpoint->began)
@@ -286,7 +286,7 @@ static void report_failed_completion(struct endpoint *endpoint, const struct com
 	error_failure(endpoint_error(endpoint),
 		      &(struct failure){ .object = endpoint->name, .code_name = code_name, .code = code },
 		      "%s failed: %s%s", work_kind_text(completion->kind),
-		      words ? words : completion_status_text(completion->status),
+		      words || !WITH_CAUSES ? words : completion_status_text(completion->status),
 		      unanswered ? endpoint_timeout_cause(endpoint, cause) : "");
 }
 

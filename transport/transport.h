@@ -32,6 +32,10 @@
 #include "core/loop.h"
 #include "core/outcome.h"
 
+/* Over verbs the kernel frees all at the end of the process, and disconnects. That is enough for the smallest program.
+ */
+#define TRANSPORT_CLEANS_UP (WITH_CAUSES || WITH_SOFT)
+
 struct backend; /* a const table of functions: transport/backend.h */
 struct channel;
 

@@ -322,5 +322,5 @@ const struct command mckey_command = {
 	.start = mckey_start,
 	.interrupt = mckey_interrupt,
 	.figures = WITH_REPORT ? mckey_figures_update : NULL,
-	.stop = mckey_stop,
+	.stop = CLEAN_UP(mckey_stop),
 };

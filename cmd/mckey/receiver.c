@@ -172,6 +172,16 @@ static void print_sender(struct mckey_run *run, const struct sender *sender)
 			  units_plural(counts.damaged));
 }
 
+static void write_note(const struct mckey_run *run, const struct counts *all, bool numbered, char *note, size_t size)
+{
+	if (run->differs)
+		snprintf(note, size, ", a sender has another -C or -S");
+	else if (all->damaged)
+		snprintf(note, size, ", %" PRIu64 " damaged", all->damaged);
+	else if (!run->environment->outcome)
+		snprintf(note, size, ", %s verified", numbered ? "every byte" : "number and length");
+}
+
 static void receiver_result(struct mckey_run *run, char *verdict, size_t size)
 {
 	const struct senders *senders = &run->senders;
@@ -187,7 +197,8 @@ static void receiver_result(struct mckey_run *run, char *verdict, size_t size)
 	if (!run->environment->outcome)
 		environment_print(run->environment, "data transfers complete");
 	for (size_t i = 0; i < senders->count; i++) {
-		print_sender(run, senders->entries[i]);
+		if (WITH_CAUSES)
+			print_sender(run, senders->entries[i]);
 		numbered = numbered && senders->entries[i]->numbered;
 	}
 	if (!senders->count && !run->deadline_passed)
@@ -195,12 +206,7 @@ static void receiver_result(struct mckey_run *run, char *verdict, size_t size)
 	/* It destroys its QP at once, and soft-RoCE drops what it has not sent by then. */
 	if (!senders->count || (all.lost && !numbered))
 		log_hint(run->log, "a stock mckey -s on soft-RoCE sends only a part: run there rdmatest mckey -s");
-	if (run->differs)
-		snprintf(note, sizeof(note), ", a sender has another -C or -S");
-	else if (all.damaged)
-		snprintf(note, sizeof(note), ", %" PRIu64 " damaged", all.damaged);
-	else if (!run->environment->outcome)
-		snprintf(note, sizeof(note), ", %s verified", numbered ? "every byte" : "number and length");
+	write_note(run, &all, numbered, note, sizeof(note));
 	if (senders->count)
 		snprintf(verdict, size, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all.received,
 			 all.received + all.lost, units_plural(all.received + all.lost), note);

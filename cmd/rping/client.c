@@ -91,8 +91,8 @@ static void end_target(struct target *target, enum outcome outcome)
 	client->failed += target->outcome != OUTCOME_OK;
 	environment_record_outcome(client->environment, target->outcome);
 	stream_target(client, target);
-	peer_print_result(&target->peer, target->outcome, &result, !client->several);
-	if (client->several && client->in_state[TARGET_DONE] == client->count)
+	peer_print_result(&target->peer, target->outcome, &result, !has_several(client));
+	if (has_several(client) && client->in_state[TARGET_DONE] == client->count)
 		finish_several(client);
 }
 
@@ -372,7 +372,7 @@ static enum outcome client_start(struct environment *environment, const struct r
 	/* A look-up may take seconds, and so may a server that does not reply. */
 	if (environment_live(environment) >= LIVE_ROWS)
 		environment_print(environment, "%s: connecting to %s", environment->log.name,
-				  client->several ? "the servers" : client->targets->address);
+				  has_several(client) ? "the servers" : client->targets->address);
 	if (options->source)
 		outcome = lookup(&source, environment, &options->common, options->source, ADDRESS_FORMAT_ANY);
 	if (outcome) {
@@ -401,12 +401,12 @@ static void report_targets(struct report *report, const void *member)
 	size_t index = 0;
 
 	/* In text, a single target has no entry of its own. */
-	if (!client->several && report->format->form & IN_TEXT)
+	if (!has_several(client) && report->format->form & IN_TEXT)
 		return;
 	for (struct target *target = client->targets; target; target = target->next) {
 		report_object(report, NULL);
 		snprintf(text, sizeof(text), "%zu", index++);
-		target_report(target, client->several ? text : NULL, report);
+		target_report(target, has_several(client) ? text : NULL, report);
 		report_end(report);
 	}
 }
@@ -435,7 +435,8 @@ static struct figures client_figures(void *state)
 		figures->path = client->targets->path;
 	}
 	return (struct figures){ ping_figures, figures, &client->before, sizeof(*figures),
-				 .summarised = figures->counts.answered.count || (client->several && client->failed) };
+				 .summarised =
+					 figures->counts.answered.count || (has_several(client) && client->failed) };
 }
 
 static void client_stop(void *state)
@@ -455,5 +456,5 @@ const struct rping_role rping_client_role = {
 	.start = client_start,
 	.interrupt = client_interrupt,
 	.figures = WITH_REPORT ? client_figures : NULL,
-	.stop = client_stop,
+	.stop = CLEAN_UP(client_stop),
 };

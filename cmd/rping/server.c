@@ -405,5 +405,5 @@ const struct rping_role rping_server_role = {
 	.start = server_start,
 	.interrupt = server_interrupt,
 	.figures = WITH_REPORT ? server_figures_update : NULL,
-	.stop = server_stop,
+	.stop = CLEAN_UP(server_stop),
 };

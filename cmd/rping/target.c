@@ -131,7 +131,8 @@ static void note_error(struct target *target)
 	char text[ERROR_TEXT_SIZE];
 
 	environment_report_error(environment);
-	record_error(target, error_text(&environment->log.errors->last, text));
+	if (WITH_REPORT)
+		record_error(target, error_text(&environment->log.errors->last, text));
 }
 
 /* Of a size no ping has been answered, which may be the reason. */
@@ -383,8 +384,8 @@ static void show_ping(const struct target *target, int64_t round_trip, bool veri
 	}
 	if (WITH_EXTRAS && environment_live(environment) == LIVE_EVENTS)
 		environment_print(environment, "%" PRIu32 " bytes from %s: seq=%" PRIu64 " time=%s", target->size,
-				  target->client->several ? target_name(target)
-							  : address_host(&target->dial.address, host),
+				  has_several(target->client) ? target_name(target)
+							      : address_host(&target->dial.address, host),
 				  target->peer.pings, units_time(round_trip, time));
 }
 
@@ -420,7 +421,7 @@ static void print_ping(const struct target *target)
 {
 	char label[ADDRESS_TEXT_SIZE + 16] = "ping data";
 
-	if (target->client->several)
+	if (has_several(target->client))
 		snprintf(label, sizeof(label), "ping data: %s", target_name(target));
 	ping_print(target->peer.environment->output, label, target->sink->memory, target->size);
 }
@@ -473,7 +474,7 @@ enum outcome target_interrupt(struct target *target, enum interruption reason)
 		return OUTCOME_OK;
 	if (state <= TARGET_CONNECTING) {
 		ended_early(target);
-		if (!target->client->several)
+		if (!has_several(target->client))
 			dial_hint(&target->dial);
 		dial_stop(&target->dial);
 		return OUTCOME_FAILED;

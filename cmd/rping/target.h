@@ -69,6 +69,12 @@ struct rping_client {
 	loop_callback *expired; /* the timer of a target: target_expire() */
 };
 
+/* Without WITH_CAUSES there is one target. */
+static inline bool has_several(const struct rping_client *client)
+{
+	return OPTION_LIST_MAX > 1 && client->several;
+}
+
 struct target {
 	struct peer peer;	      /* first, so that one can be had from the other */
 	struct rping_client *client;  /* the owner */

@@ -116,5 +116,5 @@ const struct command ucmatose_command = {
 	.start = ucmatose_start,
 	.interrupt = ucmatose_interrupt,
 	.figures = WITH_REPORT ? ucmatose_figures_update : NULL,
-	.stop = ucmatose_stop,
+	.stop = CLEAN_UP(ucmatose_stop),
 };

@@ -274,7 +274,7 @@ TEST(list_is_limited)
 	assert_int_equal(parse_words(table, argc - 2, argv), OUTCOME_OK);
 	assert_int_equal(settings.targets.count, OPTION_LIST_MAX);
 	assert_int_equal(parse_words(table, argc, argv), OUTCOME_USAGE);
-	assert_string_equal(capture.text, "tool: -t, --target: invalid value 'host' (at most 1024 of them)\n");
+	assert_string_equal(capture.text, "tool: -t, --target: invalid value 'host' (too many of them)\n");
 }
 
 TEST(help_ends_the_parse)

@@ -65,7 +65,7 @@ static void dispatch_completion(struct verbs_transport *transport, const struct 
 			completion.immediate = be32toh(wc->imm_data);
 		}
 	}
-	if (completion.status == COMPLETION_OTHER)
+	if (!WITH_CAUSES || completion.status == COMPLETION_OTHER)
 		words = ibv_wc_status_str(wc->status);
 	if (completion.kind != WORK_RECEIVE && endpoint->outstanding)
 		endpoint->outstanding--;

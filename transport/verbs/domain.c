@@ -133,7 +133,7 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 /* Without a bound_id librdmacm may close the device with the last endpoint's id. */
 void verbs_domain_release(struct verbs_domain *domain)
 {
-	if (!--domain->users && !domain->bound_id)
+	if (!--domain->users && WITH_CAUSES && !domain->bound_id)
 		verbs_domain_destroy(domain);
 }
 
@@ -141,7 +141,7 @@ void verbs_domains_reap(struct verbs_transport *transport)
 {
 	for (struct verbs_domain *domain = transport->domains, *next; domain; domain = next) {
 		next = domain->next;
-		if (domain->base.removed && !domain->users)
+		if (WITH_CAUSES && domain->base.removed && !domain->users)
 			verbs_domain_destroy(domain);
 	}
 }

@@ -76,7 +76,7 @@ const struct backend verbs_backend = {
 	.name = "verbs",
 	.opens_devices = true,
 	.open = verbs_open,
-	.close = verbs_close,
+	.close = TRANSPORT_CLEANS_UP ? verbs_close : NULL,
 	.channel_create = verbs_channel_create,
 	.channel_destroy = verbs_channel_destroy,
 	.region_create = verbs_region_create,
@@ -95,7 +95,7 @@ const struct backend verbs_backend = {
 	.migrate = verbs_migrate,
 	.source_fits = WITH_EXTRAS ? verbs_source_fits : NULL,
 	.path = WITH_REPORT || COMMAND_doctor ? verbs_path : NULL,
-	.timeout_cause = verbs_timeout_cause,
+	.timeout_cause = WITH_CAUSES ? verbs_timeout_cause : NULL,
 #if WITH_EXTRAS
 	.unsupported = {
 		[FEATURE_MTU] = "the connection manager takes it from the port: set the MTU of the interface",

@@ -12,13 +12,15 @@ DEPENDS = "libev"
 
 # What `make small` builds. What can be added: selftest and doctor to the commands; help and extras to PACKAGECONFIG.
 RDMATEST_COMMANDS ??= "rping ucmatose mckey"
-PACKAGECONFIG ??= "verbs soft report names"
+PACKAGECONFIG ??= "verbs soft report names causes"
 PACKAGECONFIG[verbs] = "WITH_VERBS=y,WITH_VERBS=n,rdma-core"
 PACKAGECONFIG[soft] = "WITH_SOFT=y,WITH_SOFT=n"
 PACKAGECONFIG[report] = "WITH_REPORT=y,WITH_REPORT=n"
 PACKAGECONFIG[help] = "WITH_HELP=y,WITH_HELP=n"
 PACKAGECONFIG[names] = "WITH_NAMES=y,WITH_NAMES=n"
 PACKAGECONFIG[extras] = "WITH_EXTRAS=y,WITH_EXTRAS=n"
+# Without it neither report, extras, selftest nor doctor.
+PACKAGECONFIG[causes] = "WITH_CAUSES=y,WITH_CAUSES=n"
 
 EXTRA_OEMAKE = "WARNINGS= 'CC=${CC}' 'AR=${AR}' PREFIX=${prefix} 'COMMANDS=${RDMATEST_COMMANDS}' ${PACKAGECONFIG_CONFARGS}"
 

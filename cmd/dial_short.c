@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* In place of dial.c without WITH_CAUSES: one attempt, at the first address. */
+#include "cmd/dial.h"
+
+void dial_look_up(struct dial *dial)
+{
+	const struct dial_options *options = &dial->options;
+
+	resolver_start(&dial->resolver, &options->environment->log, options->host, options->format, 0);
+}
+
+enum outcome dial_looked_up(struct dial *dial, enum address_family source)
+{
+	const struct dial_options *options = &dial->options;
+	enum outcome outcome = lookup_finish(&dial->resolver, options->environment, options->common, source);
+
+	if (outcome)
+		return outcome;
+	dial->address = dial->resolver.addresses[0];
+	dial->address.port = options->port;
+	address_text(&dial->address, dial->name);
+	return OUTCOME_OK;
+}
+
+void dial_begin(struct dial *dial)
+{
+	enum outcome outcome = dial->options.handlers->connect(dial->options.context);
+
+	if (outcome)
+		dial_failed(dial, outcome, false);
+}
+
+void dial_failed(struct dial *dial, enum outcome outcome, bool busy)
+{
+	(void)busy;
+	dial->options.handlers->failed(dial->options.context, outcome);
+}
+
+void dial_give_up(struct dial *dial)
+{
+	environment_report_error(dial->options.environment);
+}
+
+void dial_hint(struct dial *dial)
+{
+	(void)dial;
+}
+
+void dial_stop(struct dial *dial)
+{
+	(void)dial;
+}

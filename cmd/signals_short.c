@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* In place of signals.c without WITH_CAUSES: a second signal, and the watchdog, have the default action. */
+#include "cmd/signals.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+
+void fatal_exit_name(const char *name)
+{
+	(void)name;
+}
+
+bool signals_ignored(int number)
+{
+	return signal(number, SIG_IGN) == SIG_IGN;
+}
+
+void signals_catch(struct loop *loop, struct loop_signal watchers[SIGNALS], loop_callback *callback, void *context)
+{
+	static const uint8_t numbers[SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
+
+	for (size_t i = 0; i < SIGNALS; i++)
+		if (!signals_ignored(numbers[i]))
+			loop_signal_start(loop, &watchers[i], numbers[i], callback, context);
+}
+
+bool signals_received(void)
+{
+	return false;
+}
+
+bool signals_wait(int fd, int64_t until)
+{
+	struct pollfd readable = { .fd = fd, .events = POLLIN };
+
+	return poll(&readable, 1, (int)((until - clock_now()) / CLOCK_NS_PER_MS)) > 0;
+}
+
+void signals_release(struct loop_signal watchers[SIGNALS])
+{
+	for (size_t i = 0; i < SIGNALS; i++)
+		loop_signal_stop(&watchers[i]);
+}
+
+void watchdog_start(int64_t nanoseconds)
+{
+	alarm((unsigned)(nanoseconds / CLOCK_NS_PER_S) + 3);
+}

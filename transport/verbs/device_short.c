@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * In place of device.c without WITH_CAUSES: a device that fails or is removed ends its endpoints, and stays open until
+ * the end of the run. Its asynchronous events are not read: what they explain also fails.
+ */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "transport/verbs/verbs.h"
+
+void verbs_set_nonblocking(int descriptor)
+{
+	fcntl(descriptor, F_SETFL, O_RDWR | O_NONBLOCK);
+}
+
+void verbs_reap_later(struct verbs_transport *transport)
+{
+	loop_timer_start(transport->base.loop, &transport->reaper, 0, transport->reap, transport);
+}
+
+void verbs_domain_failed(struct verbs_domain *domain, int error, const char *what)
+{
+	struct verbs_transport *transport = verbs_of(domain->base.transport);
+
+	if (domain->base.removed)
+		return;
+	domain->base.removed = true;
+	loop_io_stop(&domain->completion_readable);
+	log_errno(transport->base.log, domain->base.device, error, "%s", what);
+	for (uint32_t slot = 0; slot < transport->slot_count; slot++) {
+		struct verbs_endpoint *endpoint = transport->slots[slot].endpoint;
+
+		if (endpoint && endpoint->base.domain == &domain->base && endpoint->base.state < ENDPOINT_FAILED)
+			endpoint_fail(&endpoint->base, OUTCOME_FAILED);
+	}
+}
+
+void verbs_domain_removed(struct verbs_domain *domain)
+{
+	verbs_domain_failed(domain, ENODEV, "the device");
+}
+
+void verbs_domain_unplugged(struct verbs_domain *domain)
+{
+	verbs_domain_removed(domain);
+}
+
+void verbs_device_watch(struct verbs_domain *domain)
+{
+	(void)domain;
+}
+
+void verbs_device_bind(struct verbs_domain *domain, struct rdma_cm_id *id, const struct endpoint_options *options)
+{
+	(void)domain;
+	(void)id;
+	(void)options;
+}
+
+void verbs_device_release(struct verbs_domain *domain)
+{
+	(void)domain;
+}
+
+void verbs_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
+{
+	(void)endpoint;
+	*text = '\0';
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* In place of diagnosis.c without WITH_CAUSES: the error of the kernel or of librdmacm as it is. */
+#include <errno.h>
+#include <string.h>
+
+#include "transport/verbs/verbs.h"
+
+static enum outcome outcome_of(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN ? OUTCOME_INTERNAL
+											: OUTCOME_NO_DEVICE;
+}
+
+enum outcome verbs_report_no_channel(struct error *reason, int error)
+{
+	error_set(reason, NULL, "no RDMA device can be used: " VERBS_MANAGER_FILE ": %s (%d)", strerror(error), error);
+	return outcome_of(error);
+}
+
+enum outcome verbs_report_resources(struct error *reason, const char *object, const char *what, int error)
+{
+	error_errno(reason, object, error, "%s", what);
+	return OUTCOME_INTERNAL;
+}
+
+enum outcome verbs_report_shortage(const struct endpoint *endpoint, const char *what, int error)
+{
+	enum outcome outcome = outcome_of(error);
+
+	return outcome == OUTCOME_INTERNAL
+		       ? verbs_report_resources(endpoint_error(endpoint), endpoint->name, what, error)
+		       : OUTCOME_OK;
+}
+
+enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *what, int error)
+{
+	return endpoint_no_connection(endpoint, what, error, strerror(error));
+}
+
+enum outcome verbs_report_address(const struct endpoint *endpoint, const char *what, int error)
+{
+	enum outcome outcome = verbs_report_shortage(endpoint, what, error);
+
+	return outcome ? outcome : verbs_report_failure(endpoint, what, error);
+}
+
+const char *verbs_event_cause(const struct endpoint *endpoint, const struct rdma_cm_event *event)
+{
+	(void)endpoint;
+	return event->status < 0 ? strerror(-event->status) : rdma_event_str(event->event);
+}
+
+enum error_kind verbs_event_kind(const struct rdma_cm_event *event)
+{
+	(void)event;
+	return ERROR_OTHER;
+}

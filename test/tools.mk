@@ -201,7 +201,7 @@ size: ## the sizes of all builds next to the stock tools, as docs/size.md has th
 	@$(MAKE) --no-print-directory -s setup-cross >&2
 	@BUILD=$(BUILD) test/size/report
 
-bloatcheck: ## what has become larger since the commit BASE, symbol by symbol
+bloatcheck: ## what has become larger since the commit BASE; fails if that is much, and CHANGELOG says nothing
 	@BUILD=$(BUILD) BASE=$(BASE) test/size/bloat
 
 bench: setup-bench all $(bench_programs) $(BUILD)/own_code ## measure beside the stock tools, as docs/performance.md has it

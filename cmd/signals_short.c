@@ -35,8 +35,10 @@ bool signals_received(void)
 bool signals_wait(int fd, int64_t until)
 {
 	struct pollfd readable = { .fd = fd, .events = POLLIN };
+	int64_t left = until - clock_now();
 
-	return poll(&readable, 1, (int)((until - clock_now()) / CLOCK_NS_PER_MS)) > 0;
+	/* A negative time would wait for ever. */
+	return poll(&readable, 1, (int)(left > 0 ? left / CLOCK_NS_PER_MS : 0)) > 0;
 }
 
 void signals_release(struct loop_signal watchers[SIGNALS])

@@ -156,7 +156,7 @@ static const struct run receiver_runs[] = {
 	  "run -C 4; join 1; data 0 17.1 0-3/4; data 0 18.1 0-4/0; wait 4000; data 0 18.1 0-1/0; wait 990; data 0 18.1 "
 	  "0-1/0; running; wait 20",
 	  OUTCOME_FAILED, SENDER "1 of 4 datagrams did not arrive: " SILENCE STOCK_HINT },
-	{ "damage is told once, and fails",
+	{ "damage is reported once, and fails",
 	  "run -C 4; join 1; data 0 17.1 0-1/4; data 0 17.1 1-2/4 damaged at 50; data 0 17.1 2-3/4 damaged at 60; data "
 	  "0 17.1 3-4/4 damaged at 9; ends",
 	  OUTCOME_FAILED,

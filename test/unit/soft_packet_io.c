@@ -193,7 +193,7 @@ static void end_close(struct end *end)
 	soft_packet_io_close(end->transport.packet_io);
 }
 
-/* What was sent is forgotten. */
+/* Forgets the packets that were sent. */
 static struct soft_path path_to(uint8_t first, uint8_t last)
 {
 	packet_io->messages = packet_io->length = packet_io->turn = 0;

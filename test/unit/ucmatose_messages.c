@@ -255,7 +255,7 @@ static const char *bench_destroy(struct bench *bench)
 	return text;
 }
 
-/* What is left is carried, all has gone both ways then, and nothing is said. */
+/* Delivers the remaining messages: both ends have all of them, and no error is reported. */
 static void assert_all_goes(struct bench *bench, uint64_t count)
 {
 	carry_all(bench);

@@ -87,7 +87,7 @@ static const struct {
 	  "resolve the route in 2000 ms\n"
 	  "create_qp RC by the manager\n"
 	  "connect reads 1/1 retry 7 rnr 7 data 32\n" },
-	/* The loop has its turns all the same: the deadline comes. */
+	/* The loop still runs: the deadline expires. */
 	{ &ucmatose_command, "ucmatose -s 10.0.0.2 --deadline 100ms", OUTCOME_NO_CONNECTION,
 	  "create_id space 0x0106\n"
 	  "resolve 10.0.0.2:7471 from none in 20 ms\n",

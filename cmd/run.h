@@ -115,8 +115,7 @@ struct environment {
 	const struct command *command;
 	int64_t begun; /* on the clock: the limits of look-ups count from it */
 	bool ended;    /* environment_finish() was called: other callbacks of this iteration do nothing */
-	char verdict[RESULT_SIZE];
-	FILE *output; /* for results in classic lines */
+	FILE *output;  /* for results in classic lines */
 
 	/* NULL in a child run of selftest or doctor. */
 	struct reporting *reporting;
@@ -125,6 +124,7 @@ struct environment {
 
 	bool child; /* a child run: it also stops the loop once a peer may come, and is then ready */
 	bool ready;
+	char verdict[RESULT_SIZE];
 };
 
 /* Reports why the last call of the transport failed, or what the event carries, unless that has been done. */

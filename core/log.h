@@ -30,13 +30,13 @@ enum error_kind {
 
 /* A failure, or none: then the cause is "". Control characters are replaced; a text that does not fit ends in "...". */
 struct error {
+	enum error_kind kind;
+	const char *part;		/* as in struct log; set when it is reported */
 	char object[ERROR_OBJECT_SIZE]; /* the peer, device, option or file; "": the run itself */
 	char phase[ERROR_PHASE_SIZE];	/* what was being done, "connecting"; "" where the cause says it */
 	char cause[ERROR_CAUSE_SIZE];	/* in words */
 	char code[ERROR_CODE_SIZE];	/* the raw code, "111" or "status 12"; "" for none */
 	char hint[ERROR_HINT_SIZE];	/* one line of help; "" for none */
-	const char *part;		/* as in struct log; set when it is reported */
-	enum error_kind kind;
 };
 
 /* What a caller knows of a failure besides its cause. All may be left out. */

@@ -50,15 +50,14 @@ struct loop {
 	bool stopped;
 	bool watch_failed; /* libev has stopped watching a descriptor */
 
-	struct loop_timer deadline;
+	bool deadline_reached;
+	bool has_wake_timer;
+	int64_t wake_at;	 /* 0: not set */
 	int64_t deadline_length; /* 0: none */
 	loop_callback *deadline_expired;
 	void *deadline_context;
-	bool deadline_reached;
-
+	struct loop_timer deadline;
 	ev_io wake_timer; /* the timerfd of loop_wake(), created on first use */
-	int64_t wake_at;  /* 0: not set */
-	bool has_wake_timer;
 };
 
 #define ASSERT_FITS(wrapper, watcher_type)                                                                             \
@@ -225,7 +224,7 @@ static void io_ready(struct ev_loop *ev, ev_io *watcher, int events)
 
 void loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *context)
 {
-	ev_io *watcher = (ev_io *)io->storage;
+	ev_io *watcher = (ev_io *)&io->storage;
 
 	loop_io_stop(io);
 	io->loop = loop;
@@ -240,7 +239,7 @@ void loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback 
 void loop_io_stop(struct loop_io *io)
 {
 	if (io->loop)
-		ev_io_stop(io->loop->ev, (ev_io *)io->storage);
+		ev_io_stop(io->loop->ev, (ev_io *)&io->storage);
 }
 
 static void timer_expired(struct ev_loop *ev, ev_timer *watcher, int events)
@@ -256,7 +255,7 @@ static void timer_expired(struct ev_loop *ev, ev_timer *watcher, int events)
 static void start_timer(struct loop *loop, struct loop_timer *timer, double seconds, loop_callback *callback,
 			void *context)
 {
-	ev_timer *watcher = (ev_timer *)timer->storage;
+	ev_timer *watcher = (ev_timer *)&timer->storage;
 
 	loop_timer_stop(timer);
 	timer->loop = loop;
@@ -280,7 +279,7 @@ void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanos
 void loop_timer_stop(struct loop_timer *timer)
 {
 	if (timer->loop)
-		ev_timer_stop(timer->loop->ev, (ev_timer *)timer->storage);
+		ev_timer_stop(timer->loop->ev, (ev_timer *)&timer->storage);
 }
 
 /* The callbacks of this iteration may have deferred the end of the run to the next one. */
@@ -310,7 +309,8 @@ void loop_deadline_stop(struct loop *loop)
 /* libev stops all timers that are due before it calls the first of them back. */
 bool loop_deadline_passed(const struct loop *loop)
 {
-	return loop->deadline_length && (loop->deadline_reached || !((const ev_timer *)loop->deadline.storage)->active);
+	return loop->deadline_length &&
+	       (loop->deadline_reached || !((const ev_timer *)&loop->deadline.storage)->active);
 }
 
 /* In libev's own numbers: a phase that ends at the deadline is due in the same iteration as that. */
@@ -322,7 +322,7 @@ void loop_phase_start(struct loop *loop, struct loop_timer *timer, int64_t limit
 	ev_now_update(loop->ev);
 	if (loop->deadline_length)
 		left = loop_deadline_passed(loop) ? 0
-						  : ev_timer_remaining(loop->ev, (ev_timer *)loop->deadline.storage);
+						  : ev_timer_remaining(loop->ev, (ev_timer *)&loop->deadline.storage);
 	start_timer(loop, timer, left < seconds ? left : seconds, callback, context);
 }
 
@@ -391,7 +391,7 @@ static void signal_caught(struct ev_loop *ev, ev_signal *watcher, int events)
 void loop_signal_start(struct loop *loop, struct loop_signal *watcher, int number, loop_callback *callback,
 		       void *context)
 {
-	ev_signal *signal_watcher = (ev_signal *)watcher->storage;
+	ev_signal *signal_watcher = (ev_signal *)&watcher->storage;
 
 	loop_signal_stop(watcher);
 	watcher->loop = loop;
@@ -405,7 +405,7 @@ void loop_signal_start(struct loop *loop, struct loop_signal *watcher, int numbe
 void loop_signal_stop(struct loop_signal *watcher)
 {
 	if (watcher->loop)
-		ev_signal_stop(watcher->loop->ev, (ev_signal *)watcher->storage);
+		ev_signal_stop(watcher->loop->ev, (ev_signal *)&watcher->storage);
 }
 
 void loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *arm, void *context)

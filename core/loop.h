@@ -19,22 +19,29 @@ struct loop;
 /* context is the pointer passed to the start function. */
 typedef void loop_callback(void *context);
 
-#define LOOP_WATCHER(words)                                                                                            \
+/* What libev's watchers consist of. */
+struct loop_storage {
+	int state[3];
+	void *links[2];
+	double times[2];
+};
+
+#define LOOP_WATCHER                                                                                                   \
 	loop_callback *callback;                                                                                       \
 	void *context;                                                                                                 \
 	struct loop *loop;                                                                                             \
-	_Alignas(max_align_t) unsigned char storage[(words) * sizeof(void *)]
+	struct loop_storage storage
 
 struct loop_io {
-	LOOP_WATCHER(10);
+	LOOP_WATCHER;
 };
 
 struct loop_timer {
-	LOOP_WATCHER(10);
+	LOOP_WATCHER;
 };
 
 struct loop_signal {
-	LOOP_WATCHER(10);
+	LOOP_WATCHER;
 };
 
 /* Does pending work without waiting. Returns whether there was any. */

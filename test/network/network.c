@@ -75,7 +75,7 @@ static struct {
 	struct address spared;
 	struct frame outgoing;
 	struct frame history[NETWORK_HISTORY];
-} *internal;
+} * internal;
 
 struct network *network;
 
@@ -181,7 +181,7 @@ static bool is_earlier(const struct event *one, const struct event *other)
 /* The timer's storage holds its index in the heap, plus 1. */
 static size_t *heap_index(struct loop_timer *timer)
 {
-	return (size_t *)(void *)timer->storage;
+	return (size_t *)(void *)&timer->storage;
 }
 
 static void heap_set(size_t index, struct event event)

@@ -75,7 +75,7 @@ static struct {
 	struct address spared;
 	struct frame outgoing;
 	struct frame history[NETWORK_HISTORY];
-} * internal;
+} *internal;
 
 struct network *network;
 

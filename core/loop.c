@@ -2,9 +2,9 @@
 #include "core/loop.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -81,7 +81,7 @@ static void ignore_async(struct ev_loop *ev, ev_async *watcher, int events)
  */
 static bool open_signal_descriptor(struct ev_loop *ev)
 {
-	int spare = eventfd(0, EFD_CLOEXEC);
+	int spare = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
 	ev_async wake;
 
 	if (spare < 0)

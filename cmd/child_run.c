@@ -13,7 +13,7 @@ static enum outcome parse(struct child_run *run, int64_t timeout, const char *ar
 	enum outcome outcome;
 	int count = 0;
 
-	snprintf(run->arguments, sizeof(run->arguments), "%s --timeout %" PRId64 "ns %s", command->name, timeout,
+	log_text(run->arguments, sizeof(run->arguments), "%s --timeout %" PRId64 "ns %s", command->name, timeout,
 		 arguments);
 	while (rest && count < CHILD_RUN_ARGUMENTS_MAX)
 		words[count++] = strsep(&rest, " ");
@@ -51,7 +51,7 @@ void child_run_start(struct child_run *run, const struct environment *parent, co
 	struct environment *environment = &run->environment;
 	enum outcome outcome = OUTCOME_INTERNAL;
 
-	snprintf(run->name, sizeof(run->name), "%s %s", parent->log.name, role);
+	log_text(run->name, sizeof(run->name), "%s %s", parent->log.name, role);
 	run->command = command;
 	run->options = common_options_create(command->options_size);
 	*environment = (struct environment){

@@ -172,7 +172,7 @@ enum outcome common_check_path(const struct environment *environment, const stru
 		if (!row || !unsupported.reason ||
 		    (*needs->word && *(const int64_t *)((const char *)options + row->offset) != needs->value))
 			continue;
-		snprintf(option, sizeof(option), "--%.13s%s%.5s", needs->option, *needs->word ? " " : "", needs->word);
+		log_text(option, sizeof(option), "--%.13s%s%.5s", needs->option, *needs->word ? " " : "", needs->word);
 		log_error(log, option, "not with --transport %s: %s", unsupported.backend, unsupported.reason);
 		return OUTCOME_USAGE;
 	}
@@ -188,7 +188,7 @@ static void report_qpn(struct report *report, const char *name, uint32_t number)
 {
 	char text[16];
 
-	snprintf(text, sizeof(text), "%u", number);
+	log_text(text, sizeof(text), "%u", number);
 	report_text(report, name, number ? text : NULL);
 }
 

@@ -96,7 +96,7 @@ static enum outcome dispatch(struct log *log, int argc, char **argv)
 		word = argv[2];
 	command = main_find_command(word);
 	if (command) {
-		snprintf(name, sizeof(name), "%s %s", log->name, word);
+		log_text(name, sizeof(name), "%s %s", log->name, word);
 		if (!helps)
 			return command_run(command, name, argc - 1, argv + 1);
 		command_help(command, name, false);

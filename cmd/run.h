@@ -128,23 +128,10 @@ struct environment {
 };
 
 /* Reports why the last call of the transport failed, or what the event carries, unless that has been done. */
-static inline void environment_report_error(const struct environment *environment)
-{
-	if (!environment->transport)
-		return;
-	log_report(&environment->log, &environment->transport->error);
-	error_clear(&environment->transport->error);
-}
+void environment_report_error(const struct environment *environment);
 
 /* Records a failure and reports it. The first one decides the exit code. OUTCOME_OK changes nothing. */
-static inline void environment_record_outcome(struct environment *environment, enum outcome outcome)
-{
-	if (!outcome)
-		return;
-	environment_report_error(environment);
-	if (!environment->outcome)
-		environment->outcome = outcome;
-}
+void environment_record_outcome(struct environment *environment, enum outcome outcome);
 
 /*
  * Ends the run: records the outcome and the text of the verdict, which run.c prints after the callbacks of this

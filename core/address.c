@@ -4,10 +4,11 @@
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+
+#include "core/log.h"
 
 static bool parse_as(const char *text, enum address_family family, struct address *address)
 {
@@ -67,9 +68,9 @@ const char *address_host(const struct address *address, char text[ADDRESS_TEXT_S
 	if (!address->scope)
 		return text;
 	if (!WITH_CAUSES || !if_indextoname(address->scope, interface))
-		snprintf(interface, sizeof(interface), "%" PRIu32, address->scope);
+		log_text(interface, sizeof(interface), "%" PRIu32, address->scope);
 	length = strlen(text);
-	snprintf(text + length, ADDRESS_TEXT_SIZE - length, "%%%s", interface);
+	log_text(text + length, ADDRESS_TEXT_SIZE - length, "%%%s", interface);
 	return text;
 }
 
@@ -79,8 +80,8 @@ const char *address_text(const struct address *address, char text[ADDRESS_TEXT_S
 	char host[ADDRESS_TEXT_SIZE], port[8] = "";
 
 	if (address->port && address->family)
-		snprintf(port, sizeof(port), ":%u", address->port);
-	snprintf(text, ADDRESS_TEXT_SIZE, ip6 ? "[%.68s]%s" : "%.68s%s", address_host(address, host), port);
+		log_text(port, sizeof(port), ":%u", address->port);
+	log_text(text, ADDRESS_TEXT_SIZE, ip6 ? "[%.68s]%s" : "%.68s%s", address_host(address, host), port);
 	return text;
 }
 

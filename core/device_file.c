@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -35,7 +34,7 @@ static bool is_stale(const struct stat *status, int error, const char *number, c
 	char own[SYSFS_TEXT_SIZE];
 	size_t used;
 
-	snprintf(own, sizeof(own), "%u:%u", major(status->st_rdev), minor(status->st_rdev));
+	log_text(own, sizeof(own), "%u:%u", major(status->st_rdev), minor(status->st_rdev));
 	other = *number && strcmp(own, number) != 0;
 	if (is_device && !other && (*number || (error != ENXIO && error != ENODEV)))
 		return false;
@@ -58,7 +57,7 @@ int device_file_check(const char *path, const char *number_path, char cause[DEVI
 
 	if (!error)
 		close(fd);
-	snprintf(cause, DEVICE_FILE_TEXT_SIZE / 2, "%s", error ? strerror(error) : "");
+	log_text(cause, DEVICE_FILE_TEXT_SIZE / 2, "%s", error ? strerror(error) : "");
 	if (sysfs_line(number, "%s", number_path))
 		facts |= FACT_NUMBER;
 	if (stat(path, &status))

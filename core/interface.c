@@ -3,10 +3,11 @@
 
 #include <ifaddrs.h>
 #include <linux/if_packet.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "core/log.h"
 
 /*
  * IPv4 first: on RoCE v2 Linux's RDMA CM joins no group of an IPv6 address. Link-local addresses last, because they
@@ -27,7 +28,7 @@ static size_t add_ranked(const struct ifaddrs *entries, int wanted, struct inter
 		if (!entry->ifa_addr || (entry->ifa_flags & up) != up ||
 		    !address_from_socket(entry->ifa_addr, &added->address) || rank(&added->address) != wanted)
 			continue;
-		snprintf(added->name, sizeof(added->name), "%s", entry->ifa_name);
+		log_text(added->name, sizeof(added->name), "%s", entry->ifa_name);
 		added->loopback = entry->ifa_flags & IFF_LOOPBACK;
 		count++;
 	}

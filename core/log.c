@@ -2,7 +2,6 @@
 #include "core/log.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,46 +13,6 @@ enum {
 	LIMIT_LINES = 10, /* in each ... */
 };
 #define LIMIT_PERIOD (10 * CLOCK_NS_PER_S)
-
-char *log_text_list(char *text, size_t size, const char *format, va_list list)
-{
-	static const char cut[] = "...";
-	int length = vsnprintf(text, size, format, list);
-
-	if (length < 0)
-		*text = 0;
-	else if ((size_t)length >= size)
-		memcpy(text + size - sizeof(cut), cut, sizeof(cut));
-	for (char *byte = text; *byte; byte++)
-		if ((unsigned char)*byte < ' ' || *byte == 0x7f)
-			*byte = '?';
-	return text;
-}
-
-char *log_text(char *text, size_t size, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	log_text_list(text, size, format, list);
-	va_end(list);
-	return text;
-}
-
-void log_fill(char *text, size_t size, const char *format, const char *name, const char *number)
-{
-	char *end = text + size - 1;
-
-	for (; *format && text < end; format++) {
-		const char *value = *format == '@' ? name : *format == '#' ? number : NULL;
-
-		if (value)
-			text += strlen(log_text(text, (size_t)(end - text) + 1, "%s", value));
-		else
-			*text++ = *format;
-	}
-	*text = '\0';
-}
 
 /* One write, so that the lines of several processes on one terminal or log do not mix. */
 static void print(const struct log *log, const char *object, const char *text)
@@ -82,15 +41,13 @@ const char *error_text(const struct error *error, char text[ERROR_TEXT_SIZE])
 {
 	bool has_code = *error->code;
 
-	snprintf(text, ERROR_TEXT_SIZE, "%s%s%s%s%s%s", error->phase, *error->phase ? ": " : "", error->cause,
-		 has_code ? " (" : "", error->code, has_code ? ")" : "");
-	return text;
+	return log_text(text, ERROR_TEXT_SIZE, "%s%s%s%s%s%s", error->phase, *error->phase ? ": " : "", error->cause,
+			has_code ? " (" : "", error->code, has_code ? ")" : "");
 }
 
 /* ---- filling ---- */
 
-static void __attribute__((format(printf, 3, 0))) fill(struct error *error, const struct failure *failure,
-						       const char *format, va_list list)
+void error_fill(struct error *error, const struct failure *failure, const char *format, va_list list)
 {
 	const char *name = failure->code_name;
 
@@ -102,43 +59,6 @@ static void __attribute__((format(printf, 3, 0))) fill(struct error *error, cons
 		log_text(error->code, sizeof(error->code), "%s%s%d", name ? name : "", name ? " " : "", failure->code);
 	error->part = NULL;
 	error->kind = failure->kind;
-}
-
-void error_failure(struct error *error, const struct failure *failure, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	fill(error, failure, format, list);
-	va_end(list);
-}
-
-void error_set(struct error *error, const char *object, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	fill(error, &(struct failure){ .object = object }, format, list);
-	va_end(list);
-}
-
-static void __attribute__((format(printf, 4, 0))) fill_errno(struct error *error, const char *object, int number,
-							     const char *format, va_list list)
-{
-	char phase[ERROR_PHASE_SIZE];
-
-	log_text_list(phase, sizeof(phase), format, list);
-	error_failure(error, &(struct failure){ .object = object, .phase = phase, .code = number }, "%s",
-		      strerror(number));
-}
-
-void error_errno(struct error *error, const char *object, int number, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	fill_errno(error, object, number, format, list);
-	va_end(list);
 }
 
 void error_hint(struct error *error, const char *format, ...)
@@ -187,39 +107,6 @@ void log_report(const struct log *log, const struct error *error)
 			print(log, "hint", error->hint);
 	}
 	errno = kept;
-}
-
-void log_error(const struct log *log, const char *object, const char *format, ...)
-{
-	struct error error;
-	va_list list;
-
-	va_start(list, format);
-	fill(&error, &(struct failure){ .object = object }, format, list);
-	va_end(list);
-	log_report(log, &error);
-}
-
-void log_cause(const struct log *log, const char *object, const char *phase, int code, const char *format, ...)
-{
-	struct error error;
-	va_list list;
-
-	va_start(list, format);
-	fill(&error, &(struct failure){ .object = object, .phase = phase, .code = code }, format, list);
-	va_end(list);
-	log_report(log, &error);
-}
-
-void log_errno(const struct log *log, const char *object, int number, const char *format, ...)
-{
-	struct error error;
-	va_list list;
-
-	va_start(list, format);
-	fill_errno(&error, object, number, format, list);
-	va_end(list);
-	log_report(log, &error);
 }
 
 void log_hint(const struct log *log, const char *format, ...)

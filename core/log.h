@@ -82,6 +82,8 @@ void error_errno(struct error *error, const char *object, int number, const char
 /* An error with all that is known. format gives the cause. */
 void error_failure(struct error *error, const struct failure *failure, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+void error_fill(struct error *error, const struct failure *failure, const char *format, va_list list)
+	__attribute__((format(printf, 3, 0)));
 /* Adds the hint to an error that has none. */
 void error_hint(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static inline void error_clear(struct error *error)
@@ -129,16 +131,16 @@ const char *error_text(const struct error *error, char text[ERROR_TEXT_SIZE]);
 
 /* Without WITH_CAUSES no line explains an error or traces. The arguments are checked, and not evaluated. */
 #if !WITH_CAUSES
+void error_number(struct error *error, const char *object, int number);
+void log_number(const struct log *log, const char *object, int number);
 #define LOG_NOTHING(call) ((void)(0 && (call, 0)))
 #define error_hint(...)	  LOG_NOTHING(error_hint(__VA_ARGS__))
 #define log_hint(...)	  LOG_NOTHING(log_hint(__VA_ARGS__))
 #define log_debug(...)	  LOG_NOTHING(log_debug(__VA_ARGS__))
 #define error_errno(error, object, number, ...)                                                                        \
-	(LOG_NOTHING(error_errno(error, object, number, __VA_ARGS__)),                                                 \
-	 error_set(error, object, "%s (%d)", strerror(number), number))
+	(LOG_NOTHING(error_errno(error, object, number, __VA_ARGS__)), error_number(error, object, number))
 #define log_errno(log, object, number, ...)                                                                            \
-	(LOG_NOTHING(log_errno(log, object, number, __VA_ARGS__)),                                                     \
-	 log_error(log, object, "%s (%d)", strerror(number), number))
+	(LOG_NOTHING(log_errno(log, object, number, __VA_ARGS__)), log_number(log, object, number))
 #endif
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #pragma GCC diagnostic pop
 
 #include "core/clock.h"
+#include "core/log.h"
 #include "core/units.h"
 
 /*
@@ -331,7 +331,7 @@ const char *loop_phase_text(const struct loop *loop, int64_t limit, char text[LO
 	bool passed = loop_deadline_passed(loop);
 	char time[UNITS_TEXT_SIZE];
 
-	snprintf(text, LOOP_PHASE_TEXT_SIZE, passed ? "deadline of %s exceeded" : "timed out after %s",
+	log_text(text, LOOP_PHASE_TEXT_SIZE, passed ? "deadline of %s exceeded" : "timed out after %s",
 		 units_limit(passed ? loop->deadline_length : limit, time));
 	return text;
 }

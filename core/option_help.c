@@ -16,8 +16,9 @@ static size_t format_left(char left[LEFT_SIZE], const struct option *row)
 	const char letter[] = { '-', row->letter, ',', 0 };
 	bool has_value = row->type != OPTION_FLAG;
 
-	return (size_t)snprintf(left, LEFT_SIZE, "  %s --%s%s%s", row->letter ? letter : "   ", row->text,
-				has_value ? " " : "", has_value ? option_field(row, OPTION_ARGUMENT) : "");
+	log_text(left, LEFT_SIZE, "  %s --%s%s%s", row->letter ? letter : "   ", row->text, has_value ? " " : "",
+		 has_value ? option_field(row, OPTION_ARGUMENT) : "");
+	return strlen(left);
 }
 
 /* The help text, then the range and the default in brackets. The help text may contain parentheses. */
@@ -29,7 +30,7 @@ static void format_right(char right[RIGHT_SIZE], const struct option *row, bool 
 
 	if (has_value && !*initial)
 		initial = option_field(row, OPTION_INITIAL);
-	snprintf(right, RIGHT_SIZE, *range || *initial ? "%s [%s%sdefault %s]" : "%s",
+	log_text(right, RIGHT_SIZE, *range || *initial ? "%s [%s%sdefault %s]" : "%s",
 		 option_field(row, OPTION_HELP_TEXT), range, *range ? "; " : "", initial);
 }
 

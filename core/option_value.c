@@ -33,9 +33,9 @@ const char *option_field(const struct option *row, enum option_field field)
 const char *option_label(const struct option *row, char text[OPTION_TEXT_SIZE])
 {
 	if (row->letter)
-		snprintf(text, OPTION_TEXT_SIZE, "-%c, --%s", row->letter, row->text);
+		log_text(text, OPTION_TEXT_SIZE, "-%c, --%s", row->letter, row->text);
 	else
-		snprintf(text, OPTION_TEXT_SIZE, "--%s", row->text);
+		log_text(text, OPTION_TEXT_SIZE, "--%s", row->text);
 	return text;
 }
 

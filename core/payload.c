@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core/payload.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/param.h>
+
+#include "core/log.h"
 
 /* ---- the ping ---- */
 
@@ -16,7 +17,7 @@ enum {
 /* Writes the text of a ping and returns its length. */
 static size_t ping_text(char text[PING_TEXT_SIZE], uint32_t number)
 {
-	return (size_t)snprintf(text, PING_TEXT_SIZE, "rdma-ping-%u: ", number);
+	return strlen(log_text(text, PING_TEXT_SIZE, "rdma-ping-%u: ", number));
 }
 
 static uint8_t ramp_letter(size_t position)

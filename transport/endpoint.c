@@ -12,7 +12,6 @@
  * Every state may lead to FAILED and to DESTROYED.
  */
 #include <errno.h>
-#include <stdio.h>
 
 #include "core/clock.h"
 #include "core/state.h"
@@ -263,7 +262,7 @@ const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[E
 		count++;
 	if (!count)
 		return "";
-	snprintf(text, ENDPOINT_REJECT_TEXT_SIZE, ": \"%.*s\"", count, (const char *)data);
+	log_text(text, ENDPOINT_REJECT_TEXT_SIZE, ": \"%.*s\"", count, (const char *)data);
 	return text;
 }
 

@@ -6,7 +6,6 @@
 #include "transport/backend.h"
 
 #include <net/if.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/interface.h"
@@ -65,9 +64,9 @@ static void append_option(char *text, size_t size, const char *option, const cha
 	const char *comma = length ? ", " : "";
 
 	if (value)
-		snprintf(text + length, size - length, "%s%s %s", comma, option, value);
+		log_text(text + length, size - length, "%s%s %s", comma, option, value);
 	else if (number != PATH_UNSET)
-		snprintf(text + length, size - length, "%s%s %d", comma, option, (int)number);
+		log_text(text + length, size - length, "%s%s %d", comma, option, (int)number);
 }
 
 static enum outcome path_no_source(const struct endpoint *endpoint, enum address_family family,

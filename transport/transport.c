@@ -3,7 +3,6 @@
 #include "transport/transport.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/clock.h"
@@ -43,7 +42,7 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 	for (const struct backend *const *backend = backends; *backend; backend++) {
 		size_t used = strlen(names);
 
-		snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", (*backend)->name);
+		log_text(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", (*backend)->name);
 		if (name && spelling_distance(name, (*backend)->name) < SPELLING_FAR)
 			nearest = (*backend)->name;
 	}

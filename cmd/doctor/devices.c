@@ -296,7 +296,7 @@ static void check_port(struct doctor *doctor, const struct device *device, const
 	char mtu[SYSFS_TEXT_SIZE] = "";
 
 	if (port->mtu)
-		snprintf(mtu, sizeof(mtu), ", MTU %u", port->mtu);
+		log_text(mtu, sizeof(mtu), ", MTU %u", port->mtu);
 	if (!port->active)
 		remedy = remedy_find(PROBLEM_PORT, facts, port->netdev, NULL);
 	finding_add(doctor, port->active ? FINDING_OK : FINDING_WARN, "port", "%s/%u: %s, %s, %s%s, %s\n%s",

@@ -55,11 +55,11 @@ static void doctor_finish(struct doctor *doctor)
 		return;
 	environment_record_outcome(environment, outcome);
 	if (environment->outcome)
-		snprintf(count, sizeof(count), "%" PRIu64 " of", failures);
+		log_text(count, sizeof(count), "%" PRIu64 " of", failures);
 	else
-		snprintf(count, sizeof(count), "ok:");
+		log_text(count, sizeof(count), "ok:");
 	if (warnings)
-		snprintf(more, sizeof(more), ", %" PRIu64 " warning%s", warnings, units_plural(warnings));
+		log_text(more, sizeof(more), ", %" PRIu64 " warning%s", warnings, units_plural(warnings));
 	environment_print(environment, "%s", "");
 	environment_finish(environment, outcome, NULL, "%s %" PRIu64 " findings%s%s", count, findings_count(findings),
 			   more, no_device ? "; no usable RDMA device" : "");

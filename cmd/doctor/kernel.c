@@ -34,7 +34,7 @@ static void append_word(char list[LIST_SIZE], const char *separator, const char 
 {
 	size_t length = strlen(list);
 
-	snprintf(list + length, LIST_SIZE - length, "%s%s", length ? separator : "", word);
+	log_text(list + length, LIST_SIZE - length, "%s%s", length ? separator : "", word);
 }
 
 static bool has_module(const char *root, const char *module)
@@ -48,7 +48,7 @@ static bool is_indexed(const char *root, const char *index, const char *module)
 	char file[SYSFS_TEXT_SIZE], line[SYSFS_PATH_SIZE];
 	struct utsname names;
 
-	snprintf(file, sizeof(file), "/%s.ko", module);
+	log_text(file, sizeof(file), "/%s.ko", module);
 	if (uname(&names))
 		return false;
 	sysfs_path(line, "%s/lib/modules/%s/%s", root, names.release, index);

@@ -19,7 +19,7 @@ void route_interface(const struct address *address, char name[SYSFS_TEXT_SIZE])
 	*name = 0;
 	for (size_t i = 0; i < count && !*name; i++)
 		if (address_same_host(&list[i].address, address))
-			snprintf(name, SYSFS_TEXT_SIZE, "%s", list[i].name);
+			log_text(name, SYSFS_TEXT_SIZE, "%s", list[i].name);
 }
 
 /* Every interface has a link-local address, the last in the list: it counts where it is the only one. */
@@ -33,7 +33,7 @@ static void add_address(struct device *device, const struct address *address)
 	address_host(address, host);
 	device->address_count++;
 	if (used + strlen(host) + sizeof(", , ...") <= sizeof(device->addresses))
-		snprintf(device->addresses + used, sizeof(device->addresses) - used, "%s%s", used ? ", " : "", host);
+		log_text(device->addresses + used, sizeof(device->addresses) - used, "%s%s", used ? ", " : "", host);
 	else if (!strstr(device->addresses, "..."))
 		strcpy(device->addresses + used, ", ...");
 }

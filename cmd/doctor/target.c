@@ -73,7 +73,7 @@ static void ping_target(struct doctor *doctor, const struct address *address)
 	length = snprintf(arguments, sizeof(arguments), "-c -V -C 1 -a %s -p %" PRId64, address_host(address, host),
 			  doctor->options->port);
 	if (WITH_REPORT)
-		snprintf(arguments + length, sizeof(arguments) - (size_t)length, " -S 0-%" PRIu32,
+		log_text(arguments + length, sizeof(arguments) - (size_t)length, " -S 0-%" PRIu32,
 			 PACKETS * doctor->mtu);
 	child_run_start(&ping, &parent, &rping_command, "ping", doctor->options->common.timeout, arguments);
 	while (child_run_goes_on(&ping) && environment_wait(doctor->environment))
@@ -124,7 +124,7 @@ static void add_route(struct doctor *doctor, const struct endpoint *target)
 
 	route_interface(&target->local, netdev);
 	if (gid)
-		snprintf(gid_text, sizeof(gid_text), ", GID %u (%s)", gid->index, gid->type);
+		log_text(gid_text, sizeof(gid_text), ", GID %u (%s)", gid->index, gid->type);
 	finding_add(doctor, FINDING_OK, "route", "to %s from %s%s%s, by %s%s", address_host(&target->peer, peer),
 		    address_host(&target->local, local), *netdev ? " on " : "", netdev, target->domain->device,
 		    gid_text);

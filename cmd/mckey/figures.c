@@ -6,7 +6,6 @@
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cmd/mckey/mckey.h"
@@ -23,8 +22,8 @@ static void report_address(struct report *report, const void *member)
 	char gid[INET6_ADDRSTRLEN], lid[16], key[16];
 
 	inet_ntop(AF_INET6, address->gid, gid, sizeof(gid));
-	snprintf(lid, sizeof(lid), "0x%x", address->lid);
-	snprintf(key, sizeof(key), "0x%08" PRIx32, address->qkey);
+	log_text(lid, sizeof(lid), "0x%x", address->lid);
+	log_text(key, sizeof(key), "0x%08" PRIx32, address->qkey);
 	report_text(report, "mgid", known ? gid : NULL);
 	report_text(report, "mlid", known ? lid : NULL);
 	report_text(report, "qkey", known ? key : NULL);
@@ -81,7 +80,7 @@ static void report_senders(struct report *report, const void *member)
 		const struct counts counts = sender_counts(&run->senders, sender, run->expected);
 		bool known = sender->address.family != ADDRESS_NONE;
 
-		snprintf(qpn, sizeof(qpn), "%" PRIu32, sender->qpn);
+		log_text(qpn, sizeof(qpn), "%" PRIu32, sender->qpn);
 		report_object(report, NULL);
 		report_text(report, "address", known ? address_host(&sender->address, host) : NULL);
 		report_text(report, "qpn", qpn);

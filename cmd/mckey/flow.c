@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/mckey/flow.h"
 
-#include <stdio.h>
 #include <sys/param.h>
 
 /* Starts at the last one found: a sender sends many in a row, and several take turns. */
@@ -24,7 +23,7 @@ const char *sender_name(const struct sender *sender, char text[SENDER_NAME_SIZE]
 	char host[ADDRESS_TEXT_SIZE];
 	bool known = sender->address.family != ADDRESS_NONE;
 
-	snprintf(text, SENDER_NAME_SIZE, "QP %u%s%s", sender->qpn, known ? " at " : "",
+	log_text(text, SENDER_NAME_SIZE, "QP %u%s%s", sender->qpn, known ? " at " : "",
 		 known ? address_host(&sender->address, host) : "");
 	return text;
 }

@@ -9,7 +9,6 @@
 #include "cmd/mckey/mckey.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,7 +92,7 @@ static void end(struct mckey_run *run, enum outcome outcome)
 	if (joined && run->count)
 		run->role->result(run, verdict, sizeof(verdict));
 	else
-		snprintf(verdict, sizeof(verdict), "%d of %d connection%s joined%s", (int)figures->joined,
+		log_text(verdict, sizeof(verdict), "%d of %d connection%s joined%s", (int)figures->joined,
 			 (int)figures->asked, units_plural(figures->asked), joined ? ", no datagrams requested" : "");
 	environment_print(run->environment, "test complete");
 	environment_finish(run->environment, OUTCOME_OK, run->device, "%s", verdict);

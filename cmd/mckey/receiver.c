@@ -9,7 +9,6 @@
  * immediate data is foreign, too, and so missing.
  */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "cmd/mckey/mckey.h"
 
@@ -50,7 +49,7 @@ static int64_t receiver_time_left(struct mckey_run *run)
 	if (silence < limit)
 		return limit - silence;
 	if (run->incomplete)
-		snprintf(run->cause, sizeof(run->cause), ": no datagram for %s (--idle-timeout)",
+		log_text(run->cause, sizeof(run->cause), ": no datagram for %s (--idle-timeout)",
 			 units_limit(limit, text));
 	return 0;
 }
@@ -158,7 +157,7 @@ static void print_sender(struct mckey_run *run, const struct sender *sender)
 
 	sender_name(sender, name);
 	if (sender->numbered)
-		snprintf(order, sizeof(order), "%" PRIu64 " out of order, %" PRIu64 " repeated", counts.out_of_order,
+		log_text(order, sizeof(order), "%" PRIu64 " out of order, %" PRIu64 " repeated", counts.out_of_order,
 			 counts.duplicated);
 	environment_print_result(run->environment, false, run->device,
 				 "%" PRIu64 " datagram%s of %" PRIu64 " byte%s from %s received, %" PRIu64 " lost, %s",
@@ -175,11 +174,11 @@ static void print_sender(struct mckey_run *run, const struct sender *sender)
 static void write_note(const struct mckey_run *run, const struct counts *all, bool numbered, char *note, size_t size)
 {
 	if (run->differs)
-		snprintf(note, size, ", a sender has another -C or -S");
+		log_text(note, size, ", a sender has another -C or -S");
 	else if (all->damaged)
-		snprintf(note, size, ", %" PRIu64 " damaged", all->damaged);
+		log_text(note, size, ", %" PRIu64 " damaged", all->damaged);
 	else if (!run->environment->outcome)
-		snprintf(note, size, ", %s verified", numbered ? "every byte" : "number and length");
+		log_text(note, size, ", %s verified", numbered ? "every byte" : "number and length");
 }
 
 static void receiver_result(struct mckey_run *run, char *verdict, size_t size)
@@ -208,10 +207,10 @@ static void receiver_result(struct mckey_run *run, char *verdict, size_t size)
 		log_hint(run->log, "a stock mckey -s on soft-RoCE sends only a part: run there rdmatest mckey -s");
 	write_note(run, &all, numbered, note, sizeof(note));
 	if (senders->count)
-		snprintf(verdict, size, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all.received,
+		log_text(verdict, size, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all.received,
 			 all.received + all.lost, units_plural(all.received + all.lost), note);
 	else
-		snprintf(verdict, size, "no datagram received");
+		log_text(verdict, size, "no datagram received");
 }
 
 const struct role receiver_role = {

@@ -7,7 +7,6 @@
  * of each QP evenly.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <sys/param.h>
 
 #include "cmd/mckey/mckey.h"
@@ -160,7 +159,7 @@ static void sender_result(struct mckey_run *run, char *verdict, size_t size)
 	if (sent < wanted && !run->deadline_passed)
 		log_error(run->log, run->figures.target, "%" PRIu64 " of %" PRIu64 " datagram%s not sent%s",
 			  wanted - sent, wanted, wanted == 1 ? " was" : "s were", run->cause);
-	snprintf(verdict, size, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", sent, wanted, units_plural(wanted),
+	log_text(verdict, size, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", sent, wanted, units_plural(wanted),
 		 run->figures.target);
 }
 

@@ -31,7 +31,7 @@ static const char *value_text(const struct report *report, struct report_value v
 {
 	switch (value.kind) {
 	case REPORT_COUNT:
-		snprintf(text, UNITS_TEXT_SIZE, "%" PRIu64, value.number);
+		log_text(text, UNITS_TEXT_SIZE, "%" PRIu64, value.number);
 		return text;
 	case REPORT_TIME:
 		return units_time((int64_t)value.number, text);

@@ -405,7 +405,7 @@ static void report_targets(struct report *report, const void *member)
 		return;
 	for (struct target *target = client->targets; target; target = target->next) {
 		report_object(report, NULL);
-		snprintf(text, sizeof(text), "%zu", index++);
+		log_text(text, sizeof(text), "%zu", index++);
 		target_report(target, has_several(client) ? text : NULL, report);
 		report_end(report);
 	}

@@ -170,9 +170,9 @@ void peer_print_completion(const struct peer *peer, const char *name)
 const char *peer_pings_text(uint64_t answered, uint64_t requested, char text[PINGS_TEXT_SIZE])
 {
 	if (requested)
-		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " of %" PRIu64 " pings", answered, requested);
+		log_text(text, PINGS_TEXT_SIZE, "%" PRIu64 " of %" PRIu64 " pings", answered, requested);
 	else
-		snprintf(text, PINGS_TEXT_SIZE, "%" PRIu64 " ping%s", answered, units_plural(answered));
+		log_text(text, PINGS_TEXT_SIZE, "%" PRIu64 " ping%s", answered, units_plural(answered));
 	return text;
 }
 
@@ -185,16 +185,16 @@ void peer_print_result(const struct peer *peer, enum outcome outcome, const stru
 
 	peer_pings_text(result->answered, outcome ? result->requested : 0, pings);
 	if (passed && result->shortest < result->longest)
-		snprintf(sizes, sizeof(sizes), " of %" PRIu32 " to %" PRIu32 " bytes", result->shortest,
+		log_text(sizes, sizeof(sizes), " of %" PRIu32 " to %" PRIu32 " bytes", result->shortest,
 			 result->longest);
 	else if (passed)
-		snprintf(sizes, sizeof(sizes), " of %" PRIu32 " byte%s", result->longest,
+		log_text(sizes, sizeof(sizes), " of %" PRIu32 " byte%s", result->longest,
 			 units_plural(result->longest));
 	if (passed && result->warmup)
-		snprintf(warmup, sizeof(warmup), " after %" PRIu64 " to warm up", result->warmup);
-	snprintf(text, sizeof(text), "%s%s %s %s answered%s%s", pings, sizes, peer->options->server ? "from" : "to",
+		log_text(warmup, sizeof(warmup), " after %" PRIu64 " to warm up", result->warmup);
+	log_text(text, sizeof(text), "%s%s %s %s answered%s%s", pings, sizes, peer->options->server ? "from" : "to",
 		 result->name, passed && validate ? " and verified" : "", warmup);
-	snprintf(device, sizeof(device), "%s%s", result->device ? result->device : "",
+	log_text(device, sizeof(device), "%s%s", result->device ? result->device : "",
 		 checked ? "" : "; payload not checked, use -V");
 	if (ends_run)
 		environment_finish(peer->environment, outcome, *device ? device : NULL, "%s", text);

@@ -4,7 +4,6 @@
  * one-shot server ends with its first client and has the outcome of that session. An error ends one session only.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -77,7 +76,7 @@ static void server_finish(struct rping_server *server, enum outcome outcome)
 	char pings[PINGS_TEXT_SIZE], failures[48] = "";
 
 	if (figures->failed)
-		snprintf(failures, sizeof(failures), ", %" PRIu64 " client%s failed", figures->failed,
+		log_text(failures, sizeof(failures), ", %" PRIu64 " client%s failed", figures->failed,
 			 units_plural(figures->failed));
 	environment_finish(server->environment, outcome, NULL, "served %" PRIu64 " client%s, %s%s", figures->served,
 			   units_plural(figures->served), peer_pings_text(figures->answered, 0, pings), failures);
@@ -308,7 +307,7 @@ static bool is_device(const char *name)
 {
 	char file[128];
 
-	snprintf(file, sizeof(file), "/sys/class/infiniband/%.64s", name);
+	log_text(file, sizeof(file), "/sys/class/infiniband/%.64s", name);
 	return !access(file, F_OK);
 }
 

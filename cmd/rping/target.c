@@ -2,7 +2,6 @@
 #include "cmd/rping/target.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
@@ -162,10 +161,10 @@ static enum outcome ended_early(struct target *target)
 	char pings[PINGS_TEXT_SIZE], text[PINGS_TEXT_SIZE + 96];
 
 	if (target->peer.state <= TARGET_CONNECTING)
-		snprintf(text, sizeof(text), "ended early, before the first ping, while %s",
+		log_text(text, sizeof(text), "ended early, before the first ping, while %s",
 			 peer_state_text(&target->peer));
 	else
-		snprintf(text, sizeof(text), "ended early, after %s", pings_text(target, pings));
+		log_text(text, sizeof(text), "ended early, after %s", pings_text(target, pings));
 	if (target->deadline_passed)
 		record_error(target, text);
 	else
@@ -422,7 +421,7 @@ static void print_ping(const struct target *target)
 	char label[ADDRESS_TEXT_SIZE + 16] = "ping data";
 
 	if (has_several(target->client))
-		snprintf(label, sizeof(label), "ping data: %s", target_name(target));
+		log_text(label, sizeof(label), "ping data: %s", target_name(target));
 	ping_print(target->peer.environment->output, label, target->sink->memory, target->size);
 }
 

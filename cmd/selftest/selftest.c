@@ -234,7 +234,7 @@ static void selftest_finish(struct selftest *selftest)
 		environment_record_outcome(environment, OUTCOME_FAILED);
 	}
 	if (selftest->skipped)
-		snprintf(skipped, sizeof(skipped), ", %" PRIu64 " skipped", selftest->skipped);
+		log_text(skipped, sizeof(skipped), ", %" PRIu64 " skipped", selftest->skipped);
 	if (environment->outcome)
 		environment_finish(environment, OUTCOME_OK, device, "%" PRIu64 " of %u parts passed%s",
 				   selftest->passed, (unsigned)PARTS, skipped);
@@ -300,11 +300,11 @@ static enum outcome choose_number(const struct selftest *selftest, bool multicas
 	if (outcome)
 		return outcome;
 	if (!multicast)
-		snprintf(number, ADDRESS_TEXT_SIZE, "%u", port);
+		log_text(number, ADDRESS_TEXT_SIZE, "%u", port);
 	else if (selftest->address.family == ADDRESS_IP4)
-		snprintf(number, ADDRESS_TEXT_SIZE, "239.255.%u.%u", port >> 8, port & 0xff);
+		log_text(number, ADDRESS_TEXT_SIZE, "239.255.%u.%u", port >> 8, port & 0xff);
 	else
-		snprintf(number, ADDRESS_TEXT_SIZE, "ff15::%x", port);
+		log_text(number, ADDRESS_TEXT_SIZE, "ff15::%x", port);
 	return OUTCOME_OK;
 }
 
@@ -406,7 +406,7 @@ static void test(struct selftest *selftest, const struct part *part, struct resu
 	const char *name = selftest->part_name, *reason = reason_to_skip(selftest, part);
 	enum outcome outcome;
 
-	snprintf(selftest->part_name, sizeof(selftest->part_name), "%s: %s", selftest->name, part->command->name);
+	log_text(selftest->part_name, sizeof(selftest->part_name), "%s: %s", selftest->name, part->command->name);
 	if (reason) {
 		selftest->skipped++;
 		record_verdict(selftest, result, "skip", reason);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Delivers queued events and completions to the command. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +17,7 @@ static void report_completion(const struct soft_completion *queued)
 	char text[STATUS_TEXT_MAX];
 
 	if (error)
-		snprintf(text, sizeof(text), "this host refuses to send: %s", strerror(error));
+		log_text(text, sizeof(text), "this host refuses to send: %s", strerror(error));
 	endpoint_complete(&queued->endpoint->base, &queued->completion, error ? NULL : COMPLETION_CODE_NAME,
 			  error ? error : (int)queued->completion.status, error ? text : NULL);
 }

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <netinet/icmp6.h>
 #include <netinet/ip_icmp.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "transport/soft/base/number.h"
@@ -246,16 +245,16 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 	char host[ADDRESS_TEXT_SIZE];
 
 	if (send_error)
-		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; this host refuses to send: %s (errno %d)",
+		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; this host refuses to send: %s (errno %d)",
 			 strerror(send_error), send_error);
 	else if (icmp->error)
-		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; ICMP type %u code %u from %s: %s", icmp->type,
+		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; ICMP type %u code %u from %s: %s", icmp->type,
 			 icmp->code, address_host(&icmp->from, host), icmp_text(icmp, &endpoint->path.local));
 	else if (socket && socket->mtu_exceeded)
-		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
+		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
 			 "; ICMP: the packets are too long for the path, reduce the MTU");
 	else if (dropped)
-		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
+		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
 			 "; %" PRIu32 " packets dropped: this socket's receive buffer was full, see net.core.rmem_max",
 			 dropped);
 }

@@ -2,7 +2,6 @@
 /* The device of a domain while it is in use: asynchronous events, its failure and its removal. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -191,10 +190,10 @@ void verbs_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT
 	if (!domain || domain->base.removed)
 		return;
 	if (!ibv_query_port(domain->context, domain->port, &port) && port.state < IBV_PORT_ACTIVE)
-		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; port %u of %s is %s", domain->port, domain->base.device,
+		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; port %u of %s is %s", domain->port, domain->base.device,
 			 port.state == IBV_PORT_DOWN ? "down" : "not active");
 	else if (domain->port_event)
-		snprintf(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; last event of port %u of %s: %s", domain->port,
+		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; last event of port %u of %s: %s", domain->port,
 			 domain->base.device, domain->port_event);
 }
 

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <linux/capability.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -190,8 +189,8 @@ static enum outcome report_unopened(const struct endpoint *endpoint, const char 
 		const char *name = ibv_get_device_name(*device);
 		struct ibv_context *context;
 
-		snprintf(path, sizeof(path), FILES "/%s", (*device)->dev_name);
-		snprintf(number, sizeof(number), VERBS "/%s/dev", (*device)->dev_name);
+		log_text(path, sizeof(path), FILES "/%s", (*device)->dev_name);
+		log_text(number, sizeof(number), VERBS "/%s/dev", (*device)->dev_name);
 		outcome = report_file(endpoint_error(endpoint), name, path, number);
 		/* libibverbs would wait for udev to replace a file that it may not open. */
 		context = outcome ? NULL : ibv_open_device(*device);

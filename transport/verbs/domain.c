@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Domains: a port of a device with its PD, completion channel and completion queues. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
@@ -26,7 +25,7 @@ static const char *name_of(struct verbs_transport *transport, const char *device
 	name = calloc(1, sizeof(*name));
 	if (!name)
 		return NULL;
-	snprintf(name->text, sizeof(name->text), "%s", device);
+	log_text(name->text, sizeof(name->text), "%s", device);
 	name->next = transport->names;
 	transport->names = name;
 	return name->text;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* An endpoint: its rdma_cm_id, the resolution of addresses, CM events, migration, and the free. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
@@ -360,7 +359,7 @@ static void report_event(const struct verbs_endpoint *endpoint, const struct rdm
 	char reject_text[ENDPOINT_REJECT_TEXT_SIZE] = "", timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE] = "";
 	char code_name[64];
 
-	snprintf(code_name, sizeof(code_name), "%s, status", rdma_event_str(event->event));
+	log_text(code_name, sizeof(code_name), "%s, status", rdma_event_str(event->event));
 	error_failure(endpoint_error(&endpoint->base),
 		      &(struct failure){ .object = endpoint->base.name,
 					 .phase = endpoint_state_text(endpoint->base.state),

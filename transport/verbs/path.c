@@ -85,7 +85,7 @@ void verbs_hint_route(const struct endpoint *endpoint)
 
 		address_host(address, host);
 		if (address_same_host(address, &route.source))
-			snprintf(start, sizeof(start), "the route to it starts at %s on %s; ", host, list[i].name);
+			log_text(start, sizeof(start), "the route to it starts at %s on %s; ", host, list[i].name);
 		if (!list[i].loopback && !address_is_link_local(address) &&
 		    used + strlen(host) + 2 < sizeof(addresses) &&
 		    verbs_source_fits(endpoint->transport, &path_unset, address))

@@ -327,7 +327,7 @@ enum outcome soft_path_find(const struct endpoint *endpoint, const struct addres
 					      "a link-local address needs an interface: ADDRESS%INTERFACE");
 	error = soft_path_route(path);
 	if (error == EINVAL || (!error && address_is_loopback(&path->local) && path->interface != ROUTE_LOOPBACK)) {
-		snprintf(cause, sizeof(cause), "packets from %s do not leave this host",
+		log_text(cause, sizeof(cause), "packets from %s do not leave this host",
 			 address_host(&path->local, host));
 		return endpoint_no_connection(endpoint, RESOLVING, EINVAL, cause);
 	}

@@ -51,14 +51,16 @@ void mckey_figures_joined(struct member *member, const struct group_address *gro
 void mckey_figures_counted(struct mckey_run *run, bool first)
 {
 	struct rate *traffic = &run->traffic;
+	int64_t now = clock_now();
 
-	run->progress = traffic->to = clock_now();
-	if (!traffic->from)
-		traffic->from = traffic->to;
+	/* A sender's progress began when it posted its first. */
+	if (WITH_REPORT && !traffic->from)
+		traffic->from = run->progress ? run->progress : now;
 	if (WITH_REPORT && !first) {
 		traffic->count++;
 		traffic->bytes += run->figures.size;
 	}
+	run->progress = traffic->to = now;
 }
 
 static const struct figure counts_figures[] = {

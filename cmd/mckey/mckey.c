@@ -9,12 +9,8 @@
 #include "cmd/mckey/mckey.h"
 
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum {
-	VERDICT_SIZE = 384
-};
 
 static const uint16_t port_spaces[] = { PORT_SPACE_UDP, PORT_SPACE_IPOIB };
 
@@ -68,68 +64,58 @@ static const struct option options_table[] = {
 
 /* ---- the end ---- */
 
-static void stop_waiting(struct mckey_run *run)
-{
-	loop_timer_stop(&run->step);
-	loop_timer_stop(&run->silence);
-}
-
 /* Only the first call has an effect. */
 static void end(struct mckey_run *run, enum outcome outcome)
 {
+	struct environment *environment = run->environment;
 	const struct mckey_figures *figures = &run->figures;
-	bool joined = figures->joined == figures->asked;
-	char verdict[VERDICT_SIZE];
+	struct mckey_result result = { figures->joined, figures->asked, "connection", "joined", "", "", NULL };
 
-	if (run->ending)
+	if (environment->ended)
 		return;
-	run->ending = true;
-	environment_record_outcome(run->environment, outcome);
-	stop_waiting(run);
+	environment_record_outcome(environment, outcome);
+	loop_timer_stop(&run->timer);
 	for (size_t i = 0; i < figures->asked; i++)
 		if (run->members[i].endpoint)
 			run->members[i].endpoint->done = true;
-	if (joined && run->count)
-		run->role->result(run, verdict, sizeof(verdict));
-	else
-		log_text(verdict, sizeof(verdict), "%d of %d connection%s joined%s", (int)figures->joined,
-			 (int)figures->asked, units_plural(figures->asked), joined ? ", no datagrams requested" : "");
-	environment_print(run->environment, "test complete");
-	environment_finish(run->environment, OUTCOME_OK, run->device, "%s", verdict);
-}
-
-static void check_silence(void *context)
-{
-	struct mckey_run *run = context;
-	int64_t left = run->role->time_left(run);
-
-	if (left)
-		loop_phase_start(run->environment->loop, &run->silence, left, check_silence, run);
-	else
-		end(run, OUTCOME_OK);
-}
-
-/* After each callback. */
-static void mckey_advance(struct mckey_run *run, enum outcome outcome)
-{
-	if (outcome || (run->began && run->role->is_complete && run->role->is_complete(run)))
-		end(run, outcome);
-	else if (run->began && run->recheck)
-		check_silence(run);
-	run->recheck = run->recheck && !run->began;
+	if (result.done == result.asked && !run->count)
+		result.note = ", no datagrams requested";
+	else if (result.done == result.asked && run->options->sender)
+		sender_result(run, &result);
+	else if (result.done == result.asked)
+		receiver_result(run, &result);
+	if (result.done < result.asked)
+		environment_record_outcome(environment, OUTCOME_FAILED);
+	/* A receiver has a line for each sender that it knows. */
+	if (result.done < result.asked && *run->cause && !run->senders.count)
+		log_error(run->log, figures->target, "%" PRIu64 " of %" PRIu64 " %s%s not %s%s",
+			  result.asked - result.done, result.asked, result.noun, units_plural(result.asked),
+			  result.verb, run->cause);
+	if (result.hint)
+		log_hint(run->log, "%s", result.hint);
+	if (run->count && !environment->outcome)
+		environment_print(environment, "data transfers complete");
+	environment_print(environment, "test complete");
+	environment_finish(environment, OUTCOME_OK, run->device, "%" PRIu64 " of %" PRIu64 " %s%s %s%s%s", result.done,
+			   result.asked, result.noun, units_plural(result.asked), result.verb, result.note,
+			   result.object);
 }
 
 /* ---- datagrams ---- */
 
-static void send_due(void *context)
+/* Does what time allows and brings: sends what is due, and ends the run after a silence. */
+static void proceed(void *context)
 {
 	struct mckey_run *run = context;
-	enum outcome outcome = sender_send(run);
-	int64_t next = sender_next(run);
+	bool sends = run->options->sender;
+	enum outcome outcome = sends ? sender_send(run) : OUTCOME_OK;
+	int64_t left = sends ? sender_time_left(run) : receiver_time_left(run);
 
-	if (!outcome && next)
-		loop_timer_start(run->environment->loop, &run->step, next, send_due, run);
-	mckey_advance(run, outcome);
+	run->recheck = false;
+	if (outcome || !left)
+		end(run, outcome);
+	else
+		loop_phase_start(run->environment->loop, &run->timer, left, proceed, run);
 }
 
 static void begin(void *context)
@@ -137,19 +123,13 @@ static void begin(void *context)
 	struct mckey_run *run = context;
 	bool sends = run->options->sender;
 
-	run->began = environment_ready(run->environment, sends ? NULL : &run->group,
-				       sends ? NULL : "receiving data transfers");
-	run->ending = !run->began;
-	if (run->ending)
+	if (!environment_ready(run->environment, sends ? NULL : &run->group, sends ? NULL : "receiving data transfers"))
 		return;
-	if (!sends) {
-		mckey_advance(run, OUTCOME_OK);
-		return;
-	}
-	environment_print(run->environment, "initiating data transfers");
-	run->traffic.from = run->due = clock_now();
-	run->recheck = true;
-	send_due(run);
+	run->began = true;
+	if (sends)
+		environment_print(run->environment, "initiating data transfers");
+	if (sends || run->recheck)
+		proceed(run);
 }
 
 /* ---- members ---- */
@@ -181,7 +161,7 @@ static void joined(struct member *member, const struct group_address *group)
 	if (!run->count)
 		end(run, OUTCOME_OK);
 	else if (run->options->sender)
-		loop_timer_start(run->environment->loop, &run->step, sender_pause(run), begin, run);
+		loop_timer_start(run->environment->loop, &run->timer, sender_pause(run), begin, run);
 	else
 		begin(run);
 }
@@ -192,7 +172,7 @@ static void member_event(void *context, struct endpoint *endpoint, const struct 
 	enum outcome outcome = event->kind == EVENT_FAILED ? event->outcome : OUTCOME_OK;
 
 	(void)endpoint;
-	if (member->run->ending)
+	if (member->run->environment->ended)
 		return;
 	member->join_time += event->took;
 	if (event->kind == EVENT_ADDRESS_RESOLVED)
@@ -207,10 +187,17 @@ static void member_completion(void *context, struct endpoint *endpoint, const st
 {
 	struct member *member = context;
 	struct mckey_run *run = member->run;
+	enum outcome outcome = OUTCOME_FAILED;
 
 	(void)endpoint;
-	if (!run->ending)
-		mckey_advance(run, completion->status ? OUTCOME_FAILED : run->role->completed(member, completion));
+	if (run->environment->ended)
+		return;
+	if (!completion->status)
+		outcome = run->options->sender ? sender_completed(member) : receiver_completed(member, completion);
+	if (outcome)
+		end(run, outcome);
+	else if (run->recheck && run->began)
+		proceed(run);
 }
 
 static const struct endpoint_handlers handlers = {
@@ -227,7 +214,7 @@ static void start_members(struct mckey_run *run)
 		return;
 	}
 	environment_print(run->environment, "mckey: joining");
-	for (size_t i = 0; i < run->figures.asked && !run->ending; i++) {
+	for (size_t i = 0; i < run->figures.asked && !run->environment->ended; i++) {
 		outcome = member_start(&run->members[i], &handlers);
 		if (outcome)
 			member_failed(&run->members[i], outcome);
@@ -252,23 +239,17 @@ static enum outcome mckey_start(struct environment *environment, const void *con
 	run->environment = environment;
 	run->options = options;
 	run->log = &environment->log;
-	run->role = options->sender ? &sender_role : &receiver_role;
-	run->path_options = options->common.path;
-	/* Datagrams are not acknowledged: mckey has no options for retries. */
-	run->path_options.ack_timeout = run->path_options.retry = run->path_options.rnr_retry = PATH_UNSET;
+	run->cause = "";
 	run->count = options->size ? (uint64_t)options->count : 0;
 	payload_pattern_write(run->pattern, DATAGRAM_SIZE_MAX);
 	run->members = environment_allocate(environment, (size_t)options->connections, sizeof(*run->members));
 	if (!run->members)
 		return OUTCOME_INTERNAL;
-	run->figures = (struct mckey_figures){
-		.role = options->sender ? "sender" : "receiver",
-		.target = options->gid ? options->gid : options->group,
-		.asked = (uint64_t)options->connections,
-		.size = (uint64_t)options->size,
-		.run = run,
-	};
-	run->senders.members = run->figures.asked;
+	run->figures.target = options->gid ? options->gid : options->group;
+	run->figures.asked = run->senders.members = (uint64_t)options->connections;
+	run->figures.size = (uint64_t)options->size;
+	run->figures.run = run;
+	run->figures.role = options->sender ? "sender" : "receiver";
 	for (size_t i = 0; i < run->figures.asked; i++)
 		run->members[i].run = run;
 	outcome = channel_create(environment->transport, &run->channel);
@@ -282,20 +263,18 @@ static enum outcome mckey_start(struct environment *environment, const void *con
 static void mckey_interrupt(void *context, enum interruption reason)
 {
 	struct mckey_run *run = context;
-	bool all_joined = run->figures.joined == run->figures.asked;
 
-	run->deadline_passed = reason == INTERRUPTION_DEADLINE;
-	strcpy(run->cause, run->deadline_passed ? ": deadline exceeded" : ": interrupted");
-	if (!all_joined && !run->deadline_passed)
-		log_error(run->log, run->figures.target, "interrupted before all connections had joined");
-	end(run, all_joined ? OUTCOME_OK : OUTCOME_FAILED);
+	/* run.c reports a deadline. */
+	if (reason == INTERRUPTION_SIGNAL)
+		run->cause = ": interrupted";
+	end(run, OUTCOME_OK);
 }
 
 static void mckey_stop(void *context)
 {
 	struct mckey_run *run = context;
 
-	stop_waiting(run);
+	loop_timer_stop(&run->timer);
 	for (size_t i = 0; run->members && i < run->figures.asked; i++) {
 		endpoint_destroy(run->members[i].endpoint);
 		region_destroy(run->members[i].region);

@@ -49,63 +49,57 @@ struct member {
 	uint64_t posted, sent; /* datagrams of a sender */
 };
 
-/* What a sender and a receiver do differently. */
-struct role {
-	/* The QP and its memory exist, the group is not joined. */
-	enum outcome (*prepare)(struct member *member);
-	enum outcome (*completed)(struct member *member, const struct completion *completion);
-	bool (*is_complete)(const struct mckey_run *run);
-	/* How long the run may go on without progress. If not any more, it notes the cause and returns 0. */
-	int64_t (*time_left)(struct mckey_run *run);
-	/* The run has ended: prints what was done, records and logs what was not. Writes the verdict. */
-	void (*result)(struct mckey_run *run, char *verdict, size_t size);
-};
-
+/* Those that the run counts with come first: what is near the begin of a struct takes fewer bytes to reach. */
 struct mckey_figures {
-	const char *role;
-	const char *target;	    /* the group as typed: the object of messages about it */
-	struct path path;	    /* of the member that joined first */
-	struct group_address group; /* zeros before */
-	uint64_t asked;		    /* members */
+	const char *target; /* the group as typed: the object of messages about it */
+	uint64_t asked;	    /* members */
 	uint64_t joined;
-	uint64_t failed;
-	struct histogram join; /* join times */
-	uint64_t size;	       /* bytes of a datagram */
+	uint64_t size; /* bytes of a datagram */
 	uint64_t sent;
-	struct counts received;
 	uint64_t foreign; /* received datagrams that no mckey sent */
+	uint64_t failed;  /* members */
+	struct counts received;
 	struct rate rate;
 	const struct mckey_run *run; /* for the list of senders */
+	const char *role;
+	struct path path;	    /* of the member that joined first */
+	struct group_address group; /* zeros before */
+	struct histogram join;	    /* join times */
 };
 
 struct mckey_run {
 	struct environment *environment;
 	const struct mckey_options *options;
 	const struct log *log;
-	const struct role *role;
 	struct channel *channel;
 	struct member *members;
-	uint64_t count;	      /* datagrams of each sending QP; 0: only join */
-	int64_t progress;     /* time of the last datagram; also when a sender posts with none outstanding */
-	struct rate traffic;  /* without the first datagram of each QP, or of each flow */
-	uint64_t allowed;     /* that each member may have posted by now, with --rate */
-	int64_t due;	      /* when it may post one more */
-	uint64_t expected;    /* of each flow: 0 during the run, as only gaps are losses then */
-	size_t incomplete;    /* flows with less than count */
-	bool began;	      /* the set-up is done */
-	bool recheck;	      /* the time that is left may have become less */
-	bool ending;	      /* events and completions are ignored */
-	bool deadline_passed; /* run.c has said so */
-	bool differs;	      /* a sender has another -C or -S */
-	char cause[64];	      /* of what is missing: ": interrupted" */
-	struct senders senders;
-	struct address group, source;
-	struct path_options path_options;
-	const char *device;	   /* for the verdict; NULL: none yet */
-	struct loop_timer step;	   /* to what comes next: joining, sending, more datagrams */
-	struct loop_timer silence; /* no progress */
+	uint64_t count;	    /* datagrams of each sending QP; 0: only join */
+	int64_t progress;   /* time of the last datagram; also when a sender posts with none outstanding */
+	size_t incomplete;  /* flows with less than count */
+	size_t outstanding; /* sends */
+	bool began;	    /* the set-up is done */
+	bool recheck;	    /* the time that is left may have become less */
+	bool differs;	    /* a sender has another -C or -S */
+	const char *cause;  /* of what is missing: ": interrupted"; or "" */
 	struct mckey_figures figures, before;
+	struct senders senders;
+	struct rate traffic; /* without the first datagram of each QP, or of each flow */
+	uint64_t allowed;    /* that each member may have posted by now, with --rate */
+	int64_t due;	     /* when it may post one more */
+	uint64_t expected;   /* of each flow: 0 during the run, as only gaps are losses then */
+	struct address group, source;
+	const char *device;	 /* for the verdict; NULL: none yet */
+	struct loop_timer timer; /* to what comes next: sending, more datagrams, the end of a silence */
+	char silence[64];	 /* cause */
 	uint8_t pattern[DATAGRAM_SIZE_MAX + PAYLOAD_PATTERN];
+};
+
+/* What was done of what was asked for: "9 of 10 datagrams sent to 239.1.1.1". */
+struct mckey_result {
+	uint64_t done, asked;
+	const char *noun, *verb;
+	const char *note, *object; /* behind the verb; "" for none */
+	const char *hint;	   /* what may have caused it; NULL for none */
 };
 
 /* addresses.c */
@@ -121,17 +115,26 @@ enum outcome member_join(struct member *member);
 /* After a failure before it has joined: the failures that have one likely cause. */
 void member_hint(const struct member *member);
 
-/* sender.c */
-extern const struct role sender_role;
+/*
+ * sender.c and receiver.c
+ *
+ * X_time_left() returns how long the run may go on without progress, or until a sender's pace allows more. 0: it has
+ * all, or notes the cause why it has not.
+ * X_result() is for a run that has ended: prints and logs what was not done, and fills *result.
+ */
 /* Nanoseconds between joining and sending. */
 int64_t sender_pause(const struct mckey_run *run);
 /* Posts what send queues and pace allow. */
 enum outcome sender_send(struct mckey_run *run);
-/* Nanoseconds until the pace allows another datagram; 0 if none waits for it. */
-int64_t sender_next(const struct mckey_run *run);
+enum outcome sender_completed(struct member *member);
+int64_t sender_time_left(struct mckey_run *run);
+void sender_result(const struct mckey_run *run, struct mckey_result *result);
 
-/* receiver.c */
-extern const struct role receiver_role;
+/* The QP and its memory exist, the group is not joined. */
+enum outcome receiver_prepare(struct member *member);
+enum outcome receiver_completed(struct member *member, const struct completion *completion);
+int64_t receiver_time_left(struct mckey_run *run);
+void receiver_result(struct mckey_run *run, struct mckey_result *result);
 
 /* figures.c */
 void mckey_figures_joined(struct member *member, const struct group_address *group);

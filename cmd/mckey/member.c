@@ -19,7 +19,7 @@ enum outcome member_start(struct member *member, const struct endpoint_handlers 
 	const struct endpoint_options endpoint_options = {
 		.port_space = (enum port_space)options->port_space,
 		.timeout = options->common.timeout,
-		.path = &run->path_options,
+		.path = &options->common.path,
 		.send_only = options->send_only,
 		.no_loopback = options->no_loopback,
 	};
@@ -90,7 +90,7 @@ enum outcome member_join(struct member *member)
 	if (!outcome && run->count)
 		outcome = region_create(endpoint->domain, (size_t)member->slots * member->slot_size, REGION_LOCAL,
 					&member->region);
-	if (!outcome && run->count && run->role->prepare)
-		outcome = run->role->prepare(member);
+	if (!outcome && run->count && !run->options->sender)
+		outcome = receiver_prepare(member);
 	return outcome ? outcome : endpoint_join(endpoint);
 }

@@ -31,7 +31,7 @@ static enum outcome receiver_post(struct member *member, uint32_t slot)
 	return endpoint_post(member->endpoint, &work, 1);
 }
 
-static enum outcome receiver_prepare(struct member *member)
+enum outcome receiver_prepare(struct member *member)
 {
 	enum outcome outcome = OUTCOME_OK;
 
@@ -41,16 +41,17 @@ static enum outcome receiver_prepare(struct member *member)
 	return outcome;
 }
 
-static int64_t receiver_time_left(struct mckey_run *run)
+int64_t receiver_time_left(struct mckey_run *run)
 {
-	int64_t limit = run->incomplete ? run->options->idle_timeout : GRACE, silence = clock_now() - run->progress;
+	int64_t limit = run->incomplete ? run->options->idle_timeout : GRACE,
+		left = run->progress + limit - clock_now();
 	char text[UNITS_TEXT_SIZE];
 
-	if (silence < limit)
-		return limit - silence;
-	if (run->incomplete)
-		log_text(run->cause, sizeof(run->cause), ": no datagram for %s (--idle-timeout)",
-			 units_limit(limit, text));
+	if (left > 0)
+		return left;
+	if (WITH_CAUSES && run->incomplete)
+		run->cause = log_text(run->silence, sizeof(run->silence), ": no datagram for %s (--idle-timeout)",
+				      units_limit(limit, text));
 	return 0;
 }
 
@@ -141,7 +142,7 @@ static enum outcome count_datagram(struct member *member, const struct completio
 	return OUTCOME_OK;
 }
 
-static enum outcome receiver_completed(struct member *member, const struct completion *completion)
+enum outcome receiver_completed(struct member *member, const struct completion *completion)
 {
 	const uint8_t *slot = member->region->memory + (size_t)completion->tag * member->slot_size;
 	enum outcome outcome = count_datagram(member, completion, slot);
@@ -171,51 +172,32 @@ static void print_sender(struct mckey_run *run, const struct sender *sender)
 			  units_plural(counts.damaged));
 }
 
-static void write_note(const struct mckey_run *run, const struct counts *all, bool numbered, char *note, size_t size)
-{
-	if (run->differs)
-		log_text(note, size, ", a sender has another -C or -S");
-	else if (all->damaged)
-		log_text(note, size, ", %" PRIu64 " damaged", all->damaged);
-	else if (!run->environment->outcome)
-		log_text(note, size, ", %s verified", numbered ? "every byte" : "number and length");
-}
-
-static void receiver_result(struct mckey_run *run, char *verdict, size_t size)
+void receiver_result(struct mckey_run *run, struct mckey_result *result)
 {
 	const struct senders *senders = &run->senders;
 	struct counts all;
 	bool numbered = true;
-	char note[48] = "";
 
 	/* Of a sender with another -C or -S only gaps are losses. */
 	run->expected = run->differs ? 0 : run->count;
 	all = senders_counts(senders, run->expected);
-	if (!senders->count || all.lost || all.damaged)
+	*result = (struct mckey_result){ all.received, all.received + all.lost, "datagram", "received", "", "", NULL };
+	if (!senders->count)
+		result->asked = run->count * run->figures.asked;
+	if (all.damaged)
 		environment_record_outcome(run->environment, OUTCOME_FAILED);
-	if (!run->environment->outcome)
-		environment_print(run->environment, "data transfers complete");
 	for (size_t i = 0; i < senders->count; i++) {
 		if (WITH_CAUSES)
 			print_sender(run, senders->entries[i]);
 		numbered = numbered && senders->entries[i]->numbered;
 	}
-	if (!senders->count && !run->deadline_passed)
-		log_error(run->log, run->figures.target, "no datagram received%s", run->cause);
 	/* It destroys its QP at once, and soft-RoCE drops what it has not sent by then. */
 	if (!senders->count || (all.lost && !numbered))
-		log_hint(run->log, "a stock mckey -s on soft-RoCE sends only a part: run there rdmatest mckey -s");
-	write_note(run, &all, numbered, note, sizeof(note));
-	if (senders->count)
-		log_text(verdict, size, "%" PRIu64 " of %" PRIu64 " datagram%s received%s", all.received,
-			 all.received + all.lost, units_plural(all.received + all.lost), note);
-	else
-		log_text(verdict, size, "no datagram received");
+		result->hint = "a stock mckey -s on soft-RoCE sends only a part: run there rdmatest mckey -s";
+	if (run->differs)
+		result->note = ", a sender has another -C or -S";
+	else if (all.damaged)
+		result->note = ", some of them damaged";
+	else if (!run->environment->outcome && !all.lost)
+		result->note = numbered ? ", every byte verified" : ", number and length verified";
 }
-
-const struct role receiver_role = {
-	.prepare = receiver_prepare,
-	.completed = receiver_completed,
-	.time_left = receiver_time_left,
-	.result = receiver_result,
-};

@@ -6,7 +6,6 @@
  * Multicast datagrams have no flow control: a receiver or switch drops what it cannot take. --rate spaces the datagrams
  * of each QP evenly.
  */
-#include <inttypes.h>
 #include <sys/param.h>
 
 #include "cmd/mckey/mckey.h"
@@ -38,8 +37,10 @@ static uint64_t allowed(struct mckey_run *run, int64_t now)
 {
 	int64_t spacing, steps;
 
-	if (!run->options->rate)
+	if (!EXTRA(run->options->rate))
 		return run->count;
+	if (!run->due)
+		run->due = now;
 	if (run->due <= now) {
 		spacing = CLOCK_NS_PER_S / run->options->rate;
 		run->due = MAX(run->due, now - CATCH_UP);
@@ -50,11 +51,12 @@ static uint64_t allowed(struct mckey_run *run, int64_t now)
 	return MIN(run->allowed, run->count);
 }
 
-int64_t sender_next(const struct mckey_run *run)
+/* Until the pace allows another datagram. */
+static int64_t next_due(const struct mckey_run *run, int64_t now)
 {
-	if (!run->options->rate || run->allowed >= run->count)
-		return 0;
-	return MAX(run->due - clock_now(), TICK);
+	if (!EXTRA(run->options->rate) || run->allowed >= run->count)
+		return INT64_MAX;
+	return MAX(run->due - now, TICK);
 }
 
 static struct work next_datagram(struct member *member)
@@ -85,13 +87,14 @@ static enum outcome fill_send_queue(struct member *member)
 	struct work works[BATCH];
 	enum outcome outcome = OUTCOME_OK;
 
-	if (member->posted == member->sent)
+	if (!run->outstanding)
 		run->progress = now;
 	while (!outcome && member->posted < until) {
 		uint32_t batch = 0;
 
 		while (batch < BATCH && member->posted < until)
 			works[batch++] = next_datagram(member);
+		run->outstanding += batch;
 		outcome = endpoint_post(member->endpoint, works, batch);
 	}
 	return outcome;
@@ -106,66 +109,46 @@ enum outcome sender_send(struct mckey_run *run)
 	return outcome;
 }
 
-static enum outcome sender_completed(struct member *member, const struct completion *completion)
-{
-	struct mckey_run *run = member->run;
-
-	(void)completion;
-	run->figures.sent++;
-	mckey_figures_counted(run, !member->sent++);
-	if (member->posted - member->sent > member->slots / 2)
-		return OUTCOME_OK;
-	return fill_send_queue(member);
-}
-
 static uint64_t sender_total(const struct mckey_run *run)
 {
 	return run->count * run->figures.asked;
 }
 
-static bool sender_is_complete(const struct mckey_run *run)
+enum outcome sender_completed(struct member *member)
 {
-	return run->figures.sent == sender_total(run);
+	struct mckey_run *run = member->run;
+
+	mckey_figures_counted(run, !member->sent++);
+	run->outstanding--;
+	run->recheck = ++run->figures.sent == sender_total(run);
+	if (member->posted - member->sent > member->slots / 2)
+		return OUTCOME_OK;
+	return fill_send_queue(member);
 }
 
 /* A device that completes nothing for --timeout, or when the deadline comes. */
-static int64_t sender_time_left(struct mckey_run *run)
+int64_t sender_time_left(struct mckey_run *run)
 {
 	const struct loop *loop = run->environment->loop;
-	int64_t timeout = run->options->common.timeout, silence = clock_now() - run->progress;
+	int64_t now = clock_now(), next = next_due(run, now);
+	int64_t timeout = run->options->common.timeout, silence = now - run->progress;
 	char reason[ENDPOINT_TIMEOUT_CAUSE_SIZE], text[LOOP_PHASE_TEXT_SIZE];
-	const struct member *member = run->members, *end = member + run->figures.asked;
 
-	while (member < end && member->posted == member->sent)
-		member++;
-	if (member == end) /* all wait for their pace */
-		return timeout;
+	if (run->figures.sent == sender_total(run))
+		return 0;
+	if (EXTRA(run->options->rate) && !run->outstanding) /* all wait for their pace */
+		return next;
 	if (silence < timeout && !loop_deadline_passed(loop))
-		return timeout - silence;
+		return MIN(timeout - silence, next);
 	log_cause(run->log, run->figures.target, "sending", 0, "%s%s%s", loop_phase_text(loop, timeout, text),
 		  silence < timeout ? "" : ": the device completed nothing",
-		  endpoint_timeout_cause(member->endpoint, reason));
+		  endpoint_timeout_cause(run->members->endpoint, reason));
 	return 0;
 }
 
-static void sender_result(struct mckey_run *run, char *verdict, size_t size)
+void sender_result(const struct mckey_run *run, struct mckey_result *result)
 {
-	uint64_t wanted = sender_total(run), sent = run->figures.sent;
-
-	if (sent == wanted)
-		environment_print(run->environment, "data transfers complete");
-	else
-		environment_record_outcome(run->environment, OUTCOME_FAILED);
-	if (sent < wanted && !run->deadline_passed)
-		log_error(run->log, run->figures.target, "%" PRIu64 " of %" PRIu64 " datagram%s not sent%s",
-			  wanted - sent, wanted, wanted == 1 ? " was" : "s were", run->cause);
-	log_text(verdict, size, "%" PRIu64 " of %" PRIu64 " datagram%s sent to %s", sent, wanted, units_plural(wanted),
-		 run->figures.target);
+	*result = (struct mckey_result){
+		run->figures.sent, sender_total(run), "datagram", "sent", " to ", run->figures.target,
+	};
 }
-
-const struct role sender_role = {
-	.completed = sender_completed,
-	.is_complete = sender_is_complete,
-	.time_left = sender_time_left,
-	.result = sender_result,
-};

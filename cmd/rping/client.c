@@ -32,7 +32,7 @@ static const struct ping_counts *sum_targets(struct rping_client *client)
 	for (const struct target *target = client->targets; target; target = target->next) {
 		const struct ping_counts *counts = &target->counts;
 
-		all->size = MAX(all->size, target->size);
+		all->size = MAX(all->size, target->peer.size);
 		all->warmup += counts->warmup;
 		all->sent += counts->sent;
 		all->verified += counts->verified;
@@ -75,15 +75,6 @@ static void stream_target(struct rping_client *client, struct target *target)
 static void end_target(struct target *target, enum outcome outcome)
 {
 	struct rping_client *client = target->client;
-	struct result result = {
-		.name = target_name(target),
-		.device = target->device,
-		.answered = target->counts.answered.count,
-		.requested = target_requested(target),
-		.warmup = target->counts.warmup,
-		.shortest = target->shortest,
-		.longest = target->size,
-	};
 
 	if (target->peer.state == TARGET_DONE)
 		return;
@@ -91,7 +82,7 @@ static void end_target(struct target *target, enum outcome outcome)
 	client->failed += target->outcome != OUTCOME_OK;
 	environment_record_outcome(client->environment, target->outcome);
 	stream_target(client, target);
-	peer_print_result(&target->peer, target->outcome, &result, !has_several(client));
+	peer_print_result(&target->peer, target->outcome, !has_several(client));
 	if (has_several(client) && client->in_state[TARGET_DONE] == client->count)
 		finish_several(client);
 }
@@ -104,29 +95,22 @@ static void target_end_if_failed(struct target *target, enum outcome outcome)
 
 /* ---- which targets connect ---- */
 
-static void enqueue(struct rping_client *client, struct target *target)
-{
-	target->queued = NULL;
-	*client->queue_last = target;
-	client->queue_last = &target->queued;
-}
-
 /* After each change: connects targets that wait. */
 static void client_advance(struct rping_client *client)
 {
 	const size_t *in_state = client->in_state;
-	struct target *target;
 
-	while ((target = client->queue) && in_state[TARGET_CONNECTING] < CONNECTING_MAX && !client->ending &&
+	while (in_state[TARGET_WAITING] && in_state[TARGET_CONNECTING] < CONNECTING_MAX && !client->ending &&
 	       !client->environment->ended && !loop_deadline_passed(client->environment->loop)) {
-		client->queue = target->queued;
-		if (!client->queue)
-			client->queue_last = &client->queue;
+		struct target *target = client->next ? client->next : client->targets;
+
+		client->next = target->next;
 		if (target->peer.state == TARGET_WAITING)
 			dial_begin(&target->dial);
 	}
 	/* Every target is connected or has ended. */
-	if (!client->environment->ended && !(in_state[TARGET_WAITING] + in_state[TARGET_CONNECTING]))
+	if (!client->environment->ended &&
+	    !(in_state[TARGET_WAITING] + in_state[TARGET_PAUSED] + in_state[TARGET_CONNECTING]))
 		environment_ready(client->environment, NULL, NULL);
 }
 
@@ -136,10 +120,9 @@ static void target_dial_resumed(void *context)
 {
 	struct target *target = context;
 
+	target_wait(target);
 	if (loop_deadline_passed(target->client->environment->loop))
 		dial_begin(&target->dial); /* which gives up */
-	else
-		enqueue(target->client, target);
 	client_advance(target->client);
 }
 
@@ -147,13 +130,6 @@ static void target_dial_failed(void *context, enum outcome outcome)
 {
 	end_target(context, outcome);
 }
-
-static const struct dial_handlers dial_handlers = {
-	.connect = target_connect,
-	.paused = EXTRA(target_wait),
-	.resumed = EXTRA(target_dial_resumed),
-	.failed = target_dial_failed,
-};
 
 /* The server has accepted. The run ends before the first ping if it cannot drop its privileges. */
 static enum outcome begin_pings(struct target *target, const struct endpoint_event *event)
@@ -173,11 +149,12 @@ static void target_event(void *context, struct endpoint *endpoint, const struct 
 
 	(void)endpoint;
 	peer_print_event(&target->peer, event->kind);
-	if (event->kind <= EVENT_ESTABLISHED)
+	if (WITH_REPORT && event->kind <= EVENT_ESTABLISHED)
 		target->times.steps[event->kind] = event->took;
 	switch (event->kind) {
+	/* Allocates what does not depend on the server while the route is being resolved. */
 	case EVENT_ADDRESS_RESOLVED:
-		target_end_if_failed(target, target_open(target));
+		target_end_if_failed(target, peer_open(&target->peer));
 		break;
 	case EVENT_ROUTE_RESOLVED:
 		outcome = target_request(target);
@@ -209,15 +186,24 @@ static void target_completed(void *context, struct endpoint *endpoint, const str
 	target_end_if_failed(context, target_complete(context, completion));
 }
 
-static const struct endpoint_handlers endpoint_handlers = {
-	.event = target_event,
-	.completion = target_completed,
-};
-
 static void target_expired(void *context)
 {
 	target_end_if_failed(context, target_expire(context));
 }
+
+static const struct target_handlers target_handlers = {
+	.dial = {
+		.connect = target_connect,
+		.paused = EXTRA(target_pause),
+		.resumed = EXTRA(target_dial_resumed),
+		.failed = target_dial_failed,
+	},
+	.endpoint = {
+		.event = target_event,
+		.completion = target_completed,
+	},
+	.expired = target_expired,
+};
 
 /* ---- the targets ---- */
 
@@ -246,20 +232,15 @@ static enum outcome add_target(struct rping_client *client, const char *address,
 	bool json = WITH_REPORT && (reporting->json || reporting->json_stream);
 	struct target *target =
 		environment_allocate(client->environment, 1, sizeof(*target) + (json ? sizeof(struct histogram) : 0));
-	char *copy = strdup(address);
 
-	if (!target || !copy) {
-		free(target);
-		free(copy);
+	if (!target)
 		return OUTCOME_INTERNAL;
-	}
-	target_prepare(target, client, copy, port);
+	target_prepare(target, client, address, port);
 	if (json)
 		target->histogram = (struct histogram *)(target + 1);
 	*client->last = target;
 	client->last = &target->next;
 	client->several = client->count++;
-	enqueue(client, target);
 	return OUTCOME_OK;
 }
 
@@ -298,22 +279,24 @@ static enum outcome read_targets(struct rping_client *client)
 	bool is_input = !strcmp(name, "-");
 	FILE *stream = is_input ? stdin : fopen(name, "r");
 	enum outcome outcome = OUTCOME_OK;
-	char *line = NULL;
+	char *rest, *line;
 	size_t size = 0;
+	ssize_t length;
 
 	if (!stream) {
 		log_errno(log, "--targets", errno, "%s", name);
 		return OUTCOME_USAGE;
 	}
 	name = is_input ? "standard input" : name;
-	while (!outcome && getline(&line, &size, stream) >= 0)
-		outcome = add_line(client, line, name);
-	/* getline() can also fail for lack of memory: then ferror() may be false. */
-	if (!outcome && !feof(stream)) {
+	/* A 0 byte, which no text has, would end it early. For lack of memory ferror() is false. */
+	errno = EILSEQ;
+	length = getdelim(&client->file, &size, '\0', stream);
+	if (!feof(stream)) {
 		log_errno(log, "--targets", errno, "%s: reading", name);
 		outcome = OUTCOME_INTERNAL;
 	}
-	free(line);
+	for (rest = length > 0 ? client->file : NULL; !outcome && (line = strsep(&rest, "\n"));)
+		outcome = add_line(client, line, name);
 	if (!is_input)
 		fclose(stream);
 	if (!outcome && !client->count) {
@@ -344,14 +327,13 @@ static void look_up_targets(struct rping_client *client)
 	for (struct target *target = client->targets; target; target = target->next, begun--) {
 		for (; next && begun < LOOKUPS_MAX; next = next->next, begun++)
 			dial_look_up(&next->dial);
-		target_end_if_failed(target, dial_looked_up(&target->dial, client->source.family));
+		target_end_if_failed(target, dial_looked_up(&target->dial, client->source.addresses[0].family));
 	}
 }
 
 static enum outcome client_start(struct environment *environment, const struct rping_options *options, void **state)
 {
 	struct rping_client *client = *state = environment_allocate(environment, 1, sizeof(*client));
-	struct resolver source = { 0 };
 	enum outcome outcome;
 
 	if (!client)
@@ -360,10 +342,7 @@ static enum outcome client_start(struct environment *environment, const struct r
 	client->environment = environment;
 	client->options = options;
 	client->last = &client->targets;
-	client->queue_last = &client->queue;
-	client->dial_handlers = &dial_handlers;
-	client->endpoint_handlers = &endpoint_handlers;
-	client->expired = target_expired;
+	client->handlers = &target_handlers;
 	outcome = make_targets(client);
 	if (!outcome)
 		outcome = channel_create(environment->transport, &client->channel);
@@ -374,12 +353,11 @@ static enum outcome client_start(struct environment *environment, const struct r
 		environment_print(environment, "%s: connecting to %s", environment->log.name,
 				  has_several(client) ? "the servers" : client->targets->address);
 	if (options->source)
-		outcome = lookup(&source, environment, &options->common, options->source, ADDRESS_FORMAT_ANY);
+		outcome = lookup(&client->source, environment, &options->common, options->source, ADDRESS_FORMAT_ANY);
 	if (outcome) {
 		environment_finish(environment, outcome, NULL, "no ping was sent");
 		return OUTCOME_OK;
 	}
-	client->source = source.addresses[0];
 	look_up_targets(client);
 	client_advance(client);
 	return OUTCOME_OK;
@@ -449,6 +427,7 @@ static void client_stop(void *state)
 		target_release(target);
 		free(target);
 	}
+	free(client->file);
 	free(client);
 }
 

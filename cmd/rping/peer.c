@@ -2,40 +2,29 @@
 #include "cmd/rping/peer.h"
 
 #include <inttypes.h>
+#include <sys/param.h>
 
 #include "core/payload.h"
 #include "core/units.h"
 
-void peer_prepare(struct peer *peer, struct environment *environment, const struct rping_options *options,
-		  const struct log *log, const struct peer_state *states, loop_callback *expired)
+void peer_enter(struct peer *peer, unsigned state, const char *doing, enum peer_limit limit)
 {
-	peer->options = options;
-	peer->environment = environment;
-	peer->log = log;
-	peer->states = states;
-	peer->limit = options->common.timeout;
-	peer->expired = expired;
-}
-
-const char *peer_state_text(const struct peer *peer)
-{
-	return peer->states[peer->state].text;
-}
-
-void peer_enter(struct peer *peer, unsigned state, const char *object)
-{
-	log_debug(&peer->environment->log, "%s: %s -> %s", object, peer_state_text(peer), peer->states[state].text);
+	log_debug(&peer->environment->log, "%s: %s", peer->name, doing);
+	if (WITH_CAUSES)
+		peer->doing = doing;
 	peer->state = state;
-	if (peer->states[state].waits)
-		loop_phase_start(peer->environment->loop, &peer->timer, peer->limit, peer->expired, peer);
-	else
+	if (!limit) {
 		loop_timer_stop(&peer->timer);
+		return;
+	}
+	peer->limit = peer->options->common.timeout / limit;
+	loop_phase_start(peer->environment->loop, &peer->timer, peer->limit, peer->expired, peer);
 }
 
 /* ---- the connection ---- */
 
 /* The tag of a message is its index in the region. */
-static struct work message(const struct peer *peer, enum work_kind kind, uint32_t index)
+struct work peer_message(const struct peer *peer, enum work_kind kind, uint32_t index)
 {
 	return (struct work){
 		.kind = kind,
@@ -43,22 +32,36 @@ static struct work message(const struct peer *peer, enum work_kind kind, uint32_
 		.region = peer->messages,
 		.offset = (size_t)index * ADVERTISEMENT_SIZE,
 		.length = ADVERTISEMENT_SIZE,
+		.unsignalled = true,
 	};
+}
+
+enum outcome peer_post(const struct peer *peer, enum work_kind kind, uint32_t index, bool signalled)
+{
+	struct work work = peer_message(peer, kind, index);
+
+	work.unsignalled = !signalled;
+	return endpoint_post(peer->endpoint, &work, 1);
 }
 
 enum outcome peer_open(struct peer *peer)
 {
 	size_t length = (PEER_SENDS + PEER_RECEIVES) * ADVERTISEMENT_SIZE;
-	struct work receives[PEER_RECEIVES];
-	enum outcome outcome = region_create(peer->endpoint->domain, length, REGION_LOCAL, &peer->messages);
+	struct domain *domain = peer->endpoint->domain;
+	enum outcome outcome = region_create(domain, length, REGION_LOCAL, &peer->messages);
 
+	peer->device = domain->device;
 	if (!outcome)
 		outcome = endpoint_create_qp(peer->endpoint);
-	if (outcome)
-		return outcome;
-	for (uint32_t i = 0; i < PEER_RECEIVES; i++)
-		receives[i] = message(peer, WORK_RECEIVE, PEER_SENDS + i);
-	return endpoint_post(peer->endpoint, receives, PEER_RECEIVES);
+	for (uint32_t i = PEER_SENDS; i < PEER_SENDS + PEER_RECEIVES && !outcome; i++)
+		outcome = peer_post(peer, WORK_RECEIVE, i, false);
+	return outcome;
+}
+
+static void destroy_region(struct region **region)
+{
+	region_destroy(*region);
+	*region = NULL;
 }
 
 void peer_close(struct peer *peer)
@@ -66,8 +69,24 @@ void peer_close(struct peer *peer)
 	loop_timer_stop(&peer->timer);
 	endpoint_destroy(peer->endpoint);
 	peer->endpoint = NULL;
-	region_destroy(peer->messages);
-	peer->messages = NULL;
+	destroy_region(&peer->messages);
+	destroy_region(&peer->data[0]);
+	destroy_region(&peer->data[1]);
+}
+
+void peer_count_ping(struct peer *peer)
+{
+	if (!peer->shortest || peer->size < peer->shortest)
+		peer->shortest = peer->size;
+	peer->longest = MAX(peer->longest, peer->size);
+	peer->pings++;
+}
+
+uint64_t peer_answered(const struct peer *peer)
+{
+	uint64_t warmup = (uint64_t)EXTRA(peer->options->warmup);
+
+	return peer->pings - MIN(peer->pings, warmup);
 }
 
 void peer_write(struct peer *peer, uint32_t index, const struct advertisement *advertisement)
@@ -75,52 +94,47 @@ void peer_write(struct peer *peer, uint32_t index, const struct advertisement *a
 	advertisement_write(advertisement, peer->messages->memory + (size_t)index * ADVERTISEMENT_SIZE);
 }
 
-struct work peer_send(const struct peer *peer, uint32_t index)
-{
-	struct work send = message(peer, WORK_SEND, index);
-
-	send.unsignalled = true;
-	return send;
-}
-
 enum outcome peer_receive(struct peer *peer, const struct completion *completion, struct advertisement *advertisement)
 {
-	struct work receive = message(peer, WORK_RECEIVE, completion->tag);
-
 	if (completion->length != ADVERTISEMENT_SIZE)
 		return peer_error(peer, "receive: a message of %u bytes instead of %d", completion->length,
 				  ADVERTISEMENT_SIZE);
-	advertisement_read(peer->messages->memory + receive.offset, advertisement);
-	return endpoint_post(peer->endpoint, &receive, 1);
+	advertisement_read(peer->messages->memory + (size_t)completion->tag * ADVERTISEMENT_SIZE, advertisement);
+	return peer_post(peer, WORK_RECEIVE, completion->tag, false);
 }
 
 /* ---- errors ---- */
 
+enum outcome peer_failed(const struct peer *peer, const char *what)
+{
+	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+
+	log_cause(peer->log, peer->name, WITH_CAUSES ? peer->doing : NULL, 0, "%s in ping %" PRIu64 "%s", what,
+		  peer->pings, peer->endpoint ? endpoint_timeout_cause(peer->endpoint, cause) : "");
+	return OUTCOME_FAILED;
+}
+
 enum outcome peer_timed_out(const struct peer *peer)
 {
-	char silence[ENDPOINT_TIMEOUT_CAUSE_SIZE], text[LOOP_PHASE_TEXT_SIZE];
+	char text[LOOP_PHASE_TEXT_SIZE];
 
-	log_cause(peer->log, peer->endpoint->name, peer_state_text(peer), 0, "%s in ping %" PRIu64 "%s",
-		  loop_phase_text(peer->environment->loop, peer->limit, text), peer->pings,
-		  endpoint_timeout_cause(peer->endpoint, silence));
-	return OUTCOME_FAILED;
+	return peer_failed(peer, loop_phase_text(peer->environment->loop, peer->limit, text));
 }
 
 enum outcome peer_out_of_order(const struct peer *peer)
 {
-	return peer_error(peer, "ping %" PRIu64 ": a message out of order, while %s", peer->pings,
-			  peer_state_text(peer));
+	return peer_failed(peer, "a message out of order");
 }
 
-bool peer_verify(const struct peer *peer, const uint8_t *ping, uint32_t size)
+bool peer_verify(const struct peer *peer, const uint8_t *ping)
 {
 	struct payload_difference difference;
 
-	return payload_ping_check(ping, size, ping_number(peer->pings), &difference) ||
+	return payload_ping_check(ping, peer->size, ping_number(peer->pings), &difference) ||
 	       !peer_error(peer,
 			   "ping %" PRIu64 ": payload differs at byte %zu of %" PRIu32
 			   ": expected 0x%02x, found 0x%02x",
-			   peer->pings, difference.position, size, difference.expected, difference.found);
+			   peer->pings, difference.position, peer->size, difference.expected, difference.found);
 }
 
 /* ---- options and texts ---- */
@@ -161,10 +175,10 @@ void peer_print_event(const struct peer *peer, enum event_kind kind)
 		environment_print(environment, "%s DISCONNECT EVENT...", server ? "server" : "client");
 }
 
-void peer_print_completion(const struct peer *peer, const char *name)
+void peer_print_completions(const struct peer *peer, const char *lines)
 {
 	if (peer->environment->log.debug)
-		environment_print(peer->environment, "%s completion", name);
+		environment_print(peer->environment, "%s completion", lines);
 }
 
 const char *peer_pings_text(uint64_t answered, uint64_t requested, char text[PINGS_TEXT_SIZE])
@@ -176,28 +190,31 @@ const char *peer_pings_text(uint64_t answered, uint64_t requested, char text[PIN
 	return text;
 }
 
-void peer_print_result(const struct peer *peer, enum outcome outcome, const struct result *result, bool ends_run)
+void peer_print_result(const struct peer *peer, enum outcome outcome, bool ends_run)
 {
-	bool validate = peer->options->validate, passed = !outcome && result->answered;
-	bool checked = !passed || validate;
-	char device[128];
-	char pings[PINGS_TEXT_SIZE], sizes[64] = "", warmup[48] = "", text[ADDRESS_TEXT_SIZE + 512];
+	const struct rping_options *options = peer->options;
+	uint64_t answered = peer_answered(peer), warmup = peer->pings - answered;
+	bool passed = !outcome && answered;
+	const char *device = peer->device, *checked = "";
+	char pings[PINGS_TEXT_SIZE], sizes[64] = "", warmed_up[48] = "", unchecked[128], text[ADDRESS_TEXT_SIZE + 512];
 
-	peer_pings_text(result->answered, outcome ? result->requested : 0, pings);
-	if (passed && result->shortest < result->longest)
-		log_text(sizes, sizeof(sizes), " of %" PRIu32 " to %" PRIu32 " bytes", result->shortest,
-			 result->longest);
+	peer_pings_text(answered, outcome ? peer->requested : 0, pings);
+	if (passed && peer->shortest < peer->longest)
+		log_text(sizes, sizeof(sizes), " of %" PRIu32 " to %" PRIu32 " bytes", peer->shortest, peer->longest);
 	else if (passed)
-		log_text(sizes, sizeof(sizes), " of %" PRIu32 " byte%s", result->longest,
-			 units_plural(result->longest));
-	if (passed && result->warmup)
-		log_text(warmup, sizeof(warmup), " after %" PRIu64 " to warm up", result->warmup);
-	log_text(text, sizeof(text), "%s%s %s %s answered%s%s", pings, sizes, peer->options->server ? "from" : "to",
-		 result->name, passed && validate ? " and verified" : "", warmup);
-	log_text(device, sizeof(device), "%s%s", result->device ? result->device : "",
-		 checked ? "" : "; payload not checked, use -V");
+		log_text(sizes, sizeof(sizes), " of %" PRIu32 " byte%s", peer->longest, units_plural(peer->longest));
+	if (passed && EXTRA(warmup))
+		log_text(warmed_up, sizeof(warmed_up), " after %" PRIu64 " to warm up", warmup);
+	if (passed && options->validate) {
+		checked = " and verified";
+	} else if (passed) {
+		log_text(unchecked, sizeof(unchecked), "%s; payload not checked, use -V", device);
+		device = unchecked;
+	}
+	log_text(text, sizeof(text), "%s%s %s %s answered%s%s", pings, sizes, options->server ? "from" : "to",
+		 peer->name, checked, warmed_up);
 	if (ends_run)
-		environment_finish(peer->environment, outcome, *device ? device : NULL, "%s", text);
+		environment_finish(peer->environment, outcome, device, "%s", text);
 	else
-		environment_print_result(peer->environment, outcome, *device ? device : NULL, "%s", text);
+		environment_print_result(peer->environment, outcome, device, "%s", text);
 }

@@ -26,32 +26,38 @@ enum {
 	PINGS_TEXT_SIZE = 64
 };
 
-struct peer_state {
-	const char *text; /* "connecting" */
-	bool waits;	  /* for at most peer->limit */
+/* For how long a state may last. The transport limits the time of connecting, accepting and disconnecting. */
+enum peer_limit {
+	WITHOUT_LIMIT,
+	FOR_TIMEOUT,
+	FOR_HALF_TIMEOUT,
 };
 
+/* Zeroed at first, and the first four members are set. */
 struct peer {
 	const struct rping_options *options;
 	struct environment *environment;
 	const struct log *log;
+	loop_callback *expired; /* a state has lasted too long */
+	const char *name;	/* in messages */
+	const char *doing;	/* the state in words, "connecting"; NULL without WITH_CAUSES */
+	const char *device;
 	struct endpoint *endpoint; /* NULL: no connection */
 	struct region *messages;
-	uint64_t pings; /* answered, including warm-up */
-	unsigned state; /* an index of states */
-	const struct peer_state *states;
-	int64_t limit; /* nanoseconds */
-	loop_callback *expired;
+	struct region *data[2];
+	uint64_t pings;		    /* answered, including warm-up */
+	uint64_t requested;	    /* 0: any number, or a sweep */
+	uint32_t size;		    /* of the current ping */
+	uint32_t shortest, longest; /* of the answered pings; 0: none */
+	unsigned state;
+	bool ending;	      /* interrupted, or done: disconnects after this ping */
+	bool deadline_passed; /* --deadline */
+	int64_t limit;	      /* of the state, nanoseconds */
 	struct loop_timer timer;
 };
 
-/* Initialises a zeroed peer, which has no connection. expired is called when a state has taken too long. */
-void peer_prepare(struct peer *peer, struct environment *environment, const struct rping_options *options,
-		  const struct log *log, const struct peer_state *states, loop_callback *expired);
-
-/* Enters a state, with a fresh timer if that one waits. object is the name in the trace. */
-void peer_enter(struct peer *peer, unsigned state, const char *object);
-const char *peer_state_text(const struct peer *peer);
+/* Enters a state, with a fresh timer if that has a limit. doing: in words. */
+void peer_enter(struct peer *peer, unsigned state, const char *doing, enum peer_limit limit);
 
 /*
  * The domain is known: allocates memory and queue pair, and posts the receives. That must precede the connection: its
@@ -59,24 +65,32 @@ const char *peer_state_text(const struct peer *peer);
  */
 enum outcome peer_open(struct peer *peer);
 
-/* Frees the connection, in any state. */
+/* Frees the connection and its memory, in any state. */
 void peer_close(struct peer *peer);
+
+/* Counts the current ping, which is answered. */
+void peer_count_ping(struct peer *peer);
+/* Returns the number of answered pings without warm-up. */
+uint64_t peer_answered(const struct peer *peer);
 
 /* Sets the contents of send message index, initially all zeros. No send of it may be outstanding. */
 void peer_write(struct peer *peer, uint32_t index, const struct advertisement *advertisement);
-/* Returns the work that sends message index, unsignalled. */
-struct work peer_send(const struct peer *peer, uint32_t index);
+/* Returns the work that sends or receives message index, unsignalled; posts it. */
+struct work peer_message(const struct peer *peer, enum work_kind kind, uint32_t index);
+enum outcome peer_post(const struct peer *peer, enum work_kind kind, uint32_t index, bool signalled);
 /* Reads the message of a completed receive, and reposts that. Fails if it has another length. */
 enum outcome peer_receive(struct peer *peer, const struct completion *completion, struct advertisement *advertisement);
 
 /* Reports an error of the connection; format gives the cause. Is OUTCOME_FAILED. */
-#define peer_error(peer, ...) (log_error((peer)->log, (peer)->endpoint->name, __VA_ARGS__), OUTCOME_FAILED)
+#define peer_error(peer, ...) (log_error((peer)->log, (peer)->name, __VA_ARGS__), OUTCOME_FAILED)
+/* Reports what ended the connection, with its state and ping. Returns OUTCOME_FAILED. */
+enum outcome peer_failed(const struct peer *peer, const char *what);
 /* Reports that the state has taken too long. Returns OUTCOME_FAILED. */
 enum outcome peer_timed_out(const struct peer *peer);
 /* Reports a message that the state does not expect. Returns OUTCOME_FAILED. */
 enum outcome peer_out_of_order(const struct peer *peer);
 /* Compares every byte of the current ping. Returns false after it has reported the first difference. */
-bool peer_verify(const struct peer *peer, const uint8_t *ping, uint32_t size);
+bool peer_verify(const struct peer *peer, const uint8_t *ping);
 
 /* Returns the options of each endpoint of the run. */
 struct endpoint_options peer_endpoint_options(const struct rping_options *options);
@@ -86,20 +100,12 @@ struct endpoint_options peer_endpoint_options(const struct rping_options *option
  * printed when delivery is known: most sends have none.
  */
 void peer_print_event(const struct peer *peer, enum event_kind kind);
-void peer_print_completion(const struct peer *peer, const char *name);
+void peer_print_completions(const struct peer *peer, const char *lines);
 
 /* Writes "1 ping", "3 pings", or if requested is not 0, "3 of 10 pings". Returns text. */
 const char *peer_pings_text(uint64_t answered, uint64_t requested, char text[PINGS_TEXT_SIZE]);
 
-/* What the verdict on a connection says. */
-struct result {
-	const char *name; /* of the peer */
-	const char *device;
-	uint64_t answered, requested, warmup;
-	uint32_t shortest, longest; /* pings that were answered */
-};
-
 /* Prints the verdict, and if that is all of the run, ends it. */
-void peer_print_result(const struct peer *peer, enum outcome outcome, const struct result *result, bool ends_run);
+void peer_print_result(const struct peer *peer, enum outcome outcome, bool ends_run);
 
 #endif

@@ -32,28 +32,6 @@ void advertisement_read(const uint8_t bytes[ADVERTISEMENT_SIZE], struct advertis
 	*advertisement = in_order(&wire);
 }
 
-const char *advertisement_fault(const struct advertisement *advertisement, uint32_t minimum, uint32_t maximum)
-{
-	if (!advertisement->size)
-		return "it is empty";
-	if (advertisement->size < minimum)
-		return "it is smaller than the ping";
-	if (advertisement->size > maximum)
-		return "it is longer than a ping may be";
-	if (advertisement->address > UINT64_MAX - advertisement->size)
-		return "it goes beyond the last address";
-	return NULL;
-}
-
-uint32_t ping_size(uint32_t requested, uint32_t maximum, bool stock_server)
-{
-	uint32_t usual = stock_server ? PING_SIZE_STOCK : PING_SIZE;
-
-	if (requested)
-		return requested <= maximum ? requested : 0;
-	return maximum < usual ? maximum : usual;
-}
-
 void ping_print(FILE *stream, const char *label, const uint8_t *ping, size_t size)
 {
 	fprintf(stream, "%s: ", label);

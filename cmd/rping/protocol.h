@@ -46,20 +46,11 @@ struct advertisement {
 void advertisement_write(const struct advertisement *advertisement, uint8_t bytes[ADVERTISEMENT_SIZE]);
 void advertisement_read(const uint8_t bytes[ADVERTISEMENT_SIZE], struct advertisement *advertisement);
 
-/* Returns the reason why advertised memory cannot be used for minimum to maximum bytes, or NULL if it can. */
-const char *advertisement_fault(const struct advertisement *advertisement, uint32_t minimum, uint32_t maximum);
-
 /* Returns the maximum ping size of a device, but not more than maximum. */
 static inline uint32_t ping_limit(const struct domain *domain, uint32_t maximum)
 {
 	return domain->max_message < maximum ? domain->max_message : maximum;
 }
-
-/*
- * Returns the ping size of a client. requested is -S, or 0 without it; maximum is that of the server. Returns 0 if it
- * is less than requested.
- */
-uint32_t ping_size(uint32_t requested, uint32_t maximum, bool stock_server);
 
 /* Returns the number in the text of the next ping. Stock tools print an int: after INT32_MAX comes 0. */
 static inline uint32_t ping_number(uint64_t answered)

@@ -102,8 +102,6 @@ static enum outcome rping_check(struct environment *environment, const void *com
 		address_parse(options->source, ADDRESS_FORMAT_IP, &source);
 		outcome = host_check(log, "-I", options->source, &source, "-p", true);
 	}
-	if (options->server && options->addresses.count && rping_listen_address(options) != options->addresses.texts[0])
-		log_hint(log, "'%s' is a device, not an address: ignored (use --device)", options->addresses.texts[0]);
 	for (size_t i = 0; i < options->addresses.count && !outcome; i++)
 		outcome = rping_client_check(options, "-a", options->addresses.texts[i], log);
 	return outcome;

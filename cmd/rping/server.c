@@ -13,27 +13,6 @@
 #include "cmd/rping/session.h"
 #include "core/units.h"
 
-struct rping_server {
-	const struct rping_role *role;
-	const struct rping_options *options;
-	struct environment *environment;
-	const struct log *log;
-	struct channel *channel;
-	struct endpoint *listener; /* NULL before it listens and after stop_listening() */
-	struct session *sessions;
-	uint64_t session_count;
-	uint64_t limit;			/* clients to serve; 0: any number */
-	bool one_shot;			/* ends with the first client */
-	bool listened;			/* else there is nothing to summarise */
-	bool idle_expired;		/* ends because of --idle-timeout */
-	bool ending;			/* accepts no more clients */
-	enum interruption interruption; /* the reason of an interruption; 0: none */
-	struct loop_timer idle;		/* --idle-timeout, while there is no session */
-	struct server_figures figures, before;
-	struct log silent; /* of many clients without a ping, which could fill the log */
-	struct log_limit no_ping_limit;
-};
-
 /* ---- the end ---- */
 
 static uint64_t ended_sessions(const struct rping_server *server)
@@ -55,11 +34,11 @@ static enum outcome server_verdict(const struct rping_server *server)
 	if (ended >= (server->limit ? server->limit : server->idle_expired))
 		return server->figures.failed ? OUTCOME_FAILED : OUTCOME_OK;
 	if (server->idle_expired)
-		log_error(server->log, NULL, "no %sclient came for %s (--idle-timeout)", ended ? "further " : "",
-			  units_limit(server->options->idle_timeout, limit));
+		log_error(&server->environment->log, NULL, "no %sclient came for %s (--idle-timeout)",
+			  ended ? "further " : "", units_limit(server->options->idle_timeout, limit));
 	else if (server->interruption == INTERRUPTION_SIGNAL) /* run.c has reported a deadline */
-		log_error(server->log, NULL, "ended early, after %" PRIu64 " of %" PRIu64 " clients: interrupted",
-			  ended, server->limit);
+		log_error(&server->environment->log, NULL,
+			  "ended early, after %" PRIu64 " of %" PRIu64 " clients: interrupted", ended, server->limit);
 	return OUTCOME_FAILED;
 }
 
@@ -120,7 +99,7 @@ static void note_resource_failure(struct rping_server *server, enum outcome outc
 static void session_destroy(struct session *session)
 {
 	session->server->session_count--;
-	session_close(session);
+	peer_close(&session->peer);
 	*session->link = session->next;
 	if (session->next)
 		session->next->link = session->link;
@@ -137,7 +116,7 @@ static void count_session(struct rping_server *server, const struct session *ses
 	environment_record_outcome(server->environment, outcome);
 	if (!report)
 		return;
-	report_text(report, "peer", session->peer.endpoint->name);
+	report_text(report, "peer", session->peer.name);
 	report_count(report, "pings", session->peer.pings);
 	report_text(report, "verdict", outcome ? "fail" : "pass");
 	report_close(report);
@@ -148,20 +127,12 @@ static void session_end(struct session *session, enum outcome outcome)
 {
 	const struct peer *peer = &session->peer;
 	struct rping_server *server = session->server;
-	struct result result = {
-		.name = peer->endpoint->name,
-		.device = peer->endpoint->domain->device,
-		.answered = peer->pings,
-		.requested = session->expected_pings,
-		.shortest = session->shortest,
-		.longest = session->longest,
-	};
 
 	environment_report_error(server->environment);
 	if (session_is_connected(session)) {
 		count_session(server, session, outcome);
 		if (!peer->log->silent)
-			peer_print_result(peer, outcome, &result, server->one_shot);
+			peer_print_result(peer, outcome, server->one_shot);
 	} else if (outcome == OUTCOME_INTERNAL) {
 		note_resource_failure(server, outcome);
 	}
@@ -218,25 +189,23 @@ static bool is_busy(const struct rping_server *server)
 
 static void connection_requested(struct rping_server *server, const struct endpoint_event *event)
 {
+	const struct log *log = &server->environment->log;
 	bool busy = is_busy(server);
 	const char *reason = busy ? HELLO_BUSY : "out of memory";
 	struct session *session = busy ? NULL : environment_allocate(server->environment, 1, sizeof(*session));
 	enum outcome outcome;
 
 	if (!session) {
-		log_debug(server->log, "%s: rejected: %s", event->request->name, reason);
+		log_debug(log, "%s: rejected: %s", event->request->name, reason);
 		endpoint_reject(event->request, reason, strlen(reason) + 1);
 		if (!busy)
 			note_resource_failure(server, OUTCOME_INTERNAL);
 		server_advance(server);
 		return;
 	}
-	session_prepare(session, server->environment, server->options,
-			server->one_shot || log_allows(&server->no_ping_limit) ? server->log : &server->silent, event,
-			session_expired);
-	session->server = server;
-	session->figures = &server->figures;
-	session->no_ping_limit = &server->no_ping_limit;
+	session_prepare(session, server, server->one_shot || log_allows(&server->no_ping_limit) ? log : &server->silent,
+			event);
+	session->peer.expired = session_expired;
 	session->link = &server->sessions;
 	session->next = server->sessions;
 	if (session->next)
@@ -282,21 +251,21 @@ static const struct endpoint_handlers listener_handlers = {
 	.event = listener_event,
 };
 
-static enum outcome listen_at(struct rping_server *server, struct address address)
+static enum outcome listen_at(struct rping_server *server, struct address *address)
 {
 	struct endpoint_options options = peer_endpoint_options(server->options);
 	enum outcome outcome = endpoint_create(ENDPOINT_LISTENER, server->channel, &options, &listener_handlers, server,
 					       &server->listener);
 
-	address.port = (uint16_t)server->options->port;
+	address->port = (uint16_t)server->options->port;
 	if (!outcome)
-		outcome = endpoint_listen(server->listener, &address);
+		outcome = endpoint_listen(server->listener, address);
 	if (outcome)
 		return outcome;
 	server->listened = true;
 	server_advance(server);
-	environment_listens(server->environment, server->listener, rping_listen_address(server->options),
-			    server->log->name, "ready");
+	environment_listens(server->environment, server->listener, server->host, server->environment->log.name,
+			    "ready");
 	return OUTCOME_OK;
 }
 
@@ -311,10 +280,14 @@ static bool is_device(const char *name)
 	return !access(file, F_OK);
 }
 
-const char *rping_listen_address(const struct rping_options *options)
+static const char *listen_address(const struct environment *environment, const struct rping_options *options)
 {
-	if (options->addresses.count && !is_device(options->addresses.texts[0]))
-		return options->addresses.texts[0];
+	const char *given = options->addresses.count ? options->addresses.texts[0] : NULL;
+
+	if (given && !is_device(given))
+		return given;
+	if (given)
+		log_hint(&environment->log, "'%s' is a device, not an address: ignored (use --device)", given);
 	return options->common.family.ip6 ? "::" : "0.0.0.0";
 }
 
@@ -328,20 +301,20 @@ static enum outcome server_start(struct environment *environment, const struct r
 		return OUTCOME_INTERNAL;
 	server->role = &rping_server_role;
 	server->options = options;
+	server->environment = environment;
+	server->host = listen_address(environment, options);
 	outcome = channel_create(environment->transport, &server->channel);
 	if (outcome)
 		return outcome;
-	server->environment = environment;
-	server->log = &environment->log;
 	server->silent = environment->log;
 	server->silent.silent = true;
 	server->limit = (uint64_t)options->max_clients;
 	if (!server->limit && !options->persistent)
 		server->limit = 1;
 	server->one_shot = !options->persistent && server->limit == 1;
-	outcome = lookup(&local, environment, &options->common, rping_listen_address(options), ADDRESS_FORMAT_ANY);
+	outcome = lookup(&local, environment, &options->common, server->host, ADDRESS_FORMAT_ANY);
 	if (!outcome)
-		outcome = listen_at(server, local.addresses[0]);
+		outcome = listen_at(server, &local.addresses[0]);
 	if (outcome)
 		server_finish(server, outcome);
 	return OUTCOME_OK;
@@ -382,7 +355,7 @@ static struct figures server_figures_update(void *state)
 	struct server_figures *figures = &server->figures;
 
 	figures->role = "server";
-	figures->target = rping_listen_address(server->options);
+	figures->target = server->host;
 	figures->verified = server->options->validate ? figures->answered : 0;
 	return (struct figures){ server_figures, figures, &server->before, sizeof(*figures),
 				 .summarised = server->one_shot ? ended_sessions(server) : server->listened };

@@ -2,10 +2,13 @@
 #include "cmd/rping/session.h"
 
 #include <inttypes.h>
-#include <sys/param.h>
 
 #include "cmd/hello.h"
 
+/*
+ * A client may pause between two pings, but not within one and not before the first: a client that connects and sends
+ * nothing would block a server without -P for ever.
+ */
 enum session_state {
 	SESSION_ACCEPTING,
 	SESSION_ESTABLISHED,
@@ -17,51 +20,28 @@ enum session_state {
 	SESSION_DISCONNECTING,
 };
 
-/*
- * A client may pause between two pings, but not within one and not before the first: a client that connects and sends
- * nothing would block a server without -P for ever. The transport limits the time of accepting and disconnecting.
- */
-static const struct peer_state states[] = {
-	[SESSION_ACCEPTING] = { "accepting" },
-	[SESSION_ESTABLISHED] = { "waiting for the first ping", .waits = true },
-	[SESSION_IDLE] = { "waiting for the next ping" },
-	[SESSION_ANSWERED] = { "waiting for the next ping, which confirms the answer", .waits = true },
-	[SESSION_CONFIRMING] = { "waiting for the acknowledgement of the answer", .waits = true },
-	[SESSION_READING] = { "reading the ping", .waits = true },
-	[SESSION_AWAITING_SINK] = { "waiting for the client's sink", .waits = true },
-	[SESSION_DISCONNECTING] = { "disconnecting" },
-};
-
 /* Index of the server's only message. It is all zeros. */
 enum {
 	GO_AHEAD
 };
 
-/*
- * After an answer the server waits for the client's next message for half of --timeout. Then it requests an
- * acknowledgement and waits for the other half: it detects a client that vanished within --timeout, even if the pings
- * are further apart.
- */
-static void session_enter(struct session *session, enum session_state state)
-{
-	bool half = state == SESSION_ANSWERED || state == SESSION_CONFIRMING;
-
-	session->peer.limit = session->peer.options->common.timeout / (half ? 2 : 1);
-	peer_enter(&session->peer, state, session->peer.endpoint->name);
-}
-
 /* ---- the connection ---- */
 
-void session_prepare(struct session *session, struct environment *environment, const struct rping_options *options,
-		     const struct log *log, const struct endpoint_event *request, loop_callback *expired)
+void session_prepare(struct session *session, struct rping_server *server, const struct log *log,
+		     const struct endpoint_event *request)
 {
+	struct peer *peer = &session->peer;
 	struct hello hello;
 
-	peer_prepare(&session->peer, environment, options, log, states, expired);
-	session->peer.endpoint = request->request;
-	session->expected_pings = hello_read(request->private_data, request->private_length, HELLO_RPING, &hello)
-					  ? hello.count
-					  : (uint64_t)options->count;
+	session->server = server;
+	peer->options = server->options;
+	peer->environment = server->environment;
+	peer->log = log;
+	peer->endpoint = request->request;
+	peer->name = request->request->name;
+	peer->requested = hello_read(request->private_data, request->private_length, HELLO_RPING, &hello)
+				  ? hello.count
+				  : (uint64_t)peer->options->count;
 }
 
 /* Returns the maximum ping size of this server. */
@@ -85,8 +65,8 @@ enum outcome session_accept(void *context)
 
 void session_established(struct session *session)
 {
-	session->figures->connected++;
-	session_enter(session, SESSION_ESTABLISHED);
+	session->server->figures.connected++;
+	peer_enter(&session->peer, SESSION_ESTABLISHED, "waiting for the first ping", FOR_TIMEOUT);
 }
 
 bool session_is_connected(const struct session *session)
@@ -96,7 +76,7 @@ bool session_is_connected(const struct session *session)
 
 static enum outcome session_disconnect(struct session *session)
 {
-	session_enter(session, SESSION_DISCONNECTING);
+	peer_enter(&session->peer, SESSION_DISCONNECTING, "disconnecting", WITHOUT_LIMIT);
 	return endpoint_disconnect(session->peer.endpoint);
 }
 
@@ -105,24 +85,39 @@ static enum outcome session_disconnect(struct session *session)
 /* Counts the last answer when its delivery is confirmed. */
 static void answer_delivered(struct session *session)
 {
+	struct rping_server *server = session->server;
+
 	if (!session->unconfirmed)
 		return;
 	session->unconfirmed = false;
-	if (!session->peer.pings && session->no_ping_limit->printed)
-		session->no_ping_limit->printed--;
-	session->peer.log = &session->peer.environment->log;
-	session->shortest = session->peer.pings ? MIN(session->shortest, session->length) : session->length;
-	session->longest = MAX(session->longest, session->length);
-	session->peer.pings++;
-	session->figures->answered++;
+	if (!session->peer.pings && server->no_ping_limit.printed)
+		server->no_ping_limit.printed--;
+	session->peer.log = &server->environment->log;
+	peer_count_ping(&session->peer);
+	server->figures.answered++;
+}
+
+/* A READ of the ping from the client's memory, or a WRITE to it, which is unsignalled. */
+static struct work transfer(const struct session *session, enum work_kind kind, const struct advertisement *memory)
+{
+	return (struct work){
+		.kind = kind,
+		.region = session->peer.data[BUFFER],
+		.length = session->peer.size,
+		.remote_address = memory->address,
+		.remote_key = memory->key,
+		.unsignalled = kind == WORK_WRITE,
+	};
 }
 
 /* Posts a WRITE of length 0, which accesses no memory. It completes when everything posted before it is delivered. */
 static enum outcome request_confirmation(struct session *session)
 {
-	session_enter(session, SESSION_CONFIRMING);
-	return endpoint_post(session->peer.endpoint, &(struct work){ .kind = WORK_WRITE, .region = session->buffer },
-			     1);
+	struct work work = { .kind = WORK_WRITE, .region = session->peer.data[BUFFER] };
+
+	peer_enter(&session->peer, SESSION_CONFIRMING, "waiting for the acknowledgement of the answer",
+		   FOR_HALF_TIMEOUT);
+	return endpoint_post(session->peer.endpoint, &work, 1);
 }
 
 /* The completion may arrive after the client's next message, which has confirmed delivery. */
@@ -131,119 +126,112 @@ static enum outcome confirmed(struct session *session)
 	if (session->peer.state != SESSION_CONFIRMING)
 		return OUTCOME_OK;
 	answer_delivered(session);
-	if (session->ending)
+	if (session->peer.ending)
 		return session_disconnect(session);
-	session_enter(session, SESSION_IDLE);
+	peer_enter(&session->peer, SESSION_IDLE, "waiting for the next ping", WITHOUT_LIMIT);
 	return OUTCOME_OK;
 }
 
 static enum outcome check_advertisement(struct session *session, const char *what, const struct advertisement *memory,
 					uint32_t minimum)
 {
-	const char *fault = advertisement_fault(memory, minimum, session_limit(session));
+	uint32_t maximum = session_limit(session);
 
-	if (!fault)
+	if (memory->size >= minimum && memory->size <= maximum)
 		return OUTCOME_OK;
-	return peer_error(&session->peer, "ping %" PRIu64 ": the client's %s of %" PRIu32 " bytes cannot be used: %s",
-			  session->peer.pings, what, memory->size, fault);
+	return peer_error(&session->peer,
+			  "ping %" PRIu64 ": the client's %s has %" PRIu32 " bytes, not %" PRIu32 " to %" PRIu32,
+			  session->peer.pings, what, memory->size, minimum, maximum);
 }
 
 static enum outcome buffer_reserve(struct session *session, uint32_t length)
 {
-	if (session->buffer && session->buffer->length >= length)
+	struct region **data = session->peer.data;
+
+	if (data[BUFFER] && data[BUFFER]->length >= length)
 		return OUTCOME_OK;
-	region_destroy(session->old_buffer);
-	session->old_buffer = session->buffer;
-	session->buffer = NULL;
-	return region_create(session->peer.endpoint->domain, length, REGION_READ_SINK, &session->buffer);
+	region_destroy(data[OLD_BUFFER]);
+	data[OLD_BUFFER] = data[BUFFER];
+	data[BUFFER] = NULL;
+	return region_create(session->peer.endpoint->domain, length, REGION_READ_SINK, &data[BUFFER]);
 }
 
 static enum outcome read_source(struct session *session, const struct advertisement *source)
 {
 	enum outcome outcome = check_advertisement(session, "source", source, 1);
+	struct work read;
 
 	if (!outcome)
 		outcome = buffer_reserve(session, source->size);
 	if (outcome)
 		return outcome;
-	session->length = source->size;
-	session_enter(session, SESSION_READING);
-	return endpoint_post(session->peer.endpoint,
-			     &(struct work){
-				     .kind = WORK_READ,
-				     .region = session->buffer,
-				     .length = session->length,
-				     .remote_address = source->address,
-				     .remote_key = source->key,
-			     },
-			     1);
+	session->peer.size = source->size;
+	peer_enter(&session->peer, SESSION_READING, "reading the ping", FOR_TIMEOUT);
+	read = transfer(session, WORK_READ, source);
+	return endpoint_post(session->peer.endpoint, &read, 1);
 }
 
 static enum outcome source_read(struct session *session)
 {
-	struct work go_ahead = peer_send(&session->peer, GO_AHEAD);
+	struct peer *peer = &session->peer;
 
-	peer_print_completion(&session->peer, "rdma read");
-	region_destroy(session->old_buffer);
-	session->old_buffer = NULL;
-	session_enter(session, SESSION_AWAITING_SINK);
-	return endpoint_post(session->peer.endpoint, &go_ahead, 1);
+	peer_print_completions(peer, "rdma read");
+	region_destroy(peer->data[OLD_BUFFER]);
+	peer->data[OLD_BUFFER] = NULL;
+	peer_enter(peer, SESSION_AWAITING_SINK, "waiting for the client's sink", FOR_TIMEOUT);
+	return peer_post(peer, WORK_SEND, GO_AHEAD, false);
 }
 
 /*
  * Posts the go-ahead together with the WRITE, which saves a round trip: RC keeps their order. Only then verifies and
  * prints the ping: the client measures the time until the answer.
+ *
+ * The server waits for the client's next message for half of --timeout. Then it requests an acknowledgement and waits
+ * for the other half: it detects a client that vanished within --timeout, even if the pings are further apart.
  */
 static enum outcome write_sink(struct session *session, const struct advertisement *sink)
 {
-	const struct rping_options *options = session->peer.options;
-	enum outcome outcome = check_advertisement(session, "sink", sink, session->length);
-	struct work works[] = {
-		{
-			.kind = WORK_WRITE,
-			.region = session->buffer,
-			.length = session->length,
-			.remote_address = sink->address,
-			.remote_key = sink->key,
-			.unsignalled = true,
-		},
-		peer_send(&session->peer, GO_AHEAD),
-	};
+	struct peer *peer = &session->peer;
+	const uint8_t *ping = peer->data[BUFFER]->memory;
+	enum outcome outcome = check_advertisement(session, "sink", sink, peer->size);
+	struct work works[] = { transfer(session, WORK_WRITE, sink), peer_message(peer, WORK_SEND, GO_AHEAD) };
 
 	if (outcome)
 		return outcome;
 	session->unconfirmed = true;
-	session_enter(session, SESSION_ANSWERED);
-	outcome = endpoint_post(session->peer.endpoint, works, sizeof(works) / sizeof(works[0]));
+	peer_enter(peer, SESSION_ANSWERED, "waiting for the next ping", FOR_HALF_TIMEOUT);
+	outcome = endpoint_post(peer->endpoint, works, sizeof(works) / sizeof(works[0]));
 	if (outcome)
 		return outcome;
 	/* The payload of a ping depends only on its number, also with stock clients. */
-	if (options->validate && !peer_verify(&session->peer, session->buffer->memory, session->length))
+	if (peer->options->validate && !peer_verify(peer, ping))
 		return OUTCOME_FAILED;
-	if (options->verbose)
-		ping_print(session->peer.environment->output, "server ping data", session->buffer->memory,
-			   session->length);
+	if (peer->options->verbose)
+		ping_print(peer->environment->output, "server ping data", ping, peer->size);
 	return OUTCOME_OK;
+}
+
+/* The client's message proves the delivery of what was sent before. */
+static const char *completions(const struct session *session)
+{
+	if (session->unconfirmed)
+		return "rdma write completion\nsend completion\nrecv";
+	return session->peer.state == SESSION_AWAITING_SINK ? "send completion\nrecv" : "recv";
 }
 
 static enum outcome message_received(struct session *session, const struct completion *completion)
 {
-	enum session_state state = session->peer.state;
 	struct advertisement memory;
 	enum outcome outcome = peer_receive(&session->peer, completion, &memory);
 
 	if (outcome)
 		return outcome;
-	if (session->unconfirmed)
-		peer_print_completion(&session->peer, "rdma write");
-	if (session->unconfirmed || state == SESSION_AWAITING_SINK)
-		peer_print_completion(&session->peer, "send");
-	peer_print_completion(&session->peer, "recv");
-	if (session->ending)
+	peer_print_completions(&session->peer, completions(session));
+	if (session->peer.ending)
 		return confirmed(session);
-	if (state == SESSION_AWAITING_SINK)
+	if (session->peer.state == SESSION_AWAITING_SINK)
 		return write_sink(session, &memory);
-	if (state == SESSION_READING)
+	if (session->peer.state == SESSION_READING)
 		return peer_out_of_order(&session->peer);
 	answer_delivered(session);
 	return read_source(session, &memory);
@@ -272,48 +260,35 @@ enum outcome session_expire(struct session *session)
 enum outcome session_interrupt(struct session *session, enum interruption reason)
 {
 	enum session_state state = session->peer.state;
+	bool deadline = reason == INTERRUPTION_DEADLINE;
 
 	if (!session_is_connected(session))
 		return OUTCOME_FAILED;
-	session->ending = true;
-	session->deadline_passed = reason == INTERRUPTION_DEADLINE;
-	if (state == SESSION_ANSWERED && !session->deadline_passed)
+	session->peer.ending = true;
+	session->peer.deadline_passed = deadline;
+	if (state == SESSION_ANSWERED && !deadline)
 		return request_confirmation(session);
-	if (state == SESSION_DISCONNECTING || (state == SESSION_CONFIRMING && !session->deadline_passed))
+	if (state == SESSION_DISCONNECTING || (state == SESSION_CONFIRMING && !deadline))
 		return OUTCOME_OK;
 	return session_disconnect(session);
 }
 
 enum outcome session_verdict(struct session *session)
 {
-	enum session_state state = session->peer.state;
-	bool persistent = session->peer.options->persistent, interrupted = state == SESSION_DISCONNECTING;
+	const struct peer *peer = &session->peer;
+	bool persistent = peer->options->persistent, interrupted = peer->state == SESSION_DISCONNECTING;
+	bool in_ping = peer->state == SESSION_READING || peer->state == SESSION_AWAITING_SINK;
 	/* The only client must have been answered at least once: else nothing was tested. */
-	uint64_t required = session->expected_pings ? session->expected_pings : !persistent;
-	char pings[PINGS_TEXT_SIZE], cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+	uint64_t required = peer->requested ? peer->requested : !persistent;
 
 	/* run.c has reported a passed deadline. */
-	if (session->deadline_passed)
+	if (peer->deadline_passed)
 		return OUTCOME_FAILED;
-	if (state == SESSION_READING || state == SESSION_AWAITING_SINK) {
-		log_cause(session->peer.log, session->peer.endpoint->name, peer_state_text(&session->peer), 0,
-			  "the client went away in the middle of ping %" PRIu64 "%s", session->peer.pings,
-			  endpoint_timeout_cause(session->peer.endpoint, cause));
-		return OUTCOME_FAILED;
-	}
 	/* A disconnect of the client between two pings confirms delivery. */
-	if (!interrupted)
+	if (!interrupted && !in_ping)
 		answer_delivered(session);
 	/* A signal is the regular end of a persistent server and its sessions. */
-	if (session->peer.pings >= required || (interrupted && persistent))
+	if (!in_ping && (peer->pings >= required || (interrupted && persistent)))
 		return OUTCOME_OK;
-	return peer_error(&session->peer, "%s after %s", interrupted ? "interrupted" : "the client disconnected",
-			  peer_pings_text(session->peer.pings, session->expected_pings, pings));
-}
-
-void session_close(struct session *session)
-{
-	peer_close(&session->peer);
-	region_destroy(session->buffer);
-	region_destroy(session->old_buffer);
+	return peer_failed(peer, interrupted ? "interrupted" : "the client disconnected");
 }

@@ -19,26 +19,45 @@ struct server_figures {
 	uint64_t verified;
 };
 
+/* The run of a server, which server.c fills. */
+struct rping_server {
+	const struct rping_role *role;
+	const struct rping_options *options;
+	struct environment *environment;
+	const char *host; /* the address that it listens on, as given */
+	struct channel *channel;
+	struct endpoint *listener; /* NULL before it listens and after stop_listening() */
+	struct session *sessions;
+	uint64_t session_count;
+	uint64_t limit;			/* clients to serve; 0: any number */
+	enum interruption interruption; /* the reason of an interruption; 0: none */
+	bool one_shot;			/* ends with the first client */
+	bool listened;			/* else there is nothing to summarise */
+	bool idle_expired;		/* ends because of --idle-timeout */
+	bool ending;			/* accepts no more clients */
+	struct server_figures figures, before;
+	struct log_limit no_ping_limit;
+	struct log silent;	/* of many clients without a ping, which could fill the log */
+	struct loop_timer idle; /* --idle-timeout, while there is no session */
+};
+
+/* The data of its peer. */
+enum {
+	BUFFER,	    /* at least as long as the longest ping so far */
+	OLD_BUFFER, /* the last WRITE may use it until the next READ completes */
+};
+
 struct session {
 	struct peer peer; /* first, so that one can be had from the other */
 	struct rping_server *server;
-	struct session *next;		 /* the server's list */
-	struct session **link;		 /* the pointer to this one: the list's head, or another session's next */
-	struct region *buffer;		 /* at least as long as the longest ping so far */
-	struct region *old_buffer;	 /* the last WRITE may use it until the next READ completes */
-	uint32_t length;		 /* of the current ping */
-	uint32_t shortest, longest;	 /* of the answered pings */
-	uint64_t expected_pings;	 /* from the client's hello, or -C with a stock client; 0: unknown */
-	bool unconfirmed;		 /* an answer was sent; its delivery is not known */
-	bool ending;			 /* interrupted: disconnects when the last answer is confirmed */
-	bool deadline_passed;		 /* --deadline */
-	struct server_figures *figures;	 /* the server's, to which it adds */
-	struct log_limit *no_ping_limit; /* the server's, of lines about clients without a ping */
+	struct session *next;  /* the server's list */
+	struct session **link; /* the pointer to this one: the list's head, or another session's next */
+	bool unconfirmed;      /* an answer was sent; its delivery is not known */
 };
 
 /* Initialises a zeroed session, which owns the endpoint of the request. log: of its errors until its first ping. */
-void session_prepare(struct session *session, struct environment *environment, const struct rping_options *options,
-		     const struct log *log, const struct endpoint_event *request, loop_callback *expired);
+void session_prepare(struct session *session, struct rping_server *server, const struct log *log,
+		     const struct endpoint_event *request);
 
 /* Allocates queue pair and memory, and accepts the request. */
 enum outcome session_accept(void *session);
@@ -53,8 +72,5 @@ enum outcome session_expire(struct session *session);
 enum outcome session_interrupt(struct session *session, enum interruption reason);
 /* Returns the outcome of a session that has disconnected, and reports an early end. */
 enum outcome session_verdict(struct session *session);
-
-/* Frees what it owns, in any state. */
-void session_close(struct session *session);
 
 #endif

@@ -10,18 +10,7 @@
 #include "core/payload.h"
 #include "core/units.h"
 
-/* The transport limits the time of connecting and disconnecting. */
-static const struct peer_state states[TARGET_STATES] = {
-	[TARGET_WAITING] = { "waiting to connect" },
-	[TARGET_CONNECTING] = { "connecting" },
-	[TARGET_READ] = { "waiting for the server to read the ping", .waits = true },
-	[TARGET_WRITTEN] = { "waiting for the server to write the ping back", .waits = true },
-	[TARGET_PACING] = { "waiting for the next slot" },
-	[TARGET_DISCONNECTING] = { "disconnecting" },
-	[TARGET_DONE] = { "done" },
-};
-
-/* The client's messages. The server's answer proves the delivery of what was in one before. */
+/* The client's buffers, and the messages that advertise them. The server's answer proves the delivery of one before. */
 enum {
 	SOURCE,
 	SINK,
@@ -32,16 +21,11 @@ enum {
 	SINK_FILL = 0xff,   /* fills the sink before a ping, so that -V detects a server that writes nothing */
 };
 
-const char *target_name(const struct target *target)
-{
-	return target->dial.name[0] ? target->dial.name : target->address;
-}
-
-static void target_enter(struct target *target, enum target_state state)
+static void target_enter(struct target *target, enum target_state state, const char *doing, enum peer_limit limit)
 {
 	target->client->in_state[target->peer.state]--;
 	target->client->in_state[state]++;
-	peer_enter(&target->peer, state, target->peer.endpoint ? target->peer.endpoint->name : target->address);
+	peer_enter(&target->peer, state, doing, limit);
 }
 
 /* ---- how many pings, and of which size ---- */
@@ -56,16 +40,6 @@ static uint64_t requested_count(const struct target *target)
 	return (uint64_t)options->count;
 }
 
-uint64_t target_requested(const struct target *target)
-{
-	return rping_sweep(target->peer.options) ? 0 : (uint64_t)target->peer.options->count;
-}
-
-static const char *pings_text(const struct target *target, char text[PINGS_TEXT_SIZE])
-{
-	return peer_pings_text(target->counts.answered.count, target_requested(target), text);
-}
-
 /* True if -C or --duration, of a sweep that of this size, is not reached, or there is none. */
 static bool has_more(const struct target *target)
 {
@@ -76,22 +50,25 @@ static bool has_more(const struct target *target)
 	return !requested || target->peer.pings < target->first + requested;
 }
 
-static void write_advertisement(struct target *target, uint32_t index, const struct region *region, size_t offset)
+static void write_advertisement(struct target *target, uint32_t index, size_t offset)
 {
-	peer_write(&target->peer, index,
+	struct peer *peer = &target->peer;
+	const struct region *region = peer->data[index];
+
+	peer_write(peer, index,
 		   &(struct advertisement){
 			   .address = (uintptr_t)region->memory + offset,
 			   .key = region->remote_key,
-			   .size = target->size,
+			   .size = peer->size,
 		   });
 }
 
 /* What is the same for all pings of a size. */
 static void begin_size(struct target *target)
 {
-	payload_ramp_write(target->source->memory, target->size);
+	payload_ramp_write(target->peer.data[SOURCE]->memory, target->peer.size);
 	target->source_offset = 0;
-	write_advertisement(target, SINK, target->sink, 0);
+	write_advertisement(target, SINK, 0);
 }
 
 /*
@@ -101,16 +78,15 @@ static void begin_size(struct target *target)
 static bool next_size(struct target *target)
 {
 	uint32_t last = rping_sweep(target->peer.options);
-	uint32_t next = MIN(UINT32_C(2) << (31 - __builtin_clz(target->size)), last);
+	uint32_t next = MIN(UINT32_C(2) << (31 - __builtin_clz(target->peer.size)), last);
 
 	if (last)
 		reporting_end_interval(target->peer.environment->reporting);
-	if (next <= target->size || next > target->longest)
+	if (next <= target->peer.size || next > target->last_size)
 		return false;
 	target->until = 0;
 	target->first = target->peer.pings;
-	target->passed = target->size;
-	target->size = next;
+	target->peer.size = next;
 	begin_size(target);
 	return true;
 }
@@ -142,15 +118,15 @@ static void hint_at_size(const struct target *target)
 
 	if (!in_ping || loop_deadline_passed(peer->environment->loop) || (peer->pings && peer->pings != target->first))
 		return;
-	if (target->stock && target->size > PING_SIZE_STOCK && peer->endpoint->state == ENDPOINT_DISCONNECTED)
+	if (target->stock && peer->size > PING_SIZE_STOCK && peer->endpoint->state == ENDPOINT_DISCONNECTED)
 		log_hint(peer->log, "a stock server ends when a ping is longer than its own -S (64 by default): "
 				    "give both ends the same -S");
-	else if (target->passed)
+	else if (peer->longest)
 		log_hint(peer->log,
 			 "pings of up to %" PRIu32 " bytes passed, of %" PRIu32
 			 " none: a hop with a smaller MTU may drop long packets",
-			 target->passed, target->size);
-	else if (target->size > PING_SIZE)
+			 peer->longest, peer->size);
+	else if (peer->size > PING_SIZE)
 		log_hint(peer->log, "if pings with -S %d pass, a hop with a smaller MTU may drop long packets",
 			 PING_SIZE);
 }
@@ -158,38 +134,32 @@ static void hint_at_size(const struct target *target)
 /* Reports how far the target came. run.c has reported a passed deadline, once for all targets. */
 static enum outcome ended_early(struct target *target)
 {
-	char pings[PINGS_TEXT_SIZE], text[PINGS_TEXT_SIZE + 96];
-
-	if (target->peer.state <= TARGET_CONNECTING)
-		log_text(text, sizeof(text), "ended early, before the first ping, while %s",
-			 peer_state_text(&target->peer));
-	else
-		log_text(text, sizeof(text), "ended early, after %s", pings_text(target, pings));
-	if (target->deadline_passed)
-		record_error(target, text);
-	else
-		log_error(target->peer.log, target_name(target), "%s: interrupted", text);
+	if (!target->peer.deadline_passed)
+		return peer_failed(&target->peer, "interrupted");
+	record_error(target, "the deadline passed");
 	return OUTCOME_FAILED;
 }
 
 /* ---- the connection ---- */
 
-/* Destroys the endpoint and its memory, and counts an unanswered ping as lost. Does nothing without a connection. */
+/* Closes the connection, and counts an unanswered ping as lost. Does nothing without a connection. */
 static void drop_connection(struct target *target)
 {
 	target->counts.lost += target->sent_at != 0;
 	target->sent_at = 0;
 	peer_close(&target->peer);
-	region_destroy(target->source);
-	region_destroy(target->sink);
-	target->source = target->sink = NULL;
 }
 
-void target_wait(void *context)
+void target_wait(struct target *target)
+{
+	target_enter(target, TARGET_WAITING, "waiting to connect", WITHOUT_LIMIT);
+}
+
+void target_pause(void *context)
 {
 	struct target *target = context;
 
-	target_enter(target, TARGET_WAITING);
+	target_enter(target, TARGET_PAUSED, "waiting to connect", WITHOUT_LIMIT);
 	drop_connection(target);
 }
 
@@ -197,24 +167,21 @@ enum outcome target_connect(void *context)
 {
 	struct target *target = context;
 	const struct rping_client *client = target->client;
+	const struct address *source = client->source.addresses;
 	struct endpoint_options options = peer_endpoint_options(client->options);
 	enum outcome outcome;
 
 	drop_connection(target);
-	target_enter(target, TARGET_CONNECTING);
-	target->times = (struct connect_times){ 0 };
-	outcome = endpoint_create(ENDPOINT_CONNECTION, client->channel, &options, client->endpoint_handlers, target,
+	target->peer.name = target->dial.name;
+	target_enter(target, TARGET_CONNECTING, "connecting", WITHOUT_LIMIT);
+	if (WITH_REPORT)
+		target->times = (struct connect_times){ 0 };
+	outcome = endpoint_create(ENDPOINT_CONNECTION, client->channel, &options, &client->handlers->endpoint, target,
 				  &target->peer.endpoint);
 	if (!outcome)
-		outcome = endpoint_resolve(target->peer.endpoint, client->source.family ? &client->source : NULL,
-					   &target->dial.address);
+		outcome =
+			endpoint_resolve(target->peer.endpoint, source->family ? source : NULL, &target->dial.address);
 	return outcome;
-}
-
-enum outcome target_open(struct target *target)
-{
-	target->device = target->peer.endpoint->domain->device;
-	return peer_open(&target->peer);
 }
 
 enum outcome target_request(struct target *target)
@@ -224,8 +191,8 @@ enum outcome target_request(struct target *target)
 		.tool = HELLO_RPING,
 		.capacity = PING_SIZE_MAX,
 		/* With --duration or in a sweep the number is unknown: the server must not expect -C pings. */
-		.count = options->count && !options->duration && !rping_sweep(options)
-				 ? (uint64_t)options->count + (uint64_t)options->warmup
+		.count = target->peer.requested && !EXTRA(options->duration)
+				 ? target->peer.requested + (uint64_t)EXTRA(options->warmup)
 				 : 0,
 	};
 	uint8_t bytes[HELLO_SIZE];
@@ -240,14 +207,14 @@ static enum outcome target_disconnect(struct target *target, enum outcome outcom
 	target->outcome = outcome;
 	if (outcome)
 		note_error(target);
-	target_enter(target, TARGET_DISCONNECTING);
+	target_enter(target, TARGET_DISCONNECTING, "disconnecting", WITHOUT_LIMIT);
 	return endpoint_disconnect(target->peer.endpoint);
 }
 
 /* The size of a ping depends on the server's hello, which arrives with the REP. */
 static enum outcome choose_size(struct target *target, const struct endpoint_event *event)
 {
-	const struct peer *peer = &target->peer;
+	struct peer *peer = &target->peer;
 	uint32_t requested = (uint32_t)peer->options->size, last = rping_sweep(peer->options), maximum;
 	struct hello hello;
 
@@ -255,36 +222,36 @@ static enum outcome choose_size(struct target *target, const struct endpoint_eve
 	maximum = ping_limit(peer->endpoint->domain, target->stock ? PING_SIZE_STOCK_MAX : hello.capacity);
 	if (target->stock && hello_read(event->private_data, event->private_length, HELLO_UCMATOSE, &hello))
 		return peer_error(peer, "the server is ucmatose, not rping");
-	target->size = ping_size(requested, maximum, target->stock);
-	target->shortest = target->size;
-	/* 0-TO: a longer ping than the default may end a stock server. */
-	target->longest = target->stock && !requested ? target->size : MIN(MAX(target->size, last), maximum);
-	if (!target->size)
+	peer->size = requested ? requested : MAX(MIN(target->stock ? PING_SIZE_STOCK : PING_SIZE, maximum), 1);
+	if (peer->size > maximum)
 		return peer_error(peer, "the server accepts pings of at most %" PRIu32 " bytes, not %" PRIu32, maximum,
-				  requested ? requested : PING_SIZE);
+				  peer->size);
+	/* 0-TO: a longer ping than the default may end a stock server. */
+	target->last_size = !last || (target->stock && !requested) ? peer->size : MIN(MAX(peer->size, last), maximum);
 	if (last > maximum)
 		log_hint(peer->log, "sizes above %" PRIu32 " are left out: the server accepts no longer pings",
 			 maximum);
-	log_debug(peer->log, "%s: %s server, pings of %" PRIu32 " bytes", peer->endpoint->name,
-		  target->stock ? "stock" : "our", target->size);
+	log_debug(peer->log, "%s: %s server, pings of %" PRIu32 " bytes", peer->name, target->stock ? "stock" : "our",
+		  peer->size);
 	return OUTCOME_OK;
 }
 
 enum outcome target_established(struct target *target, const struct endpoint_event *event)
 {
-	struct domain *domain = target->peer.endpoint->domain;
+	struct peer *peer = &target->peer;
+	struct domain *domain = peer->endpoint->domain;
 	enum outcome outcome;
 
 	if (WITH_REPORT)
 		endpoint_path(target->peer.endpoint, &target->path);
 	dial_stop(&target->dial);
-	target_enter(target, TARGET_PACING);
+	target_enter(target, TARGET_PACING, "beginning", WITHOUT_LIMIT);
 	outcome = choose_size(target, event);
 	if (outcome)
 		return target_disconnect(target, outcome);
-	outcome = region_create(domain, target->longest + PAYLOAD_RAMP, REGION_REMOTE_READ, &target->source);
+	outcome = region_create(domain, target->last_size + PAYLOAD_RAMP, REGION_REMOTE_READ, &peer->data[SOURCE]);
 	if (!outcome)
-		outcome = region_create(domain, target->longest, REGION_REMOTE_WRITE, &target->sink);
+		outcome = region_create(domain, target->last_size, REGION_REMOTE_WRITE, &peer->data[SINK]);
 	if (!outcome)
 		begin_size(target);
 	return outcome;
@@ -293,13 +260,12 @@ enum outcome target_established(struct target *target, const struct endpoint_eve
 /* ---- the pings ---- */
 
 /* Posts one advertisement. The server's answer proves delivery; one signalled send in many frees the send queue. */
-static enum outcome advertise(struct target *target, uint32_t index, enum target_state state)
+static enum outcome advertise(struct target *target, uint32_t index, enum target_state state, const char *doing)
 {
-	struct work send = peer_send(&target->peer, index);
+	bool signalled = index == SINK && target->peer.pings % RPING_SIGNAL_EVERY == RPING_SIGNAL_EVERY - 1;
 
-	send.unsignalled = index == SOURCE || target->peer.pings % RPING_SIGNAL_EVERY != RPING_SIGNAL_EVERY - 1;
-	target_enter(target, state);
-	return endpoint_post(target->peer.endpoint, &send, 1);
+	target_enter(target, state, doing, FOR_TIMEOUT);
+	return peer_post(&target->peer, WORK_SEND, index, signalled);
 }
 
 /* Slots begin at fixed times: a slow ping does not shift later ones, and missed ones are skipped. */
@@ -316,31 +282,32 @@ static void take_slot(struct target *target, int64_t now)
 
 static enum outcome start_ping(struct target *target)
 {
-	const struct rping_options *options = target->peer.options;
+	struct peer *peer = &target->peer;
+	const struct rping_options *options = peer->options;
 	struct ping_counts *counts = &target->counts;
-	bool first = target->peer.pings == target->first;
+	bool first = peer->pings == target->first;
 	int64_t now;
 
 	if (first && rping_sweep(options)) {
-		reporting_begin_interval(target->peer.environment->reporting);
+		reporting_begin_interval(peer->environment->reporting);
 		target->slot = 0; /* the slots of a size begin with its first ping */
 	}
-	target->source_offset = payload_ping_write(target->source->memory, target->size,
-						   ping_number(target->peer.pings), target->source_offset);
-	write_advertisement(target, SOURCE, target->source, target->source_offset);
+	target->source_offset = payload_ping_write(peer->data[SOURCE]->memory, peer->size, ping_number(peer->pings),
+						   target->source_offset);
+	write_advertisement(target, SOURCE, target->source_offset);
 	if (options->validate || options->verbose)
-		memset(target->sink->memory, SINK_FILL, target->size);
+		memset(peer->data[SINK]->memory, SINK_FILL, peer->size);
 	now = clock_now();
 	take_slot(target, now);
-	if (target->peer.pings >= (uint64_t)options->warmup) {
-		if (options->duration && first)
+	if (peer->pings >= target->first) {
+		if (EXTRA(options->duration) && first)
 			target->until = now + options->duration;
 		if (WITH_REPORT && !counts->answered.from)
 			counts->answered.from = now;
 		target->sent_at = now;
 		counts->sent++;
 	}
-	return advertise(target, SOURCE, TARGET_READ);
+	return advertise(target, SOURCE, TARGET_READ, "waiting for the server to read the ping");
 }
 
 enum outcome target_next(struct target *target)
@@ -349,15 +316,15 @@ enum outcome target_next(struct target *target)
 	int64_t now, wait;
 
 	if (!has_more(target) && !next_size(target))
-		target->complete = target->last = true;
-	if (target->last)
+		target->complete = target->peer.ending = true;
+	if (target->peer.ending)
 		return target_disconnect(target, OUTCOME_OK);
 	now = EXTRA(target->slot) ? clock_now() : 0;
 	if (now >= EXTRA(target->slot))
 		return start_ping(target);
 	wait = (target->until ? MIN(target->slot, target->until) : target->slot) - now;
-	target_enter(target, TARGET_PACING);
-	loop_timer_start(loop, &target->peer.timer, wait, target->client->expired, target);
+	target_enter(target, TARGET_PACING, "waiting for the next slot", WITHOUT_LIMIT);
+	loop_timer_start(loop, &target->peer.timer, wait, target->peer.expired, target);
 	loop_wake(loop, wait);
 	return OUTCOME_OK;
 }
@@ -375,15 +342,15 @@ static void show_ping(const struct target *target, int64_t round_trip, bool veri
 	char host[ADDRESS_TEXT_SIZE], time[UNITS_TEXT_SIZE];
 
 	if (record) {
-		report_text(record, "target", target_name(target));
+		report_text(record, "target", target->peer.name);
 		report_count(record, "sequence", target->peer.pings);
 		report_time(record, "round_trip", round_trip);
 		report_flag(record, "verified", verified);
 		report_close(record);
 	}
 	if (WITH_EXTRAS && environment_live(environment) == LIVE_EVENTS)
-		environment_print(environment, "%" PRIu32 " bytes from %s: seq=%" PRIu64 " time=%s", target->size,
-				  has_several(target->client) ? target_name(target)
+		environment_print(environment, "%" PRIu32 " bytes from %s: seq=%" PRIu64 " time=%s", target->peer.size,
+				  has_several(target->client) ? target->peer.name
 							      : address_host(&target->dial.address, host),
 				  target->peer.pings, units_time(round_trip, time));
 }
@@ -407,7 +374,7 @@ static void count_ping(struct target *target, int64_t now, bool verified)
 	if (!WITH_REPORT)
 		return;
 	counts->answered.to = MAX(now, target->slot);
-	counts->answered.bytes += target->size;
+	counts->answered.bytes += target->peer.size;
 	samples_add(&target->round_trip, round_trip);
 	histogram_add(&target->client->figures.round_trip, round_trip);
 	if (target->histogram && !rping_sweep(target->peer.options))
@@ -421,23 +388,21 @@ static void print_ping(const struct target *target)
 	char label[ADDRESS_TEXT_SIZE + 16] = "ping data";
 
 	if (has_several(target->client))
-		log_text(label, sizeof(label), "ping data: %s", target_name(target));
-	ping_print(target->peer.environment->output, label, target->sink->memory, target->size);
+		log_text(label, sizeof(label), "ping data: %s", target->peer.name);
+	ping_print(target->peer.environment->output, label, target->peer.data[SINK]->memory, target->peer.size);
 }
 
 static enum outcome ping_finished(struct target *target)
 {
 	const struct rping_options *options = target->peer.options;
 	int64_t now = clock_now();
-	bool same = options->validate && peer_verify(&target->peer, target->sink->memory, target->size);
+	bool same = options->validate && peer_verify(&target->peer, target->peer.data[SINK]->memory);
 
 	count_ping(target, now, same);
-	if (options->validate && !same)
-		return target_disconnect(target, OUTCOME_FAILED);
-	if (options->verbose)
+	if (options->verbose && same == options->validate)
 		print_ping(target);
-	target->peer.pings++;
-	return target_next(target);
+	peer_count_ping(&target->peer);
+	return same == options->validate ? target_next(target) : target_disconnect(target, OUTCOME_FAILED);
 }
 
 enum outcome target_complete(struct target *target, const struct completion *completion)
@@ -452,10 +417,9 @@ enum outcome target_complete(struct target *target, const struct completion *com
 	outcome = peer_receive(&target->peer, completion, &ignored);
 	if (outcome)
 		return outcome;
-	peer_print_completion(&target->peer, "send");
-	peer_print_completion(&target->peer, "recv");
+	peer_print_completions(&target->peer, "send completion\nrecv");
 	if (target->peer.state == TARGET_READ)
-		return advertise(target, SINK, TARGET_WRITTEN);
+		return advertise(target, SINK, TARGET_WRITTEN, "waiting for the server to write the ping back");
 	return target->peer.state == TARGET_WRITTEN ? ping_finished(target) : peer_out_of_order(&target->peer);
 }
 
@@ -465,8 +429,8 @@ enum outcome target_interrupt(struct target *target, enum interruption reason)
 {
 	enum target_state state = target->peer.state;
 
-	target->deadline_passed = reason == INTERRUPTION_DEADLINE;
-	target->last = true;
+	target->peer.deadline_passed = reason == INTERRUPTION_DEADLINE;
+	target->peer.ending = true;
 	if (state == TARGET_PACING)
 		return target_next(target);
 	if (state >= TARGET_DISCONNECTING)
@@ -482,23 +446,18 @@ enum outcome target_interrupt(struct target *target, enum interruption reason)
 	 * A signal: the ping is completed first. A deadline: over soft, a server that waits for the rest of a ping
 	 * would not answer a DREQ in the remaining time.
 	 */
-	return target->deadline_passed ? ended_early(target) : OUTCOME_OK;
+	return target->peer.deadline_passed ? ended_early(target) : OUTCOME_OK;
 }
 
 enum outcome target_verdict(struct target *target)
 {
 	const struct peer *peer = &target->peer;
-	char pings[PINGS_TEXT_SIZE], cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
-	if (peer->state != TARGET_DISCONNECTING) {
-		log_cause(peer->log, peer->endpoint->name, peer_state_text(peer), 0,
-			  "the server disconnected after %s%s", pings_text(target, pings),
-			  endpoint_timeout_cause(peer->endpoint, cause));
-		return OUTCOME_FAILED;
-	}
+	if (peer->state != TARGET_DISCONNECTING)
+		return peer_failed(peer, "the server disconnected");
 	if (target->outcome)
 		return target->outcome;
-	if (target->complete && target->counts.answered.count && !target->deadline_passed)
+	if (target->complete && peer_answered(peer) && !peer->deadline_passed)
 		return OUTCOME_OK;
 	return ended_early(target);
 }
@@ -515,34 +474,41 @@ void target_end(struct target *target, enum outcome outcome)
 	}
 	if (outcome == OUTCOME_FAILED)
 		hint_at_size(target);
-	target_enter(target, TARGET_DONE);
+	target_enter(target, TARGET_DONE, "done", WITHOUT_LIMIT);
 	drop_connection(target);
 	target->outcome = outcome;
+	if (!WITH_REPORT)
+		return;
 	target->failed = outcome;
 	target->verdict = outcome ? "fail" : "pass";
 }
 
-void target_prepare(struct target *target, struct rping_client *client, char *address, uint16_t port)
+void target_prepare(struct target *target, struct rping_client *client, const char *address, uint16_t port)
 {
 	const struct rping_options *options = client->options;
+	struct peer *peer = &target->peer;
 
 	client->in_state[TARGET_WAITING]++;
 	target->client = client;
-	target->address = address;
-	peer_prepare(&target->peer, client->environment, options, &client->environment->log, states, client->expired);
+	target->address = peer->name = address;
+	peer->options = options;
+	peer->environment = client->environment;
+	peer->log = &client->environment->log;
+	peer->expired = client->handlers->expired;
+	peer->requested = rping_sweep(options) ? 0 : (uint64_t)options->count;
 	target->dial.options = (struct dial_options){
-		.handlers = client->dial_handlers,
+		.handlers = &client->handlers->dial,
 		.context = target,
 		.environment = client->environment,
 		.common = &options->common,
 		.format = ADDRESS_FORMAT_ANY,
 		.host = address,
 		.port = port,
-		.server = options->addresses.count == 1 ? "rping -s" : NULL,
-		.wait_server = options->wait_server,
+		.server = WITH_CAUSES && options->addresses.count == 1 ? "rping -s" : NULL,
+		.wait_server = EXTRA(options->wait_server),
 	};
-	target->first = (uint64_t)options->warmup;
-	target->complete = !requested_count(target) && !options->duration;
+	target->first = (uint64_t)EXTRA(options->warmup);
+	target->complete = !requested_count(target) && !EXTRA(options->duration);
 }
 
 /* Endpoints still use the channel while they are destroyed: transport_close() frees it. */
@@ -551,7 +517,6 @@ void target_release(struct target *target)
 	dial_stop(&target->dial);
 	drop_connection(target);
 	free(target->error);
-	free(target->address);
 }
 
 /* ---- figures ---- */
@@ -602,7 +567,7 @@ void target_report(struct target *target, const char *index, struct report *repo
 	struct address address;
 
 	target->index = index;
-	target->name = target_name(target);
+	target->name = target->peer.name;
 	/* A label must not change when a name has been looked up: it would begin a new series. */
 	if (report->format->form == IN_PROMETHEUS) {
 		bool numeric = address_parse(target->address, ADDRESS_FORMAT_IP, &address);
@@ -611,7 +576,7 @@ void target_report(struct target *target, const char *index, struct report *repo
 		target->name = numeric ? address_text(&address, label)
 				       : log_text(label, sizeof(label), "%s:%u", target->address, address.port);
 	}
-	target->counts.size = target->size;
+	target->counts.size = target->peer.size;
 	figures_report(report, target_figures, target, NULL);
 	if (target->histogram && report->format == &report_json)
 		report_histogram(report, "round_trip", target->histogram);

@@ -11,7 +11,8 @@
 #include "cmd/rping/peer.h"
 
 enum target_state {
-	TARGET_WAITING,
+	TARGET_WAITING, /* for its turn to connect */
+	TARGET_PAUSED,	/* between two rounds of its dial */
 	TARGET_CONNECTING,
 	TARGET_READ,
 	TARGET_WRITTEN,
@@ -50,23 +51,29 @@ struct client_figures {
 	const struct rping_client *client; /* for the list of its targets */
 };
 
+/* What happens to a target: client.c handles it. */
+struct target_handlers {
+	struct dial_handlers dial;
+	struct endpoint_handlers endpoint;
+	loop_callback *expired; /* the timer of a target: target_expire() */
+};
+
 /* The run of a client, which client.c fills. */
 struct rping_client {
 	const struct rping_role *role;
 	const struct rping_options *options;
 	struct environment *environment;
+	const struct target_handlers *handlers;
 	struct channel *channel;
-	struct address source;		    /* ADDRESS_NONE without -I */
-	struct target *targets, **last;	    /* all of them */
-	struct target *queue, **queue_last; /* those that wait to connect */
+	struct target *targets, **last; /* all of them */
+	struct target *next;		/* those that wait to connect take turns */
 	size_t count, failed;
 	size_t in_state[TARGET_STATES];
 	bool several;
-	bool ending; /* start no more targets */
+	bool ending;		/* start no more targets */
+	struct resolver source; /* of -I; else its address is ADDRESS_NONE */
+	char *file;		/* the text of --targets */
 	struct client_figures figures, before;
-	const struct dial_handlers *dial_handlers;
-	const struct endpoint_handlers *endpoint_handlers;
-	loop_callback *expired; /* the timer of a target: target_expire() */
 };
 
 /* Without WITH_CAUSES there is one target. */
@@ -76,26 +83,19 @@ static inline bool has_several(const struct rping_client *client)
 }
 
 struct target {
-	struct peer peer;	      /* first, so that one can be had from the other */
-	struct rping_client *client;  /* the owner */
-	struct target *next, *queued; /* the owner's list, and its queue */
-	char *address;		      /* as the user typed it */
-	const char *device;
-	struct region *source, *sink;
-	size_t source_offset; /* of the ping in source */
-	bool stock;	      /* the server sent no hello */
-	bool last;	      /* end after this ping */
-	bool complete;	      /* all requested pings are answered, or any number will do */
-	bool deadline_passed; /* --deadline */
+	struct peer peer;	     /* first, so that one can be had from the other; its data is source and sink */
+	struct rping_client *client; /* the owner */
+	struct target *next;	     /* the owner's list */
+	const char *address;	     /* as the user typed it */
+	size_t source_offset;	     /* of the ping in its source */
+	bool stock;		     /* the server sent no hello */
+	bool complete;		     /* all requested pings are answered, or any number will do */
 	enum outcome outcome;
-	uint32_t size;
-	uint32_t shortest; /* the first size of a sweep, or size */
-	uint32_t passed;   /* the last size of a sweep that was answered; 0: none */
-	uint32_t longest;  /* the last size of a sweep that the server accepts, or size */
-	uint64_t first;	   /* number of the first measured ping, of a sweep of this size */
-	int64_t sent_at;   /* clock time of the current ping; 0: none, or a warm-up ping */
-	int64_t slot;	   /* with --interval, when the next ping may start; 0 before the first one */
-	int64_t until;	   /* the end of --duration; 0 before the first measured ping */
+	uint32_t last_size; /* the last size of a sweep that the server accepts, or the only one */
+	uint64_t first;	    /* number of the first measured ping, of a sweep of this size */
+	int64_t sent_at;    /* clock time of the current ping; 0: none, or a warm-up ping */
+	int64_t slot;	    /* with --interval, when the next ping may start; 0 before the first one */
+	int64_t until;	    /* the end of --duration; 0 before the first measured ping */
 
 	/* For the report: */
 	const char *index, *name;
@@ -111,14 +111,13 @@ struct target {
 	struct dial dial;
 };
 
-/* Initialises a zeroed target, which waits. It owns the address. */
-void target_prepare(struct target *target, struct rping_client *client, char *address, uint16_t port);
+/* Initialises a zeroed target, which waits. The address must outlive it. */
+void target_prepare(struct target *target, struct rping_client *client, const char *address, uint16_t port);
 
-/* For the dial: waits to connect, without a connection; connects to its address. */
-void target_wait(void *target);
+/* Waits for its turn to connect. For the dial: pauses, without a connection; connects to its address. */
+void target_wait(struct target *target);
+void target_pause(void *target);
 enum outcome target_connect(void *target);
-/* The address is resolved: allocates what does not depend on the server while the route is being resolved. */
-enum outcome target_open(struct target *target);
 /* The route is resolved: sends the request. */
 enum outcome target_request(struct target *target);
 /* Chooses the size of the pings, and allocates them. Then it is TARGET_PACING: target_next() may follow. */
@@ -135,12 +134,6 @@ enum outcome target_interrupt(struct target *target, enum interruption reason);
 enum outcome target_verdict(struct target *target);
 /* Ends the target, without a connection. */
 void target_end(struct target *target, enum outcome outcome);
-
-/* Returns the address and port; before the name is resolved, the address as given. */
-const char *target_name(const struct target *target);
-
-/* Returns the number of pings that was requested; 0: none, or a sweep. */
-uint64_t target_requested(const struct target *target);
 
 /* Adds the figures of the target to a report. index may be NULL. */
 void target_report(struct target *target, const char *index, struct report *report);

@@ -21,49 +21,6 @@ TEST(advertisement_has_the_stock_format)
 	assert_int_equal(read.size, advertisement.size);
 }
 
-static const char *fault(uint64_t address, uint32_t size, uint32_t minimum)
-{
-	struct advertisement advertisement = { .address = address, .key = 1, .size = size };
-
-	return advertisement_fault(&advertisement, minimum, PING_SIZE_MAX);
-}
-
-TEST(advertisement_is_checked_before_use)
-{
-	assert_null(fault(0x1000, 1, 1));
-	assert_null(fault(0x1000, 64, 64));
-	assert_null(fault(0x1000, PING_SIZE_MAX, 1));
-	assert_null(fault(UINT64_MAX - 64, 64, 64));
-	assert_string_equal(fault(0x1000, 0, 0), "it is empty");
-	assert_string_equal(fault(0x1000, 0, 1), "it is empty");
-	assert_string_equal(fault(0x1000, 63, 64), "it is smaller than the ping");
-	assert_string_equal(fault(0x1000, PING_SIZE_MAX + 1, 1), "it is longer than a ping may be");
-	assert_string_equal(fault(0x1000, UINT32_MAX, 1), "it is longer than a ping may be");
-	assert_string_equal(fault(UINT64_MAX - 63, 64, 64), "it goes beyond the last address");
-	assert_string_equal(fault(UINT64_MAX, 1, 1), "it goes beyond the last address");
-}
-
-TEST(size_depends_on_the_server)
-{
-	static const struct {
-		uint32_t asked, capacity;
-		bool stock;
-		uint32_t size;
-	} rows[] = {
-		{ 0, PING_SIZE_STOCK_MAX, true, 64 },
-		{ 0, PING_SIZE_MAX, false, 100 },
-		{ 0, 50, false, 50 },
-		{ 0, 0, false, 0 },
-		{ PING_SIZE_STOCK_MAX, PING_SIZE_STOCK_MAX, true, PING_SIZE_STOCK_MAX },
-		{ PING_SIZE_STOCK_MAX + 1, PING_SIZE_STOCK_MAX, true, 0 },
-		{ PING_SIZE_MAX, PING_SIZE_MAX, false, PING_SIZE_MAX },
-		{ 51, 50, false, 0 },
-	};
-
-	for (size_t i = 0; i < LENGTH(rows); i++)
-		assert_int_equal(ping_size(rows[i].asked, rows[i].capacity, rows[i].stock), rows[i].size);
-}
-
 TEST(number_is_never_negative)
 {
 	assert_int_equal(ping_number(0), 0);

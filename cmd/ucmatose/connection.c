@@ -56,7 +56,7 @@ void ucmatose_connection_fail(struct ucmatose_connection *connection, const char
 	char text[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
 	log_error(&run->environment->log, connection->endpoint->name,
-		  "connection %" PRIu32 " (%s): %s: sent %" PRIu64 ", received %" PRIu64 " of %" PRIu64 " message%s%s",
+		  "connection %" PRIu32 " (%s): %s: sent %" PRIu32 ", received %" PRIu32 " of %" PRIu32 " message%s%s",
 		  connection->index, names[connection->state], cause, connection->acknowledged, connection->received,
 		  run->messages, units_plural(run->messages), endpoint_timeout_cause(connection->endpoint, text));
 	ucmatose_connection_end(connection, OUTCOME_FAILED);
@@ -68,7 +68,7 @@ void ucmatose_hello_write(const struct ucmatose *run, const struct ucmatose_conn
 	const struct hello hello = {
 		.tool = HELLO_UCMATOSE,
 		.run = run->client_id,
-		.capacity = (uint32_t)run->options->size,
+		.capacity = run->size,
 		.connections = run->wanted,
 		.count = run->messages,
 		.connection = connection ? connection->index : 0,
@@ -82,20 +82,20 @@ bool ucmatose_hello_agrees(const struct ucmatose *run, const char *object, const
 {
 	/* Without messages their size may differ. */
 	if (hello->connections == run->wanted && hello->count == run->messages &&
-	    (!run->messages || hello->capacity == run->options->size))
+	    (!run->messages || hello->capacity == run->size))
 		return true;
 	error_clear(&run->environment->transport->error); /* a REJ that says so is no second error */
 	log_error(&run->environment->log, object,
 		  "the two ends do not agree: the peer runs with -c %" PRIu32 " -C %" PRIu64 " -S %" PRIu32
-		  ", this end with -c %" PRIu32 " -C %" PRIu64 " -S %" PRId64,
-		  hello->connections, hello->count, hello->capacity, run->wanted, run->messages, run->options->size);
+		  ", this end with -c %" PRIu32 " -C %" PRIu32 " -S %" PRIu32,
+		  hello->connections, hello->count, hello->capacity, run->wanted, run->messages, run->size);
 	return false;
 }
 
 void ucmatose_hello_apply(struct ucmatose_connection *connection, const struct hello *hello)
 {
 	connection->peer_is_ours = true;
-	connection->peer_window = hello->window;
+	connection->peer_window = connection->run->messages ? hello->window : 0;
 	/* The seeds of the two directions differ: a device that returns our own message fails the check. */
 	connection->send_seed = 2 * connection->index + connection->run->is_server;
 	connection->receive_seed = 2 * hello->connection + !connection->run->is_server;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/ucmatose/ucmatose.h"
 
+#include <string.h>
+
 #define ROW(kind, name, member, ...) FIGURE(kind, name, struct ucmatose_figures, member, __VA_ARGS__)
 
 static const struct figure ucmatose_figures[] = {
@@ -44,10 +46,24 @@ void ucmatose_figures_restart(struct ucmatose *run, enum connection_state state)
 		run->figures.rates[state].from = clock_now();
 }
 
-void ucmatose_figures_count(struct ucmatose *run, enum connection_state state)
+void ucmatose_figures_clear(struct ucmatose *run)
 {
+	if (!WITH_REPORT)
+		return;
+	memset(&run->figures, 0, sizeof(run->figures));
+	memset(&run->before, 0, sizeof(run->before));
+	ucmatose_figures_restart(run, CONNECTION_CONNECTING);
+}
+
+void ucmatose_figures_count(const struct ucmatose_connection *connection, enum connection_state state)
+{
+	struct ucmatose *run = connection->run;
+
+	if (!WITH_REPORT)
+		return;
 	run->figures.rates[state].count++;
 	run->figures.rates[state].to = run->progressed;
+	run->figures.verified += state == CONNECTION_RECEIVING && connection->peer_is_ours;
 }
 
 void ucmatose_figures_time(struct ucmatose *run, const struct endpoint_event *event)
@@ -66,7 +82,7 @@ struct figures ucmatose_figures_update(void *state)
 	figures->role = run->is_server ? "server" : "client";
 	figures->target = run->is_server ? run->bind : run->options->server;
 	figures->asked = run->wanted;
-	figures->size = (uint64_t)run->options->size;
+	figures->size = run->size;
 	for (int i = CONNECTION_CONNECTING; i <= CONNECTION_RECEIVING; i++) {
 		figures->rates[i].bytes = figures->rates[i].count * figures->size;
 		figures->rates[i].goes_on = run->in_state[i];

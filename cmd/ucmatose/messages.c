@@ -20,6 +20,7 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/param.h>
 
 #include "cmd/ucmatose/ucmatose.h"
@@ -50,40 +51,32 @@ static bool is_iwarp(const struct ucmatose_connection *connection)
 
 /* ---- memory ---- */
 
-/* A failure is reported. */
+/* Puts that of a device at the head of the list. A failure is reported. */
 static enum outcome memory_create(struct ucmatose *run, struct domain *domain)
 {
-	const uint64_t size = (uint64_t)run->options->size;
+	const uint64_t size_of_all = (uint64_t)run->wanted * run->size;
 	struct ucmatose_memory *memory = environment_allocate(run->environment, 1, sizeof(*memory));
 	uint64_t slots, length;
 	enum outcome outcome;
 
 	if (!memory)
 		return OUTCOME_INTERNAL;
-	slots = MIN(MAX(SLOTS_BUDGET / (run->wanted * size), 1), MIN(SLOTS_MAX, run->messages));
+	slots = MIN(MAX(SLOTS_BUDGET / size_of_all, 1), MIN(SLOTS_MAX, run->messages));
 	/* The send queue needs entries for grants. */
 	slots = MIN(slots, MAX(domain->max_qp_wr, GRANTS_MAX + 1) - GRANTS_MAX);
 	memory->slots = (uint32_t)slots;
-	memory->pattern = (size_t)(run->wanted * slots * size);
-	length = run->wanted * slots * size + payload_pattern_size((size_t)size);
+	length = size_of_all * slots;
+	memory->pattern = (size_t)length;
+	length += payload_pattern_size(run->size);
 	outcome = region_create(domain, (size_t)MIN(length, SIZE_MAX), REGION_LOCAL, &memory->region);
 	if (outcome) {
 		free(memory);
 		return outcome;
 	}
-	payload_pattern_write(memory->region->memory + memory->pattern, (size_t)size);
+	payload_pattern_write(memory->region->memory + memory->pattern, run->size);
 	memory->next = run->memory;
 	run->memory = memory;
 	return OUTCOME_OK;
-}
-
-static const struct ucmatose_memory *memory_find(const struct ucmatose *run, const struct domain *domain)
-{
-	const struct ucmatose_memory *memory = run->memory;
-
-	while (memory && memory->region->domain != domain)
-		memory = memory->next;
-	return memory;
 }
 
 void ucmatose_messages_free(struct ucmatose *run)
@@ -97,57 +90,58 @@ void ucmatose_messages_free(struct ucmatose *run)
 	}
 }
 
-static size_t receive_slot(const struct ucmatose_connection *connection, uint64_t number)
+static size_t receive_slot(const struct ucmatose_connection *connection, uint32_t number)
 {
-	const size_t slots = connection->memory->slots;
+	const uint32_t slots = connection->memory->slots;
 
-	return (connection->index * slots + (size_t)(number % slots)) * (size_t)connection->run->options->size;
+	return (size_t)(connection->index * slots + number % slots) * connection->run->size;
 }
 
-static size_t message_offset(const struct ucmatose_connection *connection, uint32_t seed, uint64_t number)
+static size_t message_offset(const struct ucmatose_connection *connection, uint32_t seed, uint32_t number)
 {
-	return connection->memory->pattern +
-	       payload_pattern_offset((size_t)connection->run->options->size, seed, (uint32_t)number);
+	return connection->memory->pattern + payload_pattern_offset(connection->run->size, seed, number);
+}
+
+/* Posts the next count of those that *number counts. A grant has no bytes. */
+static enum outcome post(struct ucmatose_connection *connection, enum work_kind kind, uint32_t tag, uint32_t *number,
+			 uint32_t count)
+{
+	struct work work[BATCH_MAX];
+
+	memset(work, 0, count * sizeof(*work));
+	for (struct work *next = work; next < work + count; next++, ++*number) {
+		next->kind = kind;
+		next->tag = tag;
+		next->region = connection->memory->region;
+		next->length = tag ? 0 : connection->run->size;
+		next->offset = kind == WORK_RECEIVE ? receive_slot(connection, *number)
+						    : message_offset(connection, connection->send_seed, *number);
+	}
+	return endpoint_post(connection->endpoint, work, count);
 }
 
 /* ---- grants ---- */
 
-/* Messages that an end may send in the whole run, after its first window and that number of grants. */
-static uint64_t granted(const struct ucmatose_connection *connection, bool by_client, uint32_t window, uint64_t grants)
+/* Adds what one grant allows to *messages: the first one a window, the others half of it. */
+static void grant(const struct ucmatose *run, uint32_t *messages, uint32_t window)
 {
-	const bool first_is_message = by_client && is_iwarp(connection);
-
-	if (!connection->peer_window)
-		return connection->run->messages;
-	if (first_is_message && !grants)
-		return 0;
-	return MIN(connection->run->messages, window + (grants - first_is_message) * half_of(window));
-}
-
-static uint64_t granted_to_us(const struct ucmatose_connection *connection)
-{
-	return granted(connection, connection->run->is_server, connection->peer_window, connection->grants_received);
-}
-
-static uint64_t granted_to_peer(const struct ucmatose_connection *connection)
-{
-	return granted(connection, !connection->run->is_server, connection->memory->slots, connection->grants_sent);
+	*messages = MIN(run->messages, *messages + (*messages ? half_of(window) : window));
 }
 
 /* Grants half a window more, once receives are posted for it and for all messages granted before. */
 static enum outcome grant_more(struct ucmatose_connection *connection)
 {
-	const struct ucmatose_memory *memory = connection->memory;
-	const struct work work = { .kind = WORK_SEND, .tag = TAG_GRANT, .region = memory->region };
-	uint64_t room = MIN(memory->slots, connection->posted - connection->consumed);
-	uint64_t before = granted_to_peer(connection);
+	uint32_t slots, room;
 
-	if (before == connection->run->messages || connection->grants_in_flight == GRANTS_MAX ||
-	    connection->received + room < before + half_of(memory->slots))
+	if (!connection->peer_window || connection->granted == connection->run->messages ||
+	    connection->grants_in_flight == GRANTS_MAX)
 		return OUTCOME_OK;
-	connection->grants_sent++;
-	connection->grants_in_flight++;
-	return endpoint_post(connection->endpoint, &work, 1);
+	slots = connection->memory->slots;
+	room = MIN(slots, connection->posted - connection->consumed);
+	if (connection->received + room < connection->granted + half_of(slots))
+		return OUTCOME_OK;
+	grant(connection->run, &connection->granted, slots);
+	return post(connection, WORK_SEND, TAG_GRANT, &connection->grants_in_flight, 1);
 }
 
 /* ---- sends and receives ---- */
@@ -155,23 +149,17 @@ static enum outcome grant_more(struct ucmatose_connection *connection)
 /* Each call costs: nothing is posted below the least number. The device may have given fewer entries than asked for. */
 static enum outcome post_receives(struct ucmatose_connection *connection, uint32_t least)
 {
-	uint64_t total = connection->peer_window ? UINT64_MAX : connection->run->messages;
-	uint64_t free = connection->endpoint->options.receive_depth - (connection->posted - connection->consumed);
-	uint64_t room = free < least ? 0 : MIN(free, total - connection->posted);
-	struct work work[BATCH_MAX];
+	uint32_t room = connection->endpoint->options.receive_depth - (connection->posted - connection->consumed);
 	enum outcome outcome = OUTCOME_OK;
 
+	if (room < least)
+		return OUTCOME_OK;
+	if (!connection->peer_window)
+		room = MIN(room, connection->run->messages - connection->posted);
 	while (room && !outcome) {
-		uint32_t count = (uint32_t)MIN(room, BATCH_MAX);
+		uint32_t count = MIN(room, BATCH_MAX);
 
-		for (uint32_t i = 0; i < count; i++, connection->posted++)
-			work[i] = (struct work){
-				.kind = WORK_RECEIVE,
-				.region = connection->memory->region,
-				.offset = receive_slot(connection, connection->posted),
-				.length = (uint32_t)connection->run->options->size,
-			};
-		outcome = endpoint_post(connection->endpoint, work, count);
+		outcome = post(connection, WORK_RECEIVE, 0, &connection->posted, count);
 		room -= count;
 	}
 	return outcome;
@@ -181,27 +169,19 @@ static enum outcome post_sends(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
 	const struct ucmatose_memory *memory = connection->memory;
-	const uint32_t batch = half_of(memory->slots), size = (uint32_t)run->options->size;
-	struct work work[BATCH_MAX];
+	const uint32_t batch = half_of(memory->slots);
 
 	for (;;) {
-		uint64_t in_flight = connection->sent - connection->acknowledged;
-		uint64_t left = run->messages - connection->sent;
-		uint64_t count = MIN(granted_to_us(connection) - connection->sent, memory->slots - in_flight);
+		uint32_t in_flight = connection->sent - connection->acknowledged;
+		uint32_t left = run->messages - connection->sent;
+		uint32_t count = MIN(connection->allowed - connection->sent, memory->slots - in_flight);
 		enum outcome outcome;
 
 		count = MIN(count, batch);
 		/* Each batch costs a call: while one is outstanding, wait for a full batch. */
 		if (!count || (in_flight && count < batch && count < left))
 			return OUTCOME_OK;
-		for (uint32_t i = 0; i < count; i++, connection->sent++)
-			work[i] = (struct work){
-				.kind = WORK_SEND,
-				.region = memory->region,
-				.offset = message_offset(connection, connection->send_seed, connection->sent),
-				.length = size,
-			};
-		outcome = endpoint_post(connection->endpoint, work, (size_t)count);
+		outcome = post(connection, WORK_SEND, 0, &connection->sent, count);
 		if (outcome)
 			return outcome;
 		/* The peer may reply before our last send completes. */
@@ -210,35 +190,51 @@ static enum outcome post_sends(struct ucmatose_connection *connection)
 	}
 }
 
-enum outcome ucmatose_messages_prepare(struct ucmatose_connection *connection)
+/* Memory, the depths of the queues, and the peer's first window. */
+static enum outcome prepare_to_transfer(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
 	struct endpoint *endpoint = connection->endpoint;
 	struct domain *domain = endpoint->domain;
-	uint64_t ahead = is_iwarp(connection) ? run->messages : MIN(run->messages, RECEIVES_BUDGET / run->wanted);
-	uint32_t slots;
-	enum outcome outcome = OUTCOME_OK;
+	const struct ucmatose_memory *memory = run->memory;
+	uint32_t ahead = is_iwarp(connection) ? run->messages : MIN(run->messages, RECEIVES_BUDGET / run->wanted);
+	enum outcome outcome;
 
-	run->device = run->device && run->device != domain->device ? "several devices" : domain->device;
-	if (!run->messages)
-		return endpoint_create_qp(endpoint);
-	if (run->options->size > domain->max_message) {
+	if (run->size > domain->max_message) {
 		log_error(&run->environment->log, endpoint->name,
-			  "-S %" PRId64 ": the longest message of device %s has %" PRIu32 " bytes", run->options->size,
+			  "-S %" PRIu32 ": the longest message of device %s has %" PRIu32 " bytes", run->size,
 			  domain->device, domain->max_message);
 		return OUTCOME_USAGE;
 	}
-	if (!memory_find(run, domain))
+	while (memory && memory->region->domain != domain)
+		memory = memory->next;
+	if (!memory) {
 		outcome = memory_create(run, domain);
-	if (outcome)
-		return outcome;
-	connection->memory = memory_find(run, domain);
-	slots = connection->memory->slots;
-	endpoint->options.send_depth = slots + GRANTS_MAX;
-	endpoint->options.receive_depth = slots;
+		if (outcome)
+			return outcome;
+		memory = run->memory;
+	}
+	connection->memory = memory;
+	endpoint->options.send_depth = memory->slots + GRANTS_MAX;
+	endpoint->options.receive_depth = memory->slots;
 	if (!connection->peer_window) /* a client does not know its peer yet */
-		endpoint->options.receive_depth = (uint32_t)MAX(MIN(ahead, domain->max_qp_wr), slots);
-	outcome = endpoint_create_qp(endpoint);
+		endpoint->options.receive_depth = MAX(MIN(ahead, domain->max_qp_wr), memory->slots);
+	if (run->is_server || !is_iwarp(connection))
+		grant(run, &connection->granted, memory->slots);
+	return OUTCOME_OK;
+}
+
+enum outcome ucmatose_messages_prepare(struct ucmatose_connection *connection)
+{
+	struct ucmatose *run = connection->run;
+	const char *device = connection->endpoint->domain->device;
+	enum outcome outcome = OUTCOME_OK;
+
+	run->device = run->device && run->device != device ? "several devices" : device;
+	if (run->messages)
+		outcome = prepare_to_transfer(connection);
+	if (!outcome)
+		outcome = endpoint_create_qp(connection->endpoint);
 	return outcome ? outcome : post_receives(connection, 1);
 }
 
@@ -259,12 +255,16 @@ static enum outcome go_on(struct ucmatose_connection *connection)
 
 enum outcome ucmatose_messages_begin(struct ucmatose_connection *connection)
 {
-	enum outcome outcome = OUTCOME_OK;
+	const struct ucmatose *run = connection->run;
+	enum outcome outcome;
 
+	if (!connection->peer_window)
+		connection->allowed = run->messages;
+	else if (!run->is_server || !is_iwarp(connection))
+		grant(run, &connection->allowed, connection->peer_window);
 	/* With the peer's hello the number of receives may be larger than before. */
-	if (connection->memory)
-		outcome = post_receives(connection, 1);
-	if (connection->memory && !outcome)
+	outcome = post_receives(connection, 1);
+	if (!outcome)
 		outcome = grant_more(connection);
 	return outcome ? outcome : go_on(connection);
 }
@@ -274,15 +274,15 @@ static enum outcome received(struct ucmatose_connection *connection, uint32_t le
 	struct ucmatose *run = connection->run;
 	const struct ucmatose_memory *memory = connection->memory;
 	const uint8_t *bytes = memory->region->memory;
-	bool is_grant = !length && connection->peer_window && granted_to_us(connection) < run->messages;
-	int64_t expected = connection->received < run->messages ? run->options->size : 0;
+	bool is_grant = !length && connection->peer_window && connection->allowed < run->messages;
+	uint32_t expected = connection->received < run->messages ? run->size : 0;
 	struct payload_difference difference;
 
 	if (is_grant) {
-		connection->grants_received++;
+		grant(run, &connection->allowed, connection->peer_window);
 	} else if (!expected || length != expected) {
 		log_error(&run->environment->log, connection->endpoint->name,
-			  "connection %" PRIu32 ": message %" PRIu64 " has %" PRIu32 " bytes instead of %" PRId64,
+			  "connection %" PRIu32 ": message %" PRIu32 " has %" PRIu32 " bytes instead of %" PRIu32,
 			  connection->index, connection->received + 1, length, expected);
 		log_hint(&run->environment->log, "give both ends the same -C and -S");
 		return OUTCOME_FAILED;
@@ -290,15 +290,14 @@ static enum outcome received(struct ucmatose_connection *connection, uint32_t le
 		   !payload_equal(bytes + message_offset(connection, connection->receive_seed, connection->received),
 				  bytes + receive_slot(connection, connection->consumed), length, &difference)) {
 		log_error(&run->environment->log, connection->endpoint->name,
-			  "connection %" PRIu32 ": message %" PRIu64
+			  "connection %" PRIu32 ": message %" PRIu32
 			  " differs at byte %zu: expected 0x%02x, found 0x%02x",
 			  connection->index, connection->received + 1, difference.position, difference.expected,
 			  difference.found);
 		return OUTCOME_FAILED;
 	} else {
 		connection->received++;
-		ucmatose_figures_count(run, CONNECTION_RECEIVING);
-		run->figures.verified += connection->peer_is_ours;
+		ucmatose_figures_count(connection, CONNECTION_RECEIVING);
 	}
 	connection->consumed++;
 	/* Repost a grant's receive at once: the messages that follow may need it. */
@@ -314,8 +313,7 @@ enum outcome ucmatose_messages_completed(struct ucmatose_connection *connection,
 		/* A message too long for its receive fails at both ends, on soft-RoCE with OTHER at the receiver. */
 		if (!connection->peer_is_ours && completion->status < COMPLETION_RETRY_EXCEEDED)
 			error_hint(&run->environment->transport->error,
-				   "the peer may run with another -S than the %" PRId64 " of this one",
-				   run->options->size);
+				   "the peer may run with another -S than the %" PRIu32 " of this one", run->size);
 		return OUTCOME_FAILED;
 	}
 	if (completion->kind == WORK_RECEIVE) {
@@ -327,7 +325,7 @@ enum outcome ucmatose_messages_completed(struct ucmatose_connection *connection,
 		outcome = grant_more(connection);
 	} else {
 		connection->acknowledged++;
-		ucmatose_figures_count(run, CONNECTION_SENDING);
+		ucmatose_figures_count(connection, CONNECTION_SENDING);
 	}
 	if (outcome || (connection->state != CONNECTION_SENDING && connection->state != CONNECTION_RECEIVING))
 		return outcome;

@@ -40,7 +40,7 @@ void ucmatose_release(struct ucmatose *run)
 void ucmatose_finish(struct ucmatose *run, enum outcome outcome)
 {
 	const char *plural = units_plural(run->wanted);
-	uint64_t messages = run->messages * run->wanted;
+	uint64_t messages = (uint64_t)run->messages * run->wanted;
 
 	environment_record_outcome(run->environment, outcome);
 	if (run->phase != PHASE_ENDED)
@@ -56,10 +56,9 @@ void ucmatose_finish(struct ucmatose *run, enum outcome outcome)
 				   "%" PRIu32 " connection%s established and disconnected", run->wanted, plural);
 	else
 		environment_finish(run->environment, OUTCOME_OK, run->device,
-				   "%" PRIu32 " connection%s, %" PRIu64 " message%s of %" PRId64 " byte%s each way %s",
-				   run->wanted, plural, messages, units_plural(messages), run->options->size,
-				   units_plural((uint64_t)run->options->size),
-				   run->stock ? "received, lengths checked" : "verified");
+				   "%" PRIu32 " connection%s, %" PRIu64 " message%s of %" PRIu32 " byte%s each way %s",
+				   run->wanted, plural, messages, units_plural(messages), run->size,
+				   units_plural(run->size), run->stock ? "received, lengths checked" : "verified");
 }
 
 /* ---- when a phase is over ---- */

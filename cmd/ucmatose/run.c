@@ -146,7 +146,7 @@ static enum outcome connection_established(struct ucmatose_connection *connectio
 	}
 	if (WITH_REPORT && !run->figures.rates[CONNECTION_CONNECTING].count)
 		endpoint_path(connection->endpoint, &run->figures.path);
-	ucmatose_figures_count(run, CONNECTION_CONNECTING);
+	ucmatose_figures_count(connection, CONNECTION_CONNECTING);
 	run->stock |= !connection->peer_is_ours;
 	ucmatose_connection_enter(connection, CONNECTION_ESTABLISHED);
 	/* The client starts at once: the server's first message may already have arrived. */
@@ -245,11 +245,10 @@ static enum outcome resolve(struct ucmatose_connection *connection)
 /* The first one is made alone: if it fails, each other would fail with the same error after its own timeout. */
 static void connect_others(struct ucmatose *run)
 {
-	uint32_t most = run->figures.rates[CONNECTION_CONNECTING].count ? UNDER_WAY_MAX : 1;
-
 	if (!ucmatose_good(run) || loop_deadline_passed(run->environment->loop))
 		run->no_more = true;
-	while (ucmatose_wants_more(run) && run->in_state[CONNECTION_CONNECTING] < most) {
+	while (ucmatose_wants_more(run) && run->connections[0].state != CONNECTION_CONNECTING &&
+	       run->in_state[CONNECTION_CONNECTING] < UNDER_WAY_MAX) {
 		struct ucmatose_connection *connection = new_connection(run);
 		enum outcome outcome = resolve(connection);
 
@@ -264,9 +263,7 @@ static enum outcome connect_first(void *context)
 	struct ucmatose *run = context;
 
 	run->device = NULL;
-	memset(run->figures.steps, 0, sizeof(run->figures.steps));
-	memset(run->before.steps, 0, sizeof(run->before.steps));
-	ucmatose_figures_restart(run, CONNECTION_CONNECTING);
+	ucmatose_figures_clear(run);
 	ucmatose_connection_reset(&run->connections[0]);
 	return resolve(&run->connections[0]);
 }
@@ -462,7 +459,8 @@ enum outcome ucmatose_start(struct environment *environment, const void *all_opt
 	run->is_server = is_server;
 	run->bind = options->bind || !is_server ? options->bind : any_address(options);
 	run->client_id = is_server ? 0 : (uint16_t)clock_now() | 1;
-	run->messages = options->size ? (uint64_t)options->count : 0;
+	run->size = (uint32_t)options->size;
+	run->messages = run->size ? (uint32_t)options->count : 0;
 	run->endpoint_options = (struct endpoint_options){
 		.port_space = (enum port_space)options->port_space,
 		.timeout = options->common.timeout,

@@ -79,12 +79,12 @@ struct ucmatose_connection {
 	uint32_t index;
 	enum connection_state state;
 	bool peer_is_ours; /* rdmatest: it sent a hello, so its payload is known */
-	uint8_t grants_in_flight;
 	uint32_t send_seed, receive_seed;
 	uint32_t peer_window;	   /* the peer's slots; 0: it sends no grants, and expects none */
-	uint64_t posted, consumed; /* receives, for messages and grants */
-	uint64_t grants_sent, grants_received;
-	uint64_t received, sent, acknowledged; /* messages */
+	uint32_t posted, consumed; /* receives, for messages and grants */
+	uint32_t grants_in_flight;
+	uint32_t allowed, granted; /* messages that this end may send, and the peer, with the grants so far */
+	uint32_t received, sent, acknowledged; /* messages */
 };
 
 /*
@@ -128,7 +128,8 @@ struct ucmatose {
 	const char *device;			 /* for the verdict; NULL: none yet */
 	int64_t progressed;			 /* time of the last event or completion */
 	int64_t limit;				 /* of the time without progress */
-	uint64_t messages;			 /* per direction of each connection; 0 with -C 0 or -S 0 */
+	uint32_t messages;			 /* per direction of each connection; 0 with -C 0 or -S 0 */
+	uint32_t size;				 /* bytes of each */
 	uint32_t wanted;
 	uint32_t next; /* connections before it are not new, or when closing not to be disconnected */
 	uint32_t in_state[CONNECTION_STATES];
@@ -195,7 +196,9 @@ void ucmatose_hello_apply(struct ucmatose_connection *connection, const struct h
 void ucmatose_figures_begin(struct ucmatose *run, enum connection_state state);
 /* Begins the time again, unless something is counted already. */
 void ucmatose_figures_restart(struct ucmatose *run, enum connection_state state);
-void ucmatose_figures_count(struct ucmatose *run, enum connection_state state);
+/* Another attempt to connect: the figures are those of the last one. */
+void ucmatose_figures_clear(struct ucmatose *run);
+void ucmatose_figures_count(const struct ucmatose_connection *connection, enum connection_state state);
 /* The time of the step that the event ends. */
 void ucmatose_figures_time(struct ucmatose *run, const struct endpoint_event *event);
 struct figures ucmatose_figures_update(void *state);

@@ -130,7 +130,7 @@ static void completed(struct ucmatose_connection *connection, const struct compl
 	end_if(connection, ucmatose_messages_completed(connection, completion));
 }
 
-static struct bench *bench_create(uint64_t count, uint32_t size, enum fabric fabric, uint32_t max_qp_wr)
+static struct bench *bench_create(uint32_t count, uint32_t size, enum fabric fabric, uint32_t max_qp_wr)
 {
 	struct bench *bench = calloc(1, sizeof(*bench));
 
@@ -143,7 +143,6 @@ static struct bench *bench_create(uint64_t count, uint32_t size, enum fabric fab
 		end->environment.log.name = "ucmatose";
 		end->environment.output = stdout;
 		end->environment.transport = &end->transport;
-		end->options.size = size;
 		end->options.common.timeout = CLOCK_NS_PER_S;
 		end->domain = (struct domain){
 			.device = "test0", .fabric = fabric, .max_message = 1 << 23, .max_qp_wr = max_qp_wr
@@ -154,6 +153,7 @@ static struct bench *bench_create(uint64_t count, uint32_t size, enum fabric fab
 					      .options = &end->options,
 					      .connections = &end->connection,
 					      .messages = count,
+					      .size = size,
 					      .wanted = 1,
 					      .is_server = i == SERVER,
 					      .phase = PHASE_ENDED };
@@ -256,7 +256,7 @@ static const char *bench_destroy(struct bench *bench)
 }
 
 /* Delivers the remaining messages: both ends have all of them, and no error is reported. */
-static void assert_all_goes(struct bench *bench, uint64_t count)
+static void assert_all_goes(struct bench *bench, uint32_t count)
 {
 	carry_all(bench);
 	for (int i = 0; i < ENDS; i++) {
@@ -271,7 +271,7 @@ static void assert_all_goes(struct bench *bench, uint64_t count)
 
 TEST(every_count_and_size_goes_both_ways)
 {
-	static const uint64_t counts[] = { 1, 2, 3, 31, 32, 33, 63, 64, 65, 96, 127, 128, 129, 1000, 5000 };
+	static const uint32_t counts[] = { 1, 2, 3, 31, 32, 33, 63, 64, 65, 96, 127, 128, 129, 1000, 5000 };
 	static const uint32_t sizes[] = { 1, 100, 4096, 1 << 20, 1 << 23 };
 	static const uint32_t entries[] = { 1, 2, 3, 7, 64, 16384 };
 
@@ -325,7 +325,7 @@ TEST(both_halves_of_a_window_are_granted_at_once)
 
 TEST(memory_is_bounded)
 {
-	struct bench *bench = bench_create(UINT64_C(1) << 31, 1 << 20, FABRIC_ROCE, 16384);
+	struct bench *bench = bench_create(UINT32_C(1) << 31, 1 << 20, FABRIC_ROCE, 16384);
 
 	connect_ends(bench, true);
 	for (int i = 0; i < 1000; i++)

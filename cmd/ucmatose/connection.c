@@ -5,7 +5,7 @@
 #include "core/units.h"
 
 static const char *const names[] = {
-	"new", "connecting", "sending", "receiving", "established", "transferred", "disconnecting", "closed", "failed",
+	"new", "connecting", "sending", "receiving", "transferred", "established", "disconnecting", "closed", "failed",
 };
 
 void ucmatose_connection_enter(struct ucmatose_connection *connection, enum connection_state state)
@@ -30,24 +30,29 @@ void ucmatose_connection_reset(struct ucmatose_connection *connection)
 	};
 }
 
-void ucmatose_connection_end(struct ucmatose_connection *connection, enum outcome outcome)
+void ucmatose_connection_end(struct ucmatose_connection *connection, enum connection_state state)
 {
-	struct environment *environment = connection->run->environment;
 	struct report *report;
 
-	environment_record_outcome(environment, outcome);
-	connection->run->figures.failed += outcome != OUTCOME_OK;
-	ucmatose_connection_enter(connection, outcome ? CONNECTION_FAILED : CONNECTION_CLOSED);
-	report = environment_begin_record(environment, "connection");
+	ucmatose_connection_enter(connection, state);
+	report = environment_begin_record(connection->run->environment, "connection");
 	if (report) {
 		report_count(report, "index", connection->index);
 		report_text(report, "peer", connection->endpoint ? connection->endpoint->name : NULL);
-		report_text(report, "state", names[connection->state]);
+		report_text(report, "state", names[state]);
 		report_count(report, "sent", connection->acknowledged);
 		report_count(report, "received", connection->received);
 		report_close(report);
 	}
 	ucmatose_connection_reset(connection);
+}
+
+void ucmatose_connection_check(struct ucmatose_connection *connection, enum outcome outcome)
+{
+	if (!outcome)
+		return;
+	environment_record_outcome(connection->run->environment, outcome);
+	ucmatose_connection_end(connection, CONNECTION_FAILED);
 }
 
 void ucmatose_connection_fail(struct ucmatose_connection *connection, const char *cause)
@@ -59,7 +64,7 @@ void ucmatose_connection_fail(struct ucmatose_connection *connection, const char
 		  "connection %" PRIu32 " (%s): %s: sent %" PRIu32 ", received %" PRIu32 " of %" PRIu32 " message%s%s",
 		  connection->index, names[connection->state], cause, connection->acknowledged, connection->received,
 		  run->messages, units_plural(run->messages), endpoint_timeout_cause(connection->endpoint, text));
-	ucmatose_connection_end(connection, OUTCOME_FAILED);
+	ucmatose_connection_check(connection, OUTCOME_FAILED);
 }
 
 void ucmatose_hello_write(const struct ucmatose *run, const struct ucmatose_connection *connection,

@@ -73,36 +73,34 @@ uint32_t ucmatose_good(const struct ucmatose *run)
 	return run->wanted - run->in_state[CONNECTION_NEW] - run->in_state[CONNECTION_FAILED];
 }
 
+#define BIT(state) (1 << CONNECTION_##state)
+
 bool ucmatose_phase_is_over(const struct ucmatose *run)
 {
-	const uint32_t *in = run->in_state;
+	/* The states in which the next phase waits for a connection of a client and of a server. */
+	static const uint8_t awaited[][2] = {
+		[PHASE_CONNECTING] = { BIT(CONNECTING), BIT(CONNECTING) },
+		[PHASE_FIRST_HALF] = { BIT(RECEIVING), BIT(SENDING) },
+		[PHASE_SECOND_HALF] = { BIT(SENDING) | BIT(RECEIVING), BIT(SENDING) | BIT(RECEIVING) },
+		[PHASE_CLOSING] = { BIT(TRANSFERRED), BIT(TRANSFERRED) | BIT(DISCONNECTING) },
+	};
 
-	switch (run->phase) {
-	case PHASE_CONNECTING:
-		return !ucmatose_wants_more(run) && !in[CONNECTION_CONNECTING];
-	case PHASE_FIRST_HALF:
-		return !in[run->is_server ? CONNECTION_SENDING : CONNECTION_RECEIVING];
-	case PHASE_SECOND_HALF:
-		return !in[CONNECTION_SENDING] && !in[CONNECTION_RECEIVING];
-	case PHASE_CLOSING:
-		return ucmatose_good(run) == in[CONNECTION_CLOSED];
-	default:
-		return false;
-	}
+	for (int state = CONNECTION_CONNECTING; state < CONNECTION_CLOSED; state++)
+		if (run->in_state[state] && awaited[run->phase][run->is_server] >> state & 1)
+			return false;
+	return !ucmatose_wants_more(run);
 }
 
 /* ---- what the next one begins with ---- */
 
-int64_t ucmatose_phase_pause(const struct ucmatose *run)
+uint32_t ucmatose_phase_pause(const struct ucmatose *run)
 {
-	if (!ucmatose_good(run))
-		return -1;
-	if (run->phase == PHASE_CONNECTING && run->stock_iwarp && run->messages)
+	if (run->phase == PHASE_CONNECTING && run->stock_iwarp)
 		return STOCK_IWARP_TIME;
 	if (run->phase == PHASE_SECOND_HALF && run->is_server)
 		return SETTLE_TIME;
 	/* An endpoint must not be migrated in its callback. */
-	return run->phase == PHASE_SECOND_HALF && run->options->migrate ? 0 : -1;
+	return run->phase == PHASE_SECOND_HALF && run->options->migrate;
 }
 
 /* A line of the stock tool about the messages. */
@@ -126,12 +124,9 @@ static void begin_first_half(struct ucmatose *run)
 	say(run, "initiating data transfers");
 	for (uint32_t i = 0; i < run->wanted; i++) {
 		struct ucmatose_connection *connection = &run->connections[i];
-		enum outcome outcome = OUTCOME_OK;
 
 		if (connection->state == CONNECTION_ESTABLISHED)
-			outcome = ucmatose_messages_begin(connection);
-		if (outcome)
-			ucmatose_connection_end(connection, outcome);
+			ucmatose_connection_check(connection, ucmatose_messages_begin(connection));
 	}
 	say(run, "completing sends");
 }
@@ -173,14 +168,11 @@ void ucmatose_disconnect_more(struct ucmatose *run)
 
 	while (run->next < run->wanted && (in[CONNECTION_DISCONNECTING] < UNDER_WAY_MAX || in[CONNECTION_FAILED])) {
 		struct ucmatose_connection *connection = &run->connections[run->next++];
-		enum outcome outcome;
 
 		if (connection->state != CONNECTION_TRANSFERRED)
 			continue;
 		ucmatose_connection_enter(connection, CONNECTION_DISCONNECTING);
-		outcome = endpoint_disconnect(connection->endpoint);
-		if (outcome)
-			ucmatose_connection_end(connection, outcome);
+		ucmatose_connection_check(connection, endpoint_disconnect(connection->endpoint));
 	}
 }
 

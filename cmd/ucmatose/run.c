@@ -21,6 +21,7 @@ enum {
 	STOCK_ACCEPTS_PER_TIMEOUT = 256,
 };
 
+/* Something happened: the limit of the time without progress begins again. May begin the next phase. */
 static void advance(struct ucmatose *run);
 
 /* ---- the limit of the time without progress ---- */
@@ -31,36 +32,17 @@ static void give_up(struct ucmatose *run, enum outcome outcome)
 	run->no_more = true;
 }
 
-static void silence_over(void *run);
-
 /* Completions only note their time: a timer that each of them restarts would cost more. */
-static void restart_silence(struct ucmatose *run)
-{
-	bool is_idle = run->phase == PHASE_CONNECTING && run->in_state[CONNECTION_NEW] == run->wanted;
-
-	run->progressed = clock_now();
-	run->limit = is_idle ? run->options->idle_timeout : run->options->common.timeout;
-	loop_timer_stop(&run->silence);
-	if (run->limit)
-		loop_phase_start(run->environment->loop, &run->silence, run->limit, silence_over, run);
-}
-
-/* The transport limits the time of connections that connect or disconnect. */
-static bool is_silent(const struct ucmatose *run, enum connection_state state)
-{
-	bool awaits_disconnect = state == CONNECTION_TRANSFERRED && run->phase == PHASE_CLOSING && !run->is_server;
-
-	return run->phase >= PHASE_FIRST_HALF &&
-	       (state == CONNECTION_SENDING || state == CONNECTION_RECEIVING || awaits_disconnect);
-}
-
 static void silence_over(void *context)
 {
 	struct ucmatose *run = context;
 	struct loop *loop = run->environment->loop;
 	int64_t left = run->progressed + run->limit - clock_now();
+	enum connection_state last = CONNECTION_RECEIVING; /* the transport limits the time of the others */
 	char cause[LOOP_PHASE_TEXT_SIZE];
 
+	if (!run->limit)
+		return;
 	if (left > 0 && !loop_deadline_passed(loop)) {
 		loop_phase_start(loop, &run->silence, left, silence_over, run);
 		return;
@@ -72,8 +54,12 @@ static void silence_over(void *context)
 			  run->wanted - run->in_state[CONNECTION_NEW], run->wanted, cause);
 		give_up(run, OUTCOME_FAILED);
 	}
+	if (run->phase == PHASE_CONNECTING)
+		last = CONNECTION_NEW;
+	else if (run->phase == PHASE_CLOSING && !run->is_server)
+		last = CONNECTION_TRANSFERRED;
 	for (uint32_t i = 0; i < run->wanted; i++)
-		if (is_silent(run, run->connections[i].state))
+		if (run->connections[i].state >= CONNECTION_SENDING && run->connections[i].state <= last)
 			ucmatose_connection_fail(&run->connections[i], cause);
 	advance(run);
 }
@@ -115,21 +101,11 @@ static void drop_request(struct ucmatose_connection *connection)
 	environment_report_error(run->environment);
 	ucmatose_connection_reset(connection);
 	ucmatose_connection_enter(connection, CONNECTION_NEW);
-	run->next = connection->index < run->next ? connection->index : run->next;
+	run->next = 0;
 	if (run->in_state[CONNECTION_NEW] == run->wanted) {
 		run->client_id = 0;
 		run->device = NULL;
 	}
-	restart_silence(run);
-}
-
-/* A client's first connection may be tried again: at the next address, or with --wait-server. */
-static void attempt_failed(struct ucmatose_connection *connection, enum outcome outcome, bool busy)
-{
-	if (connection->index)
-		ucmatose_connection_end(connection, outcome);
-	else
-		dial_failed(&connection->run->dial, outcome, busy);
 }
 
 static enum outcome connection_established(struct ucmatose_connection *connection, const struct endpoint_event *event)
@@ -137,10 +113,7 @@ static enum outcome connection_established(struct ucmatose_connection *connectio
 	struct ucmatose *run = connection->run;
 	struct hello hello;
 
-	dial_stop(&run->dial);
-	if (!run->is_server && hello_of(event, HELLO_UCMATOSE, &hello)) {
-		ucmatose_hello_apply(connection, &hello);
-	} else if (!run->is_server && hello_of(event, HELLO_RPING, &hello)) {
+	if (WITH_CAUSES && hello_of(event, HELLO_RPING, &hello)) {
 		log_error(&run->environment->log, connection->endpoint->name, "the server is rping, not ucmatose");
 		return OUTCOME_FAILED;
 	}
@@ -153,58 +126,57 @@ static enum outcome connection_established(struct ucmatose_connection *connectio
 	return run->is_server ? OUTCOME_OK : ucmatose_messages_begin(connection);
 }
 
-static void connection_failed(struct ucmatose_connection *connection, const struct endpoint_event *event)
+static void connection_failed(struct ucmatose_connection *connection, const struct endpoint_event *event,
+			      enum outcome outcome)
 {
 	struct ucmatose *run = connection->run;
 	bool connecting = connection->state == CONNECTION_CONNECTING;
-	struct hello hello;
 
-	if (connecting && run->is_server && !run->no_more && event->outcome == OUTCOME_NO_CONNECTION) {
+	if (connecting && run->is_server && !run->no_more && outcome == OUTCOME_NO_CONNECTION)
 		drop_request(connection);
-	} else if (connecting && hello_of(event, HELLO_UCMATOSE, &hello) &&
-		   !ucmatose_hello_agrees(run, connection->endpoint->name, &hello)) {
-		dial_stop(&run->dial);
-		ucmatose_connection_end(connection, OUTCOME_FAILED);
-		run->no_more = true;
-	} else if (connecting && !run->is_server) {
-		attempt_failed(connection, event->outcome, hello_says_busy(event->private_data, event->private_length));
-	} else {
-		ucmatose_connection_end(connection, event->outcome);
-	}
+	else if (connecting && !run->is_server && !connection->index) /* it may be tried again */
+		dial_failed(&run->dial, outcome, hello_says_busy(event->private_data, event->private_length));
+	else
+		ucmatose_connection_check(connection, outcome);
 }
 
 static void connection_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
 	struct ucmatose_connection *connection = context;
 	struct ucmatose *run = connection->run;
-	enum outcome outcome;
+	enum outcome outcome = OUTCOME_OK;
+	struct hello hello;
+	bool server_is_ours = !run->is_server && hello_of(event, HELLO_UCMATOSE, &hello);
 
-	(void)endpoint;
-	restart_silence(run);
 	ucmatose_figures_time(run, event);
 	switch (event->kind) {
 	case EVENT_ROUTE_RESOLVED:
 		outcome = greet(connection);
-		if (outcome)
-			attempt_failed(connection, outcome, false);
 		break;
 	case EVENT_ESTABLISHED:
+		dial_stop(&run->dial);
+		if (server_is_ours)
+			ucmatose_hello_apply(connection, &hello);
 		outcome = connection_established(connection, event);
-		if (outcome)
-			ucmatose_connection_end(connection, outcome);
 		break;
 	case EVENT_DISCONNECTED:
 		if (connection->state == CONNECTION_DISCONNECTING || connection->state == CONNECTION_TRANSFERRED)
-			ucmatose_connection_end(connection, OUTCOME_OK);
+			ucmatose_connection_end(connection, CONNECTION_CLOSED);
 		else
 			ucmatose_connection_fail(connection, "the peer disconnected");
 		break;
 	case EVENT_FAILED:
-		connection_failed(connection, event);
+		outcome = event->outcome;
+		if (server_is_ours && !ucmatose_hello_agrees(run, endpoint->name, &hello)) {
+			dial_stop(&run->dial);
+			outcome = OUTCOME_FAILED;
+		}
 		break;
 	default:
 		break;
 	}
+	if (outcome)
+		connection_failed(connection, event, outcome);
 	advance(run);
 }
 
@@ -219,7 +191,7 @@ static void connection_completion(void *context, struct endpoint *endpoint, cons
 	run->progressed = clock_now();
 	outcome = ucmatose_messages_completed(connection, completion);
 	if (outcome)
-		ucmatose_connection_end(connection, outcome);
+		ucmatose_connection_check(connection, outcome);
 	if (connection->state != before) /* else no phase can have ended */
 		advance(run);
 }
@@ -250,10 +222,8 @@ static void connect_others(struct ucmatose *run)
 	while (ucmatose_wants_more(run) && run->connections[0].state != CONNECTION_CONNECTING &&
 	       run->in_state[CONNECTION_CONNECTING] < UNDER_WAY_MAX) {
 		struct ucmatose_connection *connection = new_connection(run);
-		enum outcome outcome = resolve(connection);
 
-		if (outcome)
-			ucmatose_connection_end(connection, outcome);
+		ucmatose_connection_check(connection, resolve(connection));
 	}
 }
 
@@ -280,7 +250,7 @@ static void dial_over(void *context, enum outcome outcome)
 	struct ucmatose *run = context;
 
 	dial_give_up(&run->dial);
-	ucmatose_connection_end(&run->connections[0], outcome);
+	ucmatose_connection_check(&run->connections[0], outcome);
 	advance(run);
 }
 
@@ -340,36 +310,36 @@ static void accept_request(struct ucmatose *run, struct endpoint *request, const
 		connection->endpoint = NULL;
 	if (outcome == OUTCOME_NO_CONNECTION)
 		drop_request(connection);
-	else if (outcome)
-		ucmatose_connection_end(connection, outcome);
-	restart_silence(run);
+	else
+		ucmatose_connection_check(connection, outcome);
 }
 
-/* Does not count as progress: it would delay the failure of a run whose client is silent. */
-static void reject_request(struct ucmatose *run, struct endpoint *request, const char *reason)
-{
-	if (!run->figures.refused++)
-		environment_print(run->environment, "cmatose: refusing a connection: %s", reason);
-	endpoint_reject(request, reason, strlen(reason));
-}
-
-static void request_received(struct ucmatose *run, const struct endpoint_event *event)
+/* Returns whether it changes the run. A refusal would delay the failure of a run whose client is silent. */
+static bool request_received(struct ucmatose *run, const struct endpoint_event *event)
 {
 	uint8_t bytes[HELLO_SIZE];
 	struct hello hello;
 	bool is_ours = hello_of(event, HELLO_UCMATOSE, &hello);
+	const char *reason = NULL;
 
-	if (!ucmatose_wants_more(run)) {
-		reject_request(run, event->request, HELLO_FULL);
-	} else if (is_ours && hello.run && run->client_id && hello.run != run->client_id) {
-		reject_request(run, event->request, HELLO_BUSY);
-	} else if (is_ours && !ucmatose_hello_agrees(run, event->request->name, &hello)) {
+	if (!ucmatose_wants_more(run))
+		reason = HELLO_FULL;
+	else if (is_ours && hello.run && run->client_id && hello.run != run->client_id)
+		reason = HELLO_BUSY;
+	if (reason) {
+		if (!run->figures.refused++)
+			environment_print(run->environment, "cmatose: refusing a connection: %s", reason);
+		endpoint_reject(event->request, reason, strlen(reason));
+		return false;
+	}
+	if (is_ours && !ucmatose_hello_agrees(run, event->request->name, &hello)) {
 		ucmatose_hello_write(run, NULL, bytes); /* the client logs the difference too */
 		endpoint_reject(event->request, bytes, sizeof(bytes));
 		give_up(run, OUTCOME_FAILED);
 	} else {
 		accept_request(run, event->request, is_ours ? &hello : NULL);
 	}
+	return true;
 }
 
 static void server_listener_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
@@ -377,14 +347,13 @@ static void server_listener_event(void *context, struct endpoint *endpoint, cons
 	struct ucmatose *run = context;
 
 	(void)endpoint;
-	if (event->kind == EVENT_REQUEST) {
-		request_received(run, event);
-	} else if (event->kind == EVENT_FAILED) {
+	if (event->kind == EVENT_REQUEST && !request_received(run, event))
+		return;
+	if (event->kind == EVENT_FAILED)
 		give_up(run, event->outcome);
-	} else if (ucmatose_wants_more(run)) { /* the transport had no endpoint for a request */
-		ucmatose_connection_end(new_connection(run), event->outcome);
-		restart_silence(run);
-	}
+	/* The transport had no endpoint for a request. */
+	if (event->kind == EVENT_REQUEST_FAILED && ucmatose_wants_more(run))
+		ucmatose_connection_check(new_connection(run), event->outcome);
 	advance(run);
 }
 
@@ -401,7 +370,7 @@ static enum outcome serve(struct ucmatose *run)
 	if (outcome)
 		return outcome;
 	run->phase = PHASE_CONNECTING;
-	restart_silence(run);
+	advance(run);
 	environment_listens(run->environment, run->listener, run->options->bind, "cmatose", "listening");
 	return OUTCOME_OK;
 }
@@ -413,15 +382,21 @@ static void begin_next_phase(void *context)
 	struct ucmatose *run = context;
 
 	run->pausing = false;
-	restart_silence(run);
 	ucmatose_next_phase(run);
 	advance(run);
 }
 
 static void advance(struct ucmatose *run)
 {
-	int64_t pause;
+	bool is_idle = run->phase == PHASE_CONNECTING && run->in_state[CONNECTION_NEW] == run->wanted;
+	uint32_t pause;
 
+	if (run->phase == PHASE_ENDED)
+		return;
+	run->progressed = clock_now();
+	run->limit = is_idle ? run->options->idle_timeout : run->options->common.timeout;
+	if (run->limit)
+		loop_phase_start(run->environment->loop, &run->silence, run->limit, silence_over, run);
 	if (!run->is_server && run->phase == PHASE_CONNECTING)
 		connect_others(run);
 	if (run->is_server && run->phase == PHASE_CLOSING)
@@ -429,8 +404,8 @@ static void advance(struct ucmatose *run)
 	if (run->pausing || !ucmatose_phase_is_over(run))
 		return;
 	pause = ucmatose_phase_pause(run);
-	run->pausing = pause >= 0;
-	if (run->pausing)
+	run->pausing = pause > 0;
+	if (pause)
 		loop_timer_start(run->environment->loop, &run->pause, pause, begin_next_phase, run);
 	else
 		begin_next_phase(run);

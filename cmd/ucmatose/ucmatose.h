@@ -52,9 +52,9 @@ enum connection_state {
 	CONNECTION_NEW = 0, /* free for the next one */
 	CONNECTION_CONNECTING,
 	CONNECTION_SENDING,
-	CONNECTION_RECEIVING, /* these three have a rate in the figures */
-	CONNECTION_ESTABLISHED,
+	CONNECTION_RECEIVING,	/* these three have a rate in the figures */
 	CONNECTION_TRANSFERRED, /* a client waits for the server to disconnect */
+	CONNECTION_ESTABLISHED,
 	CONNECTION_DISCONNECTING,
 	CONNECTION_CLOSED, /* all went well */
 	CONNECTION_FAILED,
@@ -120,7 +120,6 @@ enum ucmatose_phase {
 struct ucmatose {
 	struct environment *environment;
 	const struct ucmatose_options *options;
-	const char *bind; /* the local address; NULL: any one of a client */
 	struct channel *channel;
 	struct endpoint *listener;
 	struct ucmatose_connection *connections; /* as many as wanted */
@@ -132,14 +131,15 @@ struct ucmatose {
 	uint32_t size;				 /* bytes of each */
 	uint32_t wanted;
 	uint32_t next; /* connections before it are not new, or when closing not to be disconnected */
-	uint32_t in_state[CONNECTION_STATES];
-	uint16_t client_id; /* of the client's run, in its hellos; 0: unknown to the server */
 	enum ucmatose_phase phase;
+	uint16_t client_id; /* of the client's run, in its hellos; 0: unknown to the server */
 	bool is_server;
-	bool no_more;	       /* connections are begun or awaited, even if some are missing */
-	bool stock;	       /* some peer is: its bytes are not known */
-	bool stock_iwarp;      /* of them, on iWARP */
-	bool pausing;	       /* before the next phase */
+	bool no_more;	  /* connections are begun or awaited, even if some are missing */
+	bool stock;	  /* some peer is: its bytes are not known */
+	bool stock_iwarp; /* of them, on iWARP */
+	bool pausing;	  /* before the next phase */
+	uint32_t in_state[CONNECTION_STATES];
+	const char *bind;      /* the local address; NULL: any one of a client */
 	struct address source; /* ADDRESS_NONE without -b */
 	struct endpoint_options endpoint_options;
 	struct dial dial;	   /* of a client's first connection */
@@ -160,8 +160,8 @@ bool ucmatose_wants_more(const struct ucmatose *run);
 uint32_t ucmatose_good(const struct ucmatose *run);
 /* All connections are ready for the next phase, or have failed. */
 bool ucmatose_phase_is_over(const struct ucmatose *run);
-/* How long the next phase waits; 0: it begins in the next turn of the loop; negative: at once. */
-int64_t ucmatose_phase_pause(const struct ucmatose *run);
+/* How many nanoseconds the next phase waits, at least until the next turn of the loop; 0: it begins at once. */
+uint32_t ucmatose_phase_pause(const struct ucmatose *run);
 void ucmatose_next_phase(struct ucmatose *run);
 /* Of a server that is closing. */
 void ucmatose_disconnect_more(struct ucmatose *run);
@@ -181,8 +181,10 @@ void ucmatose_messages_free(struct ucmatose *run);
 void ucmatose_connection_enter(struct ucmatose_connection *connection, enum connection_state state);
 /* Frees what a connection has that was not established: it can be tried again. */
 void ucmatose_connection_reset(struct ucmatose_connection *connection);
-/* Closes it, or fails it and reports the error of the transport. */
-void ucmatose_connection_end(struct ucmatose_connection *connection, enum outcome outcome);
+/* Frees it; the state is closed or failed. */
+void ucmatose_connection_end(struct ucmatose_connection *connection, enum connection_state state);
+/* What happens to it has that outcome: a failure ends it, with the error of the transport. */
+void ucmatose_connection_check(struct ucmatose_connection *connection, enum outcome outcome);
 /* The peer left too early, or is silent. */
 void ucmatose_connection_fail(struct ucmatose_connection *connection, const char *cause);
 void ucmatose_hello_write(const struct ucmatose *run, const struct ucmatose_connection *connection,

@@ -113,21 +113,14 @@ void __wrap_region_destroy(struct region *region)
 	free(region);
 }
 
-/* As run.c does. */
-static void end_if(struct ucmatose_connection *connection, enum outcome outcome)
-{
-	if (outcome)
-		ucmatose_connection_end(connection, outcome);
-}
-
 static void begin(struct ucmatose_connection *connection)
 {
-	end_if(connection, ucmatose_messages_begin(connection));
+	ucmatose_connection_check(connection, ucmatose_messages_begin(connection));
 }
 
 static void completed(struct ucmatose_connection *connection, const struct completion *completion)
 {
-	end_if(connection, ucmatose_messages_completed(connection, completion));
+	ucmatose_connection_check(connection, ucmatose_messages_completed(connection, completion));
 }
 
 static struct bench *bench_create(uint32_t count, uint32_t size, enum fabric fabric, uint32_t max_qp_wr)

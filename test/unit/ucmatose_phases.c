@@ -318,7 +318,6 @@ static const struct run server_runs[] = {
 	{ "no pause for one of ours", "iwarp; run; take 0; says initiating; grant 0; transfer 0; finish", OUTCOME_OK,
 	  "" },
 	{ "no pause for a stock one on RoCE", "run; take stock; sending 0; transfer 0; finish", OUTCOME_OK, "" },
-	{ "a pause without messages", "iwarp; run -C 0; take stock; finish", OUTCOME_OK, "" },
 	{ "the client leaves in the pause", "iwarp; run; take stock; leave 0; wait 99; running; wait 3", OUTCOME_FAILED,
 	  PEER "connection 0 (established): the peer disconnected: sent 0, received 0 of 1 message\n" },
 	{ "where each client left",

@@ -5,7 +5,7 @@
 #include "core/units.h"
 
 static const char *const names[] = {
-	"new", "connecting", "sending", "receiving", "transferred", "established", "disconnecting", "closed", "failed",
+	"new", "connecting", "sending", "receiving", "transferred", "disconnecting", "established", "closed", "failed",
 };
 
 void ucmatose_connection_enter(struct ucmatose_connection *connection, enum connection_state state)
@@ -18,6 +18,14 @@ void ucmatose_connection_enter(struct ucmatose_connection *connection, enum conn
 	run->in_state[state]++;
 	connection->state = state;
 	ucmatose_figures_begin(run, state);
+}
+
+struct ucmatose_connection *ucmatose_connection_next(struct ucmatose *run, enum connection_state state)
+{
+	while (run->connections[run->next].state != state)
+		run->next++;
+	ucmatose_connection_enter(&run->connections[run->next], state + 1);
+	return &run->connections[run->next];
 }
 
 void ucmatose_connection_reset(struct ucmatose_connection *connection)
@@ -62,25 +70,26 @@ void ucmatose_connection_fail(struct ucmatose_connection *connection, const char
 
 	log_error(&run->environment->log, connection->endpoint->name,
 		  "connection %" PRIu32 " (%s): %s: sent %" PRIu32 ", received %" PRIu32 " of %" PRIu32 " message%s%s",
-		  connection->index, names[connection->state], cause, connection->acknowledged, connection->received,
-		  run->messages, units_plural(run->messages), endpoint_timeout_cause(connection->endpoint, text));
+		  connection->index, WITH_CAUSES ? names[connection->state] : "failed", cause, connection->acknowledged,
+		  connection->received, run->messages, units_plural(run->messages),
+		  endpoint_timeout_cause(connection->endpoint, text));
 	ucmatose_connection_check(connection, OUTCOME_FAILED);
 }
 
-void ucmatose_hello_write(const struct ucmatose *run, const struct ucmatose_connection *connection,
-			  uint8_t bytes[HELLO_SIZE])
+void ucmatose_hello_write(const struct ucmatose_connection *connection)
 {
+	struct ucmatose *run = connection->run;
 	const struct hello hello = {
 		.tool = HELLO_UCMATOSE,
 		.run = run->client_id,
 		.capacity = run->size,
 		.connections = run->wanted,
 		.count = run->messages,
-		.connection = connection ? connection->index : 0,
-		.window = connection && connection->memory ? connection->memory->slots : 0,
+		.connection = connection->index,
+		.window = connection->memory ? connection->memory->slots : 0,
 	};
 
-	hello_write(&hello, bytes);
+	hello_write(&hello, run->hello);
 }
 
 bool ucmatose_hello_agrees(const struct ucmatose *run, const char *object, const struct hello *hello)

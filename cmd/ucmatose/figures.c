@@ -82,6 +82,7 @@ struct figures ucmatose_figures_update(void *state)
 	figures->role = run->is_server ? "server" : "client";
 	figures->target = run->is_server ? run->bind : run->options->server;
 	figures->asked = run->wanted;
+	figures->refused = run->refused;
 	figures->failed = run->in_state[CONNECTION_FAILED];
 	figures->size = run->size;
 	for (int i = CONNECTION_CONNECTING; i <= CONNECTION_RECEIVING; i++) {

@@ -63,8 +63,9 @@ static enum outcome memory_create(struct ucmatose *run, struct domain *domain)
 		return OUTCOME_INTERNAL;
 	slots = MIN(MAX(SLOTS_BUDGET / size_of_all, 1), MIN(SLOTS_MAX, run->messages));
 	/* The send queue needs entries for grants. */
-	slots = MIN(slots, MAX(domain->max_qp_wr, GRANTS_MAX + 1) - GRANTS_MAX);
+	slots = MIN(slots, domain->max_qp_wr - GRANTS_MAX);
 	memory->slots = (uint32_t)slots;
+	memory->batch = half_of(memory->slots);
 	length = size_of_all * slots;
 	memory->pattern = (size_t)length;
 	length += payload_pattern_size(run->size);
@@ -131,16 +132,16 @@ static void grant(const struct ucmatose *run, uint32_t *messages, uint32_t windo
 /* Grants half a window more, once receives are posted for it and for all messages granted before. */
 static enum outcome grant_more(struct ucmatose_connection *connection)
 {
-	uint32_t slots, room;
+	const struct ucmatose_memory *memory = connection->memory;
+	uint32_t room;
 
 	if (!connection->peer_window || connection->granted == connection->run->messages ||
 	    connection->grants_in_flight == GRANTS_MAX)
 		return OUTCOME_OK;
-	slots = connection->memory->slots;
-	room = MIN(slots, connection->posted - connection->consumed);
-	if (connection->received + room < connection->granted + half_of(slots))
+	room = MIN(memory->slots, connection->posted - connection->consumed);
+	if (connection->received + room < connection->granted + memory->batch)
 		return OUTCOME_OK;
-	grant(connection->run, &connection->granted, slots);
+	grant(connection->run, &connection->granted, memory->slots);
 	return post(connection, WORK_SEND, TAG_GRANT, &connection->grants_in_flight, 1);
 }
 
@@ -169,7 +170,6 @@ static enum outcome post_sends(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
 	const struct ucmatose_memory *memory = connection->memory;
-	const uint32_t batch = half_of(memory->slots);
 
 	for (;;) {
 		uint32_t in_flight = connection->sent - connection->acknowledged;
@@ -177,9 +177,9 @@ static enum outcome post_sends(struct ucmatose_connection *connection)
 		uint32_t count = MIN(connection->allowed - connection->sent, memory->slots - in_flight);
 		enum outcome outcome;
 
-		count = MIN(count, batch);
+		count = MIN(count, memory->batch);
 		/* Each batch costs a call: while one is outstanding, wait for a full batch. */
-		if (!count || (in_flight && count < batch && count < left))
+		if (!count || (in_flight && count < memory->batch && count < left))
 			return OUTCOME_OK;
 		outcome = post(connection, WORK_SEND, 0, &connection->sent, count);
 		if (outcome)
@@ -301,7 +301,7 @@ static enum outcome received(struct ucmatose_connection *connection, uint32_t le
 	}
 	connection->consumed++;
 	/* Repost a grant's receive at once: the messages that follow may need it. */
-	return post_receives(connection, is_grant ? 1 : half_of(memory->slots));
+	return post_receives(connection, is_grant ? 1 : memory->batch);
 }
 
 enum outcome ucmatose_messages_completed(struct ucmatose_connection *connection, const struct completion *completion)

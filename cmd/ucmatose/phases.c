@@ -166,12 +166,9 @@ void ucmatose_disconnect_more(struct ucmatose *run)
 {
 	const uint32_t *in = run->in_state;
 
-	while (run->next < run->wanted && (in[CONNECTION_DISCONNECTING] < UNDER_WAY_MAX || in[CONNECTION_FAILED])) {
-		struct ucmatose_connection *connection = &run->connections[run->next++];
+	while (in[CONNECTION_TRANSFERRED] && (in[CONNECTION_DISCONNECTING] < UNDER_WAY_MAX || in[CONNECTION_FAILED])) {
+		struct ucmatose_connection *connection = ucmatose_connection_next(run, CONNECTION_TRANSFERRED);
 
-		if (connection->state != CONNECTION_TRANSFERRED)
-			continue;
-		ucmatose_connection_enter(connection, CONNECTION_DISCONNECTING);
 		ucmatose_connection_check(connection, endpoint_disconnect(connection->endpoint));
 	}
 }

@@ -75,22 +75,14 @@ static bool hello_of(const struct endpoint_event *event, enum hello_tool tool, s
 static enum outcome greet(void *context)
 {
 	struct ucmatose_connection *connection = context;
-	uint8_t bytes[HELLO_SIZE];
+	struct ucmatose *run = connection->run;
 	enum outcome outcome = ucmatose_messages_prepare(connection);
 
 	if (outcome)
 		return outcome;
-	ucmatose_hello_write(connection->run, connection, bytes);
-	return connection->run->is_server ? endpoint_accept(connection->endpoint, bytes, sizeof(bytes))
-					  : endpoint_connect(connection->endpoint, bytes, sizeof(bytes));
-}
-
-static struct ucmatose_connection *new_connection(struct ucmatose *run)
-{
-	while (run->connections[run->next].state != CONNECTION_NEW)
-		run->next++;
-	ucmatose_connection_enter(&run->connections[run->next], CONNECTION_CONNECTING);
-	return &run->connections[run->next];
+	ucmatose_hello_write(connection);
+	return run->is_server ? endpoint_accept(connection->endpoint, run->hello, sizeof(run->hello))
+			      : endpoint_connect(connection->endpoint, run->hello, sizeof(run->hello));
 }
 
 /* The client withdrew the request or never confirmed the connection: another request may take its place. */
@@ -211,7 +203,7 @@ static enum outcome resolve(struct ucmatose_connection *connection)
 
 	if (outcome)
 		return outcome;
-	return endpoint_resolve(connection->endpoint, run->source.family ? &run->source : NULL, &run->dial.address);
+	return endpoint_resolve(connection->endpoint, &run->source, &run->dial.address);
 }
 
 /* The first one is made alone: if it fails, each other would fail with the same error after its own timeout. */
@@ -221,7 +213,7 @@ static void connect_others(struct ucmatose *run)
 		run->no_more = true;
 	while (ucmatose_wants_more(run) && run->connections[0].state != CONNECTION_CONNECTING &&
 	       run->in_state[CONNECTION_CONNECTING] < UNDER_WAY_MAX) {
-		struct ucmatose_connection *connection = new_connection(run);
+		struct ucmatose_connection *connection = ucmatose_connection_next(run, CONNECTION_NEW);
 
 		ucmatose_connection_check(connection, resolve(connection));
 	}
@@ -272,7 +264,7 @@ static enum outcome dial_server(struct ucmatose *run)
 		.host = run->options->server,
 		.port = (uint16_t)run->options->port,
 		.server = run->options->port_space == PORT_SPACE_IB ? "ucmatose -P ib" : "ucmatose",
-		.wait_server = run->options->wait_server,
+		.wait_server = EXTRA(run->options->wait_server),
 	};
 	dial_look_up(&run->dial);
 	outcome = dial_looked_up(&run->dial, run->source.family);
@@ -280,7 +272,7 @@ static enum outcome dial_server(struct ucmatose *run)
 		return outcome;
 	environment_print(run->environment, "cmatose: connecting");
 	run->phase = PHASE_CONNECTING;
-	new_connection(run);
+	ucmatose_connection_next(run, CONNECTION_NEW);
 	dial_begin(&run->dial);
 	return OUTCOME_OK;
 }
@@ -294,13 +286,14 @@ static void accept_request(struct ucmatose *run, struct endpoint *request, const
 
 	if (run->in_state[CONNECTION_NEW] == run->wanted)
 		ucmatose_figures_restart(run, CONNECTION_CONNECTING);
-	connection = new_connection(run);
+	connection = ucmatose_connection_next(run, CONNECTION_NEW);
 	connection->endpoint = request;
 	request->handlers = &connection_handlers;
 	request->context = connection;
 	if (hello) {
 		ucmatose_hello_apply(connection, hello);
-		run->client_id = run->client_id ? run->client_id : hello->run;
+		if (!run->client_id)
+			run->client_id = hello->run;
 	} else {
 		request->options.timeout *= 1 + run->wanted / STOCK_ACCEPTS_PER_TIMEOUT;
 		run->stock_iwarp |= request->domain->fabric == FABRIC_IWARP;
@@ -317,7 +310,6 @@ static void accept_request(struct ucmatose *run, struct endpoint *request, const
 /* Returns whether it changes the run. A refusal would delay the failure of a run whose client is silent. */
 static bool request_received(struct ucmatose *run, const struct endpoint_event *event)
 {
-	uint8_t bytes[HELLO_SIZE];
 	struct hello hello;
 	bool is_ours = hello_of(event, HELLO_UCMATOSE, &hello);
 	const char *reason = NULL;
@@ -327,14 +319,14 @@ static bool request_received(struct ucmatose *run, const struct endpoint_event *
 	else if (is_ours && hello.run && run->client_id && hello.run != run->client_id)
 		reason = HELLO_BUSY;
 	if (reason) {
-		if (!run->figures.refused++)
+		if (!run->refused++)
 			environment_print(run->environment, "cmatose: refusing a connection: %s", reason);
 		endpoint_reject(event->request, reason, strlen(reason));
 		return false;
 	}
 	if (is_ours && !ucmatose_hello_agrees(run, event->request->name, &hello)) {
-		ucmatose_hello_write(run, NULL, bytes); /* the client logs the difference too */
-		endpoint_reject(event->request, bytes, sizeof(bytes));
+		ucmatose_hello_write(run->connections); /* the client logs the difference too */
+		endpoint_reject(event->request, run->hello, sizeof(run->hello));
 		give_up(run, OUTCOME_FAILED);
 	} else {
 		accept_request(run, event->request, is_ours ? &hello : NULL);
@@ -353,7 +345,7 @@ static void server_listener_event(void *context, struct endpoint *endpoint, cons
 		give_up(run, event->outcome);
 	/* The transport had no endpoint for a request. */
 	if (event->kind == EVENT_REQUEST_FAILED && ucmatose_wants_more(run))
-		ucmatose_connection_check(new_connection(run), event->outcome);
+		ucmatose_connection_check(ucmatose_connection_next(run, CONNECTION_NEW), event->outcome);
 	advance(run);
 }
 
@@ -416,7 +408,7 @@ static void advance(struct ucmatose *run)
 /* Where a server without -b listens. The IPv6 one also accepts IPv4 connections, but not on iWARP. */
 static const char *any_address(const struct ucmatose_options *options)
 {
-	return options->format >= ADDRESS_FORMAT_IP6 || options->common.family.ip6 ? "::" : "0.0.0.0";
+	return options->format >= ADDRESS_FORMAT_IP6 || EXTRA(options->common.family.ip6) ? "::" : "0.0.0.0";
 }
 
 enum outcome ucmatose_start(struct environment *environment, const void *all_options, void **state)
@@ -436,19 +428,19 @@ enum outcome ucmatose_start(struct environment *environment, const void *all_opt
 	run->client_id = is_server ? 0 : (uint16_t)clock_now() | 1;
 	run->size = (uint32_t)options->size;
 	run->messages = run->size ? (uint32_t)options->count : 0;
-	run->endpoint_options = (struct endpoint_options){
-		.port_space = (enum port_space)options->port_space,
-		.timeout = options->common.timeout,
-		.send_depth = 1,
-		.receive_depth = 1,
-		.path = &options->common.path,
-	};
+	run->endpoint_options.port_space = (enum port_space)options->port_space;
+	run->endpoint_options.timeout = options->common.timeout;
+	run->endpoint_options.send_depth = 1;
+	run->endpoint_options.receive_depth = 1;
+	run->endpoint_options.path = &options->common.path;
 	run->connections = environment_allocate(environment, (size_t)options->connections, sizeof(*run->connections));
 	if (!run->connections)
 		return OUTCOME_INTERNAL;
 	run->wanted = run->in_state[CONNECTION_NEW] = (uint32_t)options->connections;
-	for (uint32_t i = 0; i < run->wanted; i++)
-		run->connections[i] = (struct ucmatose_connection){ .run = run, .index = i };
+	for (uint32_t i = 0; i < run->wanted; i++) {
+		run->connections[i].run = run;
+		run->connections[i].index = i;
+	}
 	outcome = channel_create(environment->transport, &run->channel);
 	if (outcome)
 		return outcome;

@@ -85,7 +85,7 @@ static enum outcome check_address(const struct environment *environment, const s
 static enum outcome ucmatose_check(struct environment *environment, const void *all_options)
 {
 	const struct ucmatose_options *options = all_options;
-	bool has_interface = options->common.path.interface;
+	bool has_interface = EXTRA(options->common.path.interface != NULL);
 	enum outcome outcome;
 
 	if (has_interface && options->format == ADDRESS_FORMAT_GID) {

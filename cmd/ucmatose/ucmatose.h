@@ -54,8 +54,8 @@ enum connection_state {
 	CONNECTION_SENDING,
 	CONNECTION_RECEIVING,	/* these three have a rate in the figures */
 	CONNECTION_TRANSFERRED, /* a client waits for the server to disconnect */
-	CONNECTION_ESTABLISHED,
 	CONNECTION_DISCONNECTING,
+	CONNECTION_ESTABLISHED,
 	CONNECTION_CLOSED, /* all went well */
 	CONNECTION_FAILED,
 	CONNECTION_STATES,
@@ -70,6 +70,7 @@ struct ucmatose_memory {
 	struct region *region;
 	size_t pattern; /* where it begins in the region */
 	uint32_t slots; /* of each connection */
+	uint32_t batch; /* half of them */
 };
 
 struct ucmatose_connection {
@@ -99,7 +100,7 @@ struct ucmatose_figures {
 	struct path path; /* of the first connection established */
 	uint64_t asked;
 	uint64_t failed;
-	uint64_t refused; /* requests beyond -c or of another client */
+	uint64_t refused;
 	uint64_t size;
 	uint64_t verified;			     /* messages received whose bytes were compared */
 	struct rate rates[CONNECTION_RECEIVING + 1]; /* connections made, messages acknowledged, messages received */
@@ -130,7 +131,8 @@ struct ucmatose {
 	uint32_t messages;			 /* per direction of each connection; 0 with -C 0 or -S 0 */
 	uint32_t size;				 /* bytes of each */
 	uint32_t wanted;
-	uint32_t next; /* connections before it are not new, or when closing not to be disconnected */
+	uint32_t refused; /* requests beyond -c or of another client */
+	uint32_t next;	  /* connections before it are not new, when closing not transferred */
 	enum ucmatose_phase phase;
 	uint16_t client_id; /* of the client's run, in its hellos; 0: unknown to the server */
 	bool is_server;
@@ -139,8 +141,9 @@ struct ucmatose {
 	bool stock_iwarp; /* of them, on iWARP */
 	bool pausing;	  /* before the next phase */
 	uint32_t in_state[CONNECTION_STATES];
-	const char *bind;      /* the local address; NULL: any one of a client */
-	struct address source; /* ADDRESS_NONE without -b */
+	uint8_t hello[HELLO_SIZE]; /* the one that is sent */
+	const char *bind;	   /* the local address; NULL: any one of a client */
+	struct address source;	   /* ADDRESS_NONE without -b */
 	struct endpoint_options endpoint_options;
 	struct dial dial;	   /* of a client's first connection */
 	struct loop_timer pause;   /* begins the next phase */
@@ -179,6 +182,8 @@ void ucmatose_messages_free(struct ucmatose *run);
 
 /* connection.c */
 void ucmatose_connection_enter(struct ucmatose_connection *connection, enum connection_state state);
+/* The next one that is new or transferred, of which there must be one. It enters the state after that. */
+struct ucmatose_connection *ucmatose_connection_next(struct ucmatose *run, enum connection_state state);
 /* Frees what a connection has that was not established: it can be tried again. */
 void ucmatose_connection_reset(struct ucmatose_connection *connection);
 /* Frees it; the state is closed or failed. */
@@ -187,8 +192,8 @@ void ucmatose_connection_end(struct ucmatose_connection *connection, enum connec
 void ucmatose_connection_check(struct ucmatose_connection *connection, enum outcome outcome);
 /* The peer left too early, or is silent. */
 void ucmatose_connection_fail(struct ucmatose_connection *connection, const char *cause);
-void ucmatose_hello_write(const struct ucmatose *run, const struct ucmatose_connection *connection,
-			  uint8_t bytes[HELLO_SIZE]);
+/* Into run->hello. */
+void ucmatose_hello_write(const struct ucmatose_connection *connection);
 /* False if the peer has other options, after an error with the difference. */
 bool ucmatose_hello_agrees(const struct ucmatose *run, const char *object, const struct hello *hello);
 /* Takes seeds and window from the hello of a peer of ours. */

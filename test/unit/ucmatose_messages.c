@@ -160,11 +160,10 @@ static struct bench *bench_create(uint32_t count, uint32_t size, enum fabric fab
 
 static void greet(struct end *end, struct end *peer)
 {
-	uint8_t bytes[HELLO_SIZE];
 	struct hello hello;
 
-	ucmatose_hello_write(&peer->run, &peer->connection, bytes);
-	assert_true(hello_read(bytes, sizeof(bytes), HELLO_UCMATOSE, &hello));
+	ucmatose_hello_write(&peer->connection);
+	assert_true(hello_read(peer->run.hello, HELLO_SIZE, HELLO_UCMATOSE, &hello));
 	assert_true(ucmatose_hello_agrees(&end->run, "peer", &hello));
 	ucmatose_hello_apply(&end->connection, &hello);
 }
@@ -266,7 +265,7 @@ TEST(every_count_and_size_goes_both_ways)
 {
 	static const uint32_t counts[] = { 1, 2, 3, 31, 32, 33, 63, 64, 65, 96, 127, 128, 129, 1000, 5000 };
 	static const uint32_t sizes[] = { 1, 100, 4096, 1 << 20, 1 << 23 };
-	static const uint32_t entries[] = { 1, 2, 3, 7, 64, 16384 };
+	static const uint32_t entries[] = { 3, 4, 7, 64, 16384 };
 
 	for (size_t c = 0; c < LENGTH(counts); c++)
 		for (size_t s = 0; s < LENGTH(sizes); s++)

@@ -60,7 +60,7 @@ static void print_result(const struct environment *environment, bool failed, con
 	environment_print(environment, "%s: %s%s", environment->log.name, failed ? "FAILED: " : "", text);
 }
 
-void environment_print_result(const struct environment *environment, bool failed, const char *device,
+void environment_print_result(struct environment *environment, enum outcome outcome, const char *device,
 			      const char *format, ...)
 {
 	char text[RESULT_SIZE];
@@ -69,7 +69,7 @@ void environment_print_result(const struct environment *environment, bool failed
 	va_start(list, format);
 	format_result(environment, text, device, format, list);
 	va_end(list);
-	print_result(environment, failed, text);
+	print_result(environment, outcome, text);
 }
 
 void environment_finish(struct environment *environment, enum outcome outcome, const char *device, const char *format,

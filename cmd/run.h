@@ -148,7 +148,7 @@ void environment_finish(struct environment *environment, enum outcome outcome, c
 bool environment_wait(struct environment *environment);
 
 /* Prints such a line about a part of the run at once: a target, a client, a queue pair. */
-void environment_print_result(const struct environment *environment, bool failed, const char *device,
+void environment_print_result(struct environment *environment, enum outcome outcome, const char *device,
 			      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /*

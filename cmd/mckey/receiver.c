@@ -160,7 +160,7 @@ static void print_sender(struct mckey_run *run, const struct sender *sender)
 	if (sender->numbered)
 		log_text(order, sizeof(order), "%" PRIu64 " out of order, %" PRIu64 " repeated", counts.out_of_order,
 			 counts.duplicated);
-	environment_print_result(run->environment, false, run->device,
+	environment_print_result(run->environment, OUTCOME_OK, run->device,
 				 "%" PRIu64 " datagram%s of %" PRIu64 " byte%s from %s received, %" PRIu64 " lost, %s",
 				 counts.received, units_plural(counts.received), run->figures.size,
 				 units_plural(run->figures.size), name, counts.lost, order);

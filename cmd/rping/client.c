@@ -207,23 +207,29 @@ static const struct target_handlers target_handlers = {
 
 /* ---- the targets ---- */
 
+static enum outcome check_host(const struct log *log, const char *option, const char *text, bool has_interface,
+			       struct address *address)
+{
+	address_parse(text, ADDRESS_FORMAT_IP, address);
+	/* In a --targets file the port follows the address. */
+	return host_check(log, option, text, address, option[1] == '-' ? "ADDRESS" : "-p", has_interface);
+}
+
 enum outcome rping_client_check(const struct rping_options *options, const char *option, const char *text,
 				const struct log *log)
 {
 	struct address address = { 0 }, source = { 0 };
+	enum outcome outcome = OUTCOME_OK;
 
-	address_parse(text, ADDRESS_FORMAT_IP, &address);
 	if (options->source)
-		address_parse(options->source, ADDRESS_FORMAT_IP, &source);
-	/* In a --targets file the port follows the address. */
-	if (host_check(log, option, text, &address, option[1] == '-' ? "ADDRESS" : "-p",
-		       options->source || options->common.path.interface))
-		return OUTCOME_USAGE;
-	if (source.family && address.family && source.family != address.family) {
+		outcome = check_host(log, "-I", options->source, true, &source);
+	if (!outcome)
+		outcome = check_host(log, option, text, options->source || options->common.path.interface, &address);
+	if (!outcome && source.family && address.family && source.family != address.family) {
 		log_error(log, "-I", "%s is not of the same family as %s %s", options->source, option, text);
-		return OUTCOME_USAGE;
+		outcome = OUTCOME_USAGE;
 	}
-	return OUTCOME_OK;
+	return outcome;
 }
 
 static enum outcome add_target(struct rping_client *client, const char *address, uint16_t port)
@@ -240,7 +246,7 @@ static enum outcome add_target(struct rping_client *client, const char *address,
 		target->histogram = (struct histogram *)(target + 1);
 	*client->last = target;
 	client->last = &target->next;
-	client->several = client->count++;
+	client->count++;
 	return OUTCOME_OK;
 }
 
@@ -318,16 +324,17 @@ static enum outcome make_targets(struct rping_client *client)
 
 /* ---- start and stop ---- */
 
-/* LOOKUPS_MAX names are looked up at once. No target connects before all are looked up. */
-static void look_up_targets(struct rping_client *client)
+/* LOOKUPS_MAX names are looked up at once. No target connects before all are looked up. outcome: of the source. */
+static void look_up_targets(struct rping_client *client, enum outcome outcome)
 {
 	struct target *next = client->targets;
 	size_t begun = 0;
 
 	for (struct target *target = client->targets; target; target = target->next, begun--) {
-		for (; next && begun < LOOKUPS_MAX; next = next->next, begun++)
+		for (; !outcome && next && begun < LOOKUPS_MAX; next = next->next, begun++)
 			dial_look_up(&next->dial);
-		target_end_if_failed(target, dial_looked_up(&target->dial, client->source.addresses[0].family));
+		target_end_if_failed(
+			target, outcome ? outcome : dial_looked_up(&target->dial, client->source.addresses[0].family));
 	}
 }
 
@@ -354,11 +361,7 @@ static enum outcome client_start(struct environment *environment, const struct r
 				  has_several(client) ? "the servers" : client->targets->address);
 	if (options->source)
 		outcome = lookup(&client->source, environment, &options->common, options->source, ADDRESS_FORMAT_ANY);
-	if (outcome) {
-		environment_finish(environment, outcome, NULL, "no ping was sent");
-		return OUTCOME_OK;
-	}
-	look_up_targets(client);
+	look_up_targets(client, outcome);
 	client_advance(client);
 	return OUTCOME_OK;
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <sys/param.h>
 
+#include "cmd/hello.h"
 #include "core/payload.h"
 #include "core/units.h"
 
@@ -56,6 +57,15 @@ enum outcome peer_open(struct peer *peer)
 	for (uint32_t i = PEER_SENDS; i < PEER_SENDS + PEER_RECEIVES && !outcome; i++)
 		outcome = peer_post(peer, WORK_RECEIVE, i, false);
 	return outcome;
+}
+
+enum outcome peer_greet(const struct peer *peer, uint32_t capacity, uint64_t count,
+			enum outcome (*send)(struct endpoint *endpoint, const void *data, size_t length))
+{
+	uint8_t bytes[HELLO_SIZE];
+
+	hello_write(&(struct hello){ .tool = HELLO_RPING, .capacity = capacity, .count = count }, bytes);
+	return send(peer->endpoint, bytes, sizeof(bytes));
 }
 
 static void destroy_region(struct region **region)
@@ -139,9 +149,10 @@ bool peer_verify(const struct peer *peer, const uint8_t *ping)
 
 /* ---- options and texts ---- */
 
-struct endpoint_options peer_endpoint_options(const struct rping_options *options)
+enum outcome peer_create_endpoint(enum endpoint_kind kind, struct channel *channel, const struct rping_options *options,
+				  const struct endpoint_handlers *handlers, void *context, struct endpoint **endpoint)
 {
-	return (struct endpoint_options){
+	const struct endpoint_options endpoint_options = {
 		.port_space = PORT_SPACE_TCP,
 		.timeout = options->common.timeout,
 		/*
@@ -154,6 +165,8 @@ struct endpoint_options peer_endpoint_options(const struct rping_options *option
 		.path = &options->common.path,
 		.own_qp = options->own_qp,
 	};
+
+	return endpoint_create(kind, channel, &endpoint_options, handlers, context, endpoint);
 }
 
 void peer_print_event(const struct peer *peer, enum event_kind kind)
@@ -166,11 +179,10 @@ void peer_print_event(const struct peer *peer, enum event_kind kind)
 	const struct environment *environment = peer->environment;
 	bool debug = environment->log.debug, server = peer->options->server;
 
-	if (debug && kind < sizeof(names) / sizeof(names[0]) && *names[kind])
-		environment_print(environment, "cma_event type RDMA_CM_EVENT_%s cma_id %p (%s)", names[kind],
-				  (const void *)peer->endpoint, server ? "child" : "parent");
-	if (debug && kind == EVENT_ESTABLISHED && !server)
-		environment_print(environment, "rdma_connect successful");
+	if (debug && kind <= EVENT_DISCONNECTED)
+		environment_print(environment, "cma_event type RDMA_CM_EVENT_%s cma_id %p (%s)%s", names[kind],
+				  (const void *)peer->endpoint, server ? "child" : "parent",
+				  kind == EVENT_ESTABLISHED && !server ? "\nrdma_connect successful" : "");
 	if (kind == EVENT_DISCONNECTED && (peer->options->verbose || debug))
 		environment_print(environment, "%s DISCONNECT EVENT...", server ? "server" : "client");
 }
@@ -194,27 +206,24 @@ void peer_print_result(const struct peer *peer, enum outcome outcome, bool ends_
 {
 	const struct rping_options *options = peer->options;
 	uint64_t answered = peer_answered(peer), warmup = peer->pings - answered;
-	bool passed = !outcome && answered;
-	const char *device = peer->device, *checked = "";
-	char pings[PINGS_TEXT_SIZE], sizes[64] = "", warmed_up[48] = "", unchecked[128], text[ADDRESS_TEXT_SIZE + 512];
+	const char *device = peer->device, *sizes = "", *checked = "", *warmed_up = "";
+	char pings[PINGS_TEXT_SIZE], sizes_text[64], warmup_text[48], device_text[128];
 
 	peer_pings_text(answered, outcome ? peer->requested : 0, pings);
-	if (passed && peer->shortest < peer->longest)
-		log_text(sizes, sizeof(sizes), " of %" PRIu32 " to %" PRIu32 " bytes", peer->shortest, peer->longest);
-	else if (passed)
-		log_text(sizes, sizeof(sizes), " of %" PRIu32 " byte%s", peer->longest, units_plural(peer->longest));
-	if (passed && EXTRA(warmup))
-		log_text(warmed_up, sizeof(warmed_up), " after %" PRIu64 " to warm up", warmup);
-	if (passed && options->validate) {
-		checked = " and verified";
-	} else if (passed) {
-		log_text(unchecked, sizeof(unchecked), "%s; payload not checked, use -V", device);
-		device = unchecked;
+	if (!outcome && answered) {
+		sizes = peer->shortest < peer->longest
+				? log_text(sizes_text, sizeof(sizes_text), " of %" PRIu32 " to %" PRIu32 " bytes",
+					   peer->shortest, peer->longest)
+				: log_text(sizes_text, sizeof(sizes_text), " of %" PRIu32 " byte%s", peer->longest,
+					   units_plural(peer->longest));
+		if (options->validate)
+			checked = " and verified";
+		else
+			device = log_text(device_text, sizeof(device_text), "%s; payload not checked, use -V", device);
+		if (EXTRA(warmup))
+			warmed_up = log_text(warmup_text, sizeof(warmup_text), " after %" PRIu64 " to warm up", warmup);
 	}
-	log_text(text, sizeof(text), "%s%s %s %s answered%s%s", pings, sizes, options->server ? "from" : "to",
-		 peer->name, checked, warmed_up);
-	if (ends_run)
-		environment_finish(peer->environment, outcome, device, "%s", text);
-	else
-		environment_print_result(peer->environment, outcome, device, "%s", text);
+	(ends_run ? environment_finish
+		  : environment_print_result)(peer->environment, outcome, device, "%s%s %s %s answered%s%s", pings,
+					      sizes, options->server ? "from" : "to", peer->name, checked, warmed_up);
 }

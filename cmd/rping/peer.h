@@ -65,6 +65,10 @@ void peer_enter(struct peer *peer, unsigned state, const char *doing, enum peer_
  */
 enum outcome peer_open(struct peer *peer);
 
+/* Calls send, endpoint_connect() or endpoint_accept(), with a hello. */
+enum outcome peer_greet(const struct peer *peer, uint32_t capacity, uint64_t count,
+			enum outcome (*send)(struct endpoint *endpoint, const void *data, size_t length));
+
 /* Frees the connection and its memory, in any state. */
 void peer_close(struct peer *peer);
 
@@ -92,8 +96,9 @@ enum outcome peer_out_of_order(const struct peer *peer);
 /* Compares every byte of the current ping. Returns false after it has reported the first difference. */
 bool peer_verify(const struct peer *peer, const uint8_t *ping);
 
-/* Returns the options of each endpoint of the run. */
-struct endpoint_options peer_endpoint_options(const struct rping_options *options);
+/* Creates an endpoint of the run. */
+enum outcome peer_create_endpoint(enum endpoint_kind kind, struct channel *channel, const struct rping_options *options,
+				  const struct endpoint_handlers *handlers, void *context, struct endpoint **endpoint);
 
 /*
  * Print the -d lines of the stock tool that scripts look for, and with -v the line of a disconnect. A completion is

@@ -90,17 +90,12 @@ static enum outcome rping_check(struct environment *environment, const void *com
 	const struct rping_options *options = command_options;
 	const struct log *log = &environment->log;
 	const char *fault = options_fault(options);
-	struct address source = { 0 };
 	enum outcome outcome = OUTCOME_OK;
 
 	if (fault) {
 		log_error(log, NULL, "%s", fault);
 		log_hint(log, "%s --help lists the options", log->name);
 		return OUTCOME_USAGE;
-	}
-	if (options->source) {
-		address_parse(options->source, ADDRESS_FORMAT_IP, &source);
-		outcome = host_check(log, "-I", options->source, &source, "-p", true);
 	}
 	for (size_t i = 0; i < options->addresses.count && !outcome; i++)
 		outcome = rping_client_check(options, "-a", options->addresses.texts[i], log);

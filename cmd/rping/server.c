@@ -52,11 +52,12 @@ static void stop_listening(struct rping_server *server)
 static void server_finish(struct rping_server *server, enum outcome outcome)
 {
 	const struct server_figures *figures = &server->figures;
-	char pings[PINGS_TEXT_SIZE], failures[48] = "";
+	char pings[PINGS_TEXT_SIZE], text[48];
+	const char *failures = "";
 
 	if (figures->failed)
-		log_text(failures, sizeof(failures), ", %" PRIu64 " client%s failed", figures->failed,
-			 units_plural(figures->failed));
+		failures = log_text(text, sizeof(text), ", %" PRIu64 " client%s failed", figures->failed,
+				    units_plural(figures->failed));
 	environment_finish(server->environment, outcome, NULL, "served %" PRIu64 " client%s, %s%s", figures->served,
 			   units_plural(figures->served), peer_pings_text(figures->answered, 0, pings), failures);
 }
@@ -90,7 +91,7 @@ static void idle_expired(void *context)
 static void note_resource_failure(struct rping_server *server, enum outcome outcome)
 {
 	environment_record_outcome(server->environment, outcome);
-	if (server->one_shot)
+	if (outcome && server->one_shot)
 		stop_listening(server);
 }
 
@@ -187,22 +188,10 @@ static bool is_busy(const struct rping_server *server)
 	       is_limit_reached(server, ended_sessions(server) + server->session_count);
 }
 
-static void connection_requested(struct rping_server *server, const struct endpoint_event *event)
+static void add_session(struct rping_server *server, struct session *session, const struct endpoint_event *event)
 {
 	const struct log *log = &server->environment->log;
-	bool busy = is_busy(server);
-	const char *reason = busy ? HELLO_BUSY : "out of memory";
-	struct session *session = busy ? NULL : environment_allocate(server->environment, 1, sizeof(*session));
-	enum outcome outcome;
 
-	if (!session) {
-		log_debug(log, "%s: rejected: %s", event->request->name, reason);
-		endpoint_reject(event->request, reason, strlen(reason) + 1);
-		if (!busy)
-			note_resource_failure(server, OUTCOME_INTERNAL);
-		server_advance(server);
-		return;
-	}
 	session_prepare(session, server, server->one_shot || log_allows(&server->no_ping_limit) ? log : &server->silent,
 			event);
 	session->peer.expired = session_expired;
@@ -215,15 +204,29 @@ static void connection_requested(struct rping_server *server, const struct endpo
 	event->request->handlers = &session_handlers;
 	event->request->context = session;
 	peer_print_event(&session->peer, event->kind);
+}
+
+static void connection_requested(struct rping_server *server, const struct endpoint_event *event)
+{
+	struct session *session;
+	enum outcome outcome;
+
+	if (is_busy(server)) {
+		log_debug(&server->environment->log, "%s: rejected: " HELLO_BUSY, event->request->name);
+		endpoint_reject(event->request, HELLO_BUSY, sizeof(HELLO_BUSY));
+		return;
+	}
+	session = environment_allocate(server->environment, 1, sizeof(*session));
+	if (session)
+		add_session(server, session, event);
 	outcome = request_accept(server->environment, event->request, session_accept, session);
-	if (outcome) {
+	if (outcome && session) {
 		session->peer.endpoint = NULL;
 		session_destroy(session);
-		/* Else the client has withdrawn its request. */
-		if (outcome != OUTCOME_NO_CONNECTION)
-			note_resource_failure(server, outcome);
 	}
-	server_advance(server);
+	/* Else the client has withdrawn its request. */
+	if (outcome != OUTCOME_NO_CONNECTION)
+		note_resource_failure(server, outcome);
 }
 
 static void listener_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
@@ -231,19 +234,15 @@ static void listener_event(void *context, struct endpoint *endpoint, const struc
 	struct rping_server *server = context;
 
 	(void)endpoint;
-	if (event->kind == EVENT_REQUEST) {
-		connection_requested(server, event);
-		return;
-	}
 	environment_report_error(server->environment);
+	if (event->kind == EVENT_REQUEST)
+		connection_requested(server, event);
 	/* The transport lacked resources for a client. It would have been rejected anyway by a server that is busy. */
-	if (event->kind == EVENT_REQUEST_FAILED && !is_busy(server))
+	else if (event->kind == EVENT_FAILED || !is_busy(server))
 		note_resource_failure(server, event->outcome);
 	/* The listener's device may be removed: its sessions get own events, those of other devices may finish. */
-	if (event->kind == EVENT_FAILED) {
-		environment_record_outcome(server->environment, event->outcome);
+	if (event->kind == EVENT_FAILED)
 		stop_listening(server);
-	}
 	server_advance(server);
 }
 
@@ -253,9 +252,8 @@ static const struct endpoint_handlers listener_handlers = {
 
 static enum outcome listen_at(struct rping_server *server, struct address *address)
 {
-	struct endpoint_options options = peer_endpoint_options(server->options);
-	enum outcome outcome = endpoint_create(ENDPOINT_LISTENER, server->channel, &options, &listener_handlers, server,
-					       &server->listener);
+	enum outcome outcome = peer_create_endpoint(ENDPOINT_LISTENER, server->channel, server->options,
+						    &listener_handlers, server, &server->listener);
 
 	address->port = (uint16_t)server->options->port;
 	if (!outcome)
@@ -308,9 +306,7 @@ static enum outcome server_start(struct environment *environment, const struct r
 		return outcome;
 	server->silent = environment->log;
 	server->silent.silent = true;
-	server->limit = (uint64_t)options->max_clients;
-	if (!server->limit && !options->persistent)
-		server->limit = 1;
+	server->limit = EXTRA(options->max_clients) ? (uint64_t)options->max_clients : !options->persistent;
 	server->one_shot = !options->persistent && server->limit == 1;
 	outcome = lookup(&local, environment, &options->common, server->host, ADDRESS_FORMAT_ANY);
 	if (!outcome)

@@ -53,14 +53,9 @@ static uint32_t session_limit(const struct session *session)
 enum outcome session_accept(void *context)
 {
 	struct session *session = context;
-	struct hello hello = { .tool = HELLO_RPING, .capacity = session_limit(session) };
-	uint8_t bytes[HELLO_SIZE];
-	enum outcome outcome = peer_open(&session->peer);
+	enum outcome outcome = session ? peer_open(&session->peer) : OUTCOME_INTERNAL;
 
-	if (outcome)
-		return outcome;
-	hello_write(&hello, bytes);
-	return endpoint_accept(session->peer.endpoint, bytes, sizeof(bytes));
+	return outcome ? outcome : peer_greet(&session->peer, session_limit(session), 0, endpoint_accept);
 }
 
 void session_established(struct session *session)
@@ -97,27 +92,35 @@ static void answer_delivered(struct session *session)
 	server->figures.answered++;
 }
 
-/* A READ of the ping from the client's memory, or a WRITE to it, which is unsignalled. */
-static struct work transfer(const struct session *session, enum work_kind kind, const struct advertisement *memory)
+/*
+ * Posts a READ of length bytes from the client's memory, or a WRITE to it. A WRITE of a ping is posted together with
+ * the go-ahead, which saves a round trip: RC keeps their order.
+ */
+static enum outcome post_transfer(struct session *session, enum work_kind kind, const struct advertisement *memory,
+				  uint32_t length)
 {
-	return (struct work){
+	struct peer *peer = &session->peer;
+	bool answers = kind == WORK_WRITE && length;
+	struct work works[2] = { {
 		.kind = kind,
-		.region = session->peer.data[BUFFER],
-		.length = session->peer.size,
+		.region = peer->data[BUFFER],
+		.length = length,
 		.remote_address = memory->address,
 		.remote_key = memory->key,
-		.unsignalled = kind == WORK_WRITE,
-	};
+		.unsignalled = answers,
+	} };
+
+	if (answers)
+		works[1] = peer_message(peer, WORK_SEND, GO_AHEAD);
+	return endpoint_post(peer->endpoint, works, answers ? 2 : 1);
 }
 
 /* Posts a WRITE of length 0, which accesses no memory. It completes when everything posted before it is delivered. */
 static enum outcome request_confirmation(struct session *session)
 {
-	struct work work = { .kind = WORK_WRITE, .region = session->peer.data[BUFFER] };
-
 	peer_enter(&session->peer, SESSION_CONFIRMING, "waiting for the acknowledgement of the answer",
 		   FOR_HALF_TIMEOUT);
-	return endpoint_post(session->peer.endpoint, &work, 1);
+	return post_transfer(session, WORK_WRITE, &(struct advertisement){ 0 }, 0);
 }
 
 /* The completion may arrive after the client's next message, which has confirmed delivery. */
@@ -159,7 +162,6 @@ static enum outcome buffer_reserve(struct session *session, uint32_t length)
 static enum outcome read_source(struct session *session, const struct advertisement *source)
 {
 	enum outcome outcome = check_advertisement(session, "source", source, 1);
-	struct work read;
 
 	if (!outcome)
 		outcome = buffer_reserve(session, source->size);
@@ -167,8 +169,7 @@ static enum outcome read_source(struct session *session, const struct advertisem
 		return outcome;
 	session->peer.size = source->size;
 	peer_enter(&session->peer, SESSION_READING, "reading the ping", FOR_TIMEOUT);
-	read = transfer(session, WORK_READ, source);
-	return endpoint_post(session->peer.endpoint, &read, 1);
+	return post_transfer(session, WORK_READ, source, source->size);
 }
 
 static enum outcome source_read(struct session *session)
@@ -183,8 +184,7 @@ static enum outcome source_read(struct session *session)
 }
 
 /*
- * Posts the go-ahead together with the WRITE, which saves a round trip: RC keeps their order. Only then verifies and
- * prints the ping: the client measures the time until the answer.
+ * Verifies and prints the ping after it has posted the answer: the client measures the time until that.
  *
  * The server waits for the client's next message for half of --timeout. Then it requests an acknowledgement and waits
  * for the other half: it detects a client that vanished within --timeout, even if the pings are further apart.
@@ -194,13 +194,12 @@ static enum outcome write_sink(struct session *session, const struct advertiseme
 	struct peer *peer = &session->peer;
 	const uint8_t *ping = peer->data[BUFFER]->memory;
 	enum outcome outcome = check_advertisement(session, "sink", sink, peer->size);
-	struct work works[] = { transfer(session, WORK_WRITE, sink), peer_message(peer, WORK_SEND, GO_AHEAD) };
 
 	if (outcome)
 		return outcome;
 	session->unconfirmed = true;
 	peer_enter(peer, SESSION_ANSWERED, "waiting for the next ping", FOR_HALF_TIMEOUT);
-	outcome = endpoint_post(peer->endpoint, works, sizeof(works) / sizeof(works[0]));
+	outcome = post_transfer(session, WORK_WRITE, sink, peer->size);
 	if (outcome)
 		return outcome;
 	/* The payload of a ping depends only on its number, also with stock clients. */

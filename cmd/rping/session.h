@@ -59,7 +59,7 @@ struct session {
 void session_prepare(struct session *session, struct rping_server *server, const struct log *log,
 		     const struct endpoint_event *request);
 
-/* Allocates queue pair and memory, and accepts the request. */
+/* Allocates queue pair and memory, and accepts the request. NULL: there is no memory for it. */
 enum outcome session_accept(void *session);
 void session_established(struct session *session);
 /* False for a pending request: its source address may be forged. */

@@ -145,7 +145,8 @@ static enum outcome ended_early(struct target *target)
 /* Closes the connection, and counts an unanswered ping as lost. Does nothing without a connection. */
 static void drop_connection(struct target *target)
 {
-	target->counts.lost += target->sent_at != 0;
+	if (has_counts(target->client))
+		target->counts.lost += target->sent_at != 0;
 	target->sent_at = 0;
 	peer_close(&target->peer);
 }
@@ -168,7 +169,6 @@ enum outcome target_connect(void *context)
 	struct target *target = context;
 	const struct rping_client *client = target->client;
 	const struct address *source = client->source.addresses;
-	struct endpoint_options options = peer_endpoint_options(client->options);
 	enum outcome outcome;
 
 	drop_connection(target);
@@ -176,8 +176,8 @@ enum outcome target_connect(void *context)
 	target_enter(target, TARGET_CONNECTING, "connecting", WITHOUT_LIMIT);
 	if (WITH_REPORT)
 		target->times = (struct connect_times){ 0 };
-	outcome = endpoint_create(ENDPOINT_CONNECTION, client->channel, &options, &client->handlers->endpoint, target,
-				  &target->peer.endpoint);
+	outcome = peer_create_endpoint(ENDPOINT_CONNECTION, client->channel, client->options,
+				       &client->handlers->endpoint, target, &target->peer.endpoint);
 	if (!outcome)
 		outcome =
 			endpoint_resolve(target->peer.endpoint, source->family ? source : NULL, &target->dial.address);
@@ -187,26 +187,15 @@ enum outcome target_connect(void *context)
 enum outcome target_request(struct target *target)
 {
 	const struct rping_options *options = target->peer.options;
-	struct hello hello = {
-		.tool = HELLO_RPING,
-		.capacity = PING_SIZE_MAX,
-		/* With --duration or in a sweep the number is unknown: the server must not expect -C pings. */
-		.count = target->peer.requested && !EXTRA(options->duration)
-				 ? target->peer.requested + (uint64_t)EXTRA(options->warmup)
-				 : 0,
-	};
-	uint8_t bytes[HELLO_SIZE];
+	/* With --duration or in a sweep the number is unknown: the server must not expect -C pings. */
+	bool known = target->peer.requested && !EXTRA(options->duration);
 
-	hello_write(&hello, bytes);
-	return endpoint_connect(target->peer.endpoint, bytes, sizeof(bytes));
+	return peer_greet(&target->peer, PING_SIZE_MAX,
+			  known ? target->peer.requested + (uint64_t)EXTRA(options->warmup) : 0, endpoint_connect);
 }
 
-/* With OUTCOME_OK, the pings that were answered decide the outcome. */
-static enum outcome target_disconnect(struct target *target, enum outcome outcome)
+static enum outcome target_disconnect(struct target *target)
 {
-	target->outcome = outcome;
-	if (outcome)
-		note_error(target);
 	target_enter(target, TARGET_DISCONNECTING, "disconnecting", WITHOUT_LIMIT);
 	return endpoint_disconnect(target->peer.endpoint);
 }
@@ -220,7 +209,8 @@ static enum outcome choose_size(struct target *target, const struct endpoint_eve
 
 	target->stock = !hello_read(event->private_data, event->private_length, HELLO_RPING, &hello);
 	maximum = ping_limit(peer->endpoint->domain, target->stock ? PING_SIZE_STOCK_MAX : hello.capacity);
-	if (target->stock && hello_read(event->private_data, event->private_length, HELLO_UCMATOSE, &hello))
+	if (WITH_CAUSES && target->stock &&
+	    hello_read(event->private_data, event->private_length, HELLO_UCMATOSE, &hello))
 		return peer_error(peer, "the server is ucmatose, not rping");
 	peer->size = requested ? requested : MAX(MIN(target->stock ? PING_SIZE_STOCK : PING_SIZE, maximum), 1);
 	if (peer->size > maximum)
@@ -248,7 +238,7 @@ enum outcome target_established(struct target *target, const struct endpoint_eve
 	target_enter(target, TARGET_PACING, "beginning", WITHOUT_LIMIT);
 	outcome = choose_size(target, event);
 	if (outcome)
-		return target_disconnect(target, outcome);
+		return outcome;
 	outcome = region_create(domain, target->last_size + PAYLOAD_RAMP, REGION_REMOTE_READ, &peer->data[SOURCE]);
 	if (!outcome)
 		outcome = region_create(domain, target->last_size, REGION_REMOTE_WRITE, &peer->data[SINK]);
@@ -299,9 +289,9 @@ static enum outcome start_ping(struct target *target)
 		memset(peer->data[SINK]->memory, SINK_FILL, peer->size);
 	now = clock_now();
 	take_slot(target, now);
-	if (peer->pings >= target->first) {
-		if (EXTRA(options->duration) && first)
-			target->until = now + options->duration;
+	if (EXTRA(options->duration) && first)
+		target->until = now + options->duration;
+	if (has_counts(target->client) && peer->pings >= target->first) {
 		if (WITH_REPORT && !counts->answered.from)
 			counts->answered.from = now;
 		target->sent_at = now;
@@ -318,7 +308,7 @@ enum outcome target_next(struct target *target)
 	if (!has_more(target) && !next_size(target))
 		target->complete = target->peer.ending = true;
 	if (target->peer.ending)
-		return target_disconnect(target, OUTCOME_OK);
+		return target_disconnect(target);
 	now = EXTRA(target->slot) ? clock_now() : 0;
 	if (now >= EXTRA(target->slot))
 		return start_ping(target);
@@ -364,6 +354,8 @@ static void count_ping(struct target *target, int64_t now, bool verified)
 	struct ping_counts *counts = &target->counts;
 	int64_t round_trip = now - target->sent_at;
 
+	if (!has_counts(target->client))
+		return;
 	if (!target->sent_at) {
 		counts->warmup++;
 		return;
@@ -402,7 +394,7 @@ static enum outcome ping_finished(struct target *target)
 	if (options->verbose && same == options->validate)
 		print_ping(target);
 	peer_count_ping(&target->peer);
-	return same == options->validate ? target_next(target) : target_disconnect(target, OUTCOME_FAILED);
+	return same == options->validate ? target_next(target) : OUTCOME_FAILED;
 }
 
 enum outcome target_complete(struct target *target, const struct completion *completion)
@@ -455,8 +447,6 @@ enum outcome target_verdict(struct target *target)
 
 	if (peer->state != TARGET_DISCONNECTING)
 		return peer_failed(peer, "the server disconnected");
-	if (target->outcome)
-		return target->outcome;
 	if (target->complete && peer_answered(peer) && !peer->deadline_passed)
 		return OUTCOME_OK;
 	return ended_early(target);
@@ -464,8 +454,6 @@ enum outcome target_verdict(struct target *target)
 
 void target_end(struct target *target, enum outcome outcome)
 {
-	if (outcome && target->outcome)
-		outcome = target->outcome;
 	if (outcome) {
 		dial_give_up(&target->dial);
 		note_error(target);

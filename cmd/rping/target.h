@@ -69,7 +69,6 @@ struct rping_client {
 	struct target *next;		/* those that wait to connect take turns */
 	size_t count, failed;
 	size_t in_state[TARGET_STATES];
-	bool several;
 	bool ending;		/* start no more targets */
 	struct resolver source; /* of -I; else its address is ADDRESS_NONE */
 	char *file;		/* the text of --targets */
@@ -79,7 +78,13 @@ struct rping_client {
 /* Without WITH_CAUSES there is one target. */
 static inline bool has_several(const struct rping_client *client)
 {
-	return OPTION_LIST_MAX > 1 && client->several;
+	return OPTION_LIST_MAX > 1 && client->count > 1;
+}
+
+/* Whether anybody reads the counts of a target. */
+static inline bool has_counts(const struct rping_client *client)
+{
+	return WITH_REPORT || has_several(client);
 }
 
 struct target {

@@ -224,7 +224,8 @@ enum outcome rping_client_check(const struct rping_options *options, const char 
 	if (options->source)
 		outcome = check_host(log, "-I", options->source, true, &source);
 	if (!outcome)
-		outcome = check_host(log, option, text, options->source || options->common.path.interface, &address);
+		outcome = check_host(log, option, text, options->source || EXTRA(options->common.path.interface),
+				     &address);
 	if (!outcome && source.family && address.family && source.family != address.family) {
 		log_error(log, "-I", "%s is not of the same family as %s %s", options->source, option, text);
 		outcome = OUTCOME_USAGE;
@@ -338,14 +339,13 @@ static void look_up_targets(struct rping_client *client, enum outcome outcome)
 	}
 }
 
-static enum outcome client_start(struct environment *environment, const struct rping_options *options, void **state)
+enum outcome rping_client_start(struct environment *environment, const struct rping_options *options, void **state)
 {
 	struct rping_client *client = *state = environment_allocate(environment, 1, sizeof(*client));
 	enum outcome outcome;
 
 	if (!client)
 		return OUTCOME_INTERNAL;
-	client->role = &rping_client_role;
 	client->environment = environment;
 	client->options = options;
 	client->last = &client->targets;
@@ -366,7 +366,7 @@ static enum outcome client_start(struct environment *environment, const struct r
 	return OUTCOME_OK;
 }
 
-static void client_interrupt(void *state, enum interruption reason)
+void rping_client_interrupt(void *state, enum interruption reason)
 {
 	struct rping_client *client = state;
 
@@ -403,7 +403,7 @@ static const struct figure ping_figures[] = {
 	FIGURES_END,
 };
 
-static struct figures client_figures(void *state)
+struct figures rping_client_figures(void *state)
 {
 	struct rping_client *client = state;
 	struct client_figures *figures = &client->figures;
@@ -420,7 +420,7 @@ static struct figures client_figures(void *state)
 					 figures->counts.answered.count || (has_several(client) && client->failed) };
 }
 
-static void client_stop(void *state)
+void rping_client_stop(void *state)
 {
 	struct rping_client *client = state;
 	struct target *target;
@@ -433,10 +433,3 @@ static void client_stop(void *state)
 	free(client->file);
 	free(client);
 }
-
-const struct rping_role rping_client_role = {
-	.start = client_start,
-	.interrupt = client_interrupt,
-	.figures = WITH_REPORT ? client_figures : NULL,
-	.stop = CLEAN_UP(client_stop),
-};

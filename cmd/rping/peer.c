@@ -107,8 +107,7 @@ void peer_write(struct peer *peer, uint32_t index, const struct advertisement *a
 enum outcome peer_receive(struct peer *peer, const struct completion *completion, struct advertisement *advertisement)
 {
 	if (completion->length != ADVERTISEMENT_SIZE)
-		return peer_error(peer, "receive: a message of %u bytes instead of %d", completion->length,
-				  ADVERTISEMENT_SIZE);
+		return peer_error(peer, "a message of %u bytes, not %d", completion->length, ADVERTISEMENT_SIZE);
 	advertisement_read(peer->messages->memory + (size_t)completion->tag * ADVERTISEMENT_SIZE, advertisement);
 	return peer_post(peer, WORK_RECEIVE, completion->tag, false);
 }
@@ -120,7 +119,7 @@ enum outcome peer_failed(const struct peer *peer, const char *what)
 	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
 	log_cause(peer->log, peer->name, WITH_CAUSES ? peer->doing : NULL, 0, "%s in ping %" PRIu64 "%s", what,
-		  peer->pings, peer->endpoint ? endpoint_timeout_cause(peer->endpoint, cause) : "");
+		  peer->pings, WITH_CAUSES && peer->endpoint ? endpoint_timeout_cause(peer->endpoint, cause) : "");
 	return OUTCOME_FAILED;
 }
 

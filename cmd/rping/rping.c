@@ -72,12 +72,10 @@ static const char *options_fault(const struct rping_options *options)
 	bool client = !options->server, file = EXTRA(options->targets);
 
 	if (client && !addresses && !file)
-		return !options->client ? "an ADDRESS to ping, or -s, --server is needed"
-		       : WITH_EXTRAS	? "-c, --client needs -a, --address or --targets"
-					: "-c, --client needs -a, --address";
+		return "an ADDRESS to ping, or -s, --server is needed";
 	if (client && !options->port)
 		return "a client needs the server's own -p, --port, not 0";
-	if (!client && addresses > 1)
+	if (OPTION_LIST_MAX > 1 && !client && addresses > 1)
 		return "-s, --server listens on one -a, --address only";
 	if (rping_sweep(options) && (!client || addresses != 1 || file || options->common.reporting.interval))
 		return "-S, --size: FROM-TO is for a client with one ADDRESS, without --interval-report";
@@ -115,34 +113,34 @@ static enum outcome rping_start(struct environment *environment, const void *com
 {
 	const struct rping_options *options = command_options;
 
-	return (options->server ? &rping_server_role : &rping_client_role)->start(environment, options, state);
+	return (options->server ? rping_server_start : rping_client_start)(environment, options, state);
 }
 
-static const struct rping_role *role_of(const void *state)
+static bool is_server(const void *state)
 {
-	return *(const struct rping_role *const *)state;
+	return (*(const struct rping_options *const *)state)->server;
 }
 
 static bool rping_is_open_ended(const void *command_options)
 {
 	const struct rping_options *options = command_options;
 
-	return !options->server && !options->count && !options->duration && !rping_sweep(options);
+	return !options->server && !options->count && !EXTRA(options->duration) && !rping_sweep(options);
 }
 
 static void rping_interrupt(void *state, enum interruption reason)
 {
-	role_of(state)->interrupt(state, reason);
+	(is_server(state) ? rping_server_interrupt : rping_client_interrupt)(state, reason);
 }
 
 static struct figures rping_figures(void *state)
 {
-	return role_of(state)->figures(state);
+	return (is_server(state) ? rping_server_figures : rping_client_figures)(state);
 }
 
 static void rping_stop(void *state)
 {
-	role_of(state)->stop(state);
+	(is_server(state) ? rping_server_stop : rping_client_stop)(state);
 }
 
 const struct command rping_command = {
@@ -163,5 +161,5 @@ const struct command rping_command = {
 	.interrupt = rping_interrupt,
 	.live = WITH_REPORT ? rping_live : NULL,
 	.figures = WITH_REPORT ? rping_figures : NULL,
-	.stop = rping_stop,
+	.stop = CLEAN_UP(rping_stop),
 };

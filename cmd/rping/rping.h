@@ -61,15 +61,15 @@ static inline uint32_t rping_sweep(const struct rping_options *options)
 	return WITH_REPORT ? (uint32_t)options->last_size : 0;
 }
 
-/* The functions of struct command for a role, whose state begins with a pointer to it. */
-struct rping_role {
-	enum outcome (*start)(struct environment *environment, const struct rping_options *options, void **state);
-	void (*interrupt)(void *state, enum interruption reason);
-	struct figures (*figures)(void *state);
-	void (*stop)(void *state);
-};
-
-extern const struct rping_role rping_client_role, rping_server_role;
+/* The functions of struct command for a role, whose state begins with a pointer to the options. */
+enum outcome rping_client_start(struct environment *environment, const struct rping_options *options, void **state);
+enum outcome rping_server_start(struct environment *environment, const struct rping_options *options, void **state);
+void rping_client_interrupt(void *state, enum interruption reason);
+void rping_server_interrupt(void *state, enum interruption reason);
+struct figures rping_client_figures(void *state);
+struct figures rping_server_figures(void *state);
+void rping_client_stop(void *state);
+void rping_server_stop(void *state);
 
 /*
  * Checks the address text, the argument of option, without a name look-up, also against the family of -I. Reports an

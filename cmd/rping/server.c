@@ -34,11 +34,11 @@ static enum outcome server_verdict(const struct rping_server *server)
 	if (ended >= (server->limit ? server->limit : server->idle_expired))
 		return server->figures.failed ? OUTCOME_FAILED : OUTCOME_OK;
 	if (server->idle_expired)
-		log_error(&server->environment->log, NULL, "no %sclient came for %s (--idle-timeout)",
-			  ended ? "further " : "", units_limit(server->options->idle_timeout, limit));
+		log_error(&server->environment->log, NULL, "no client came for %s (--idle-timeout)",
+			  units_limit(server->options->idle_timeout, limit));
 	else if (server->interruption == INTERRUPTION_SIGNAL) /* run.c has reported a deadline */
-		log_error(&server->environment->log, NULL,
-			  "ended early, after %" PRIu64 " of %" PRIu64 " clients: interrupted", ended, server->limit);
+		log_error(&server->environment->log, NULL, "interrupted after %" PRIu64 " of %" PRIu64 " clients",
+			  ended, server->limit);
 	return OUTCOME_FAILED;
 }
 
@@ -289,7 +289,7 @@ static const char *listen_address(const struct environment *environment, const s
 	return options->common.family.ip6 ? "::" : "0.0.0.0";
 }
 
-static enum outcome server_start(struct environment *environment, const struct rping_options *options, void **state)
+enum outcome rping_server_start(struct environment *environment, const struct rping_options *options, void **state)
 {
 	struct rping_server *server = *state = environment_allocate(environment, 1, sizeof(*server));
 	struct resolver local;
@@ -297,7 +297,6 @@ static enum outcome server_start(struct environment *environment, const struct r
 
 	if (!server)
 		return OUTCOME_INTERNAL;
-	server->role = &rping_server_role;
 	server->options = options;
 	server->environment = environment;
 	server->host = listen_address(environment, options);
@@ -316,7 +315,7 @@ static enum outcome server_start(struct environment *environment, const struct r
 	return OUTCOME_OK;
 }
 
-static void server_interrupt(void *state, enum interruption reason)
+void rping_server_interrupt(void *state, enum interruption reason)
 {
 	struct rping_server *server = state;
 	struct session *next;
@@ -345,7 +344,7 @@ static const struct figure server_figures[] = {
 	FIGURES_END,
 };
 
-static struct figures server_figures_update(void *state)
+struct figures rping_server_figures(void *state)
 {
 	struct rping_server *server = state;
 	struct server_figures *figures = &server->figures;
@@ -358,7 +357,7 @@ static struct figures server_figures_update(void *state)
 }
 
 /* Endpoints still use the channel while they are destroyed: transport_close() frees it. */
-static void server_stop(void *state)
+void rping_server_stop(void *state)
 {
 	struct rping_server *server = state;
 
@@ -368,10 +367,3 @@ static void server_stop(void *state)
 	endpoint_destroy(server->listener);
 	free(server);
 }
-
-const struct rping_role rping_server_role = {
-	.start = server_start,
-	.interrupt = server_interrupt,
-	.figures = WITH_REPORT ? server_figures_update : NULL,
-	.stop = CLEAN_UP(server_stop),
-};

@@ -77,14 +77,19 @@ static enum outcome session_disconnect(struct session *session)
 
 /* ---- the pings ---- */
 
-/* Counts the last answer when its delivery is confirmed. */
+/* An answer was sent, and its delivery is not known. */
+static bool is_unconfirmed(const struct session *session)
+{
+	return session->peer.state == SESSION_ANSWERED || session->peer.state == SESSION_CONFIRMING;
+}
+
+/* Counts the last answer when its delivery is confirmed. The next state follows. */
 static void answer_delivered(struct session *session)
 {
 	struct rping_server *server = session->server;
 
-	if (!session->unconfirmed)
+	if (!is_unconfirmed(session))
 		return;
-	session->unconfirmed = false;
 	if (!session->peer.pings && server->no_ping_limit.printed)
 		server->no_ping_limit.printed--;
 	session->peer.log = &server->environment->log;
@@ -197,7 +202,6 @@ static enum outcome write_sink(struct session *session, const struct advertiseme
 
 	if (outcome)
 		return outcome;
-	session->unconfirmed = true;
 	peer_enter(peer, SESSION_ANSWERED, "waiting for the next ping", FOR_HALF_TIMEOUT);
 	outcome = post_transfer(session, WORK_WRITE, sink, peer->size);
 	if (outcome)
@@ -213,7 +217,7 @@ static enum outcome write_sink(struct session *session, const struct advertiseme
 /* The client's message proves the delivery of what was sent before. */
 static const char *completions(const struct session *session)
 {
-	if (session->unconfirmed)
+	if (is_unconfirmed(session))
 		return "rdma write completion\nsend completion\nrecv";
 	return session->peer.state == SESSION_AWAITING_SINK ? "send completion\nrecv" : "recv";
 }
@@ -289,5 +293,5 @@ enum outcome session_verdict(struct session *session)
 	/* A signal is the regular end of a persistent server and its sessions. */
 	if (!in_ping && (peer->pings >= required || (interrupted && persistent)))
 		return OUTCOME_OK;
-	return peer_failed(peer, interrupted ? "interrupted" : "the client disconnected");
+	return peer_failed(peer, interrupted ? "interrupted" : "the peer disconnected");
 }

@@ -21,8 +21,7 @@ struct server_figures {
 
 /* The run of a server, which server.c fills. */
 struct rping_server {
-	const struct rping_role *role;
-	const struct rping_options *options;
+	const struct rping_options *options; /* first, for rping.c */
 	struct environment *environment;
 	const char *host; /* the address that it listens on, as given */
 	struct channel *channel;
@@ -52,7 +51,6 @@ struct session {
 	struct rping_server *server;
 	struct session *next;  /* the server's list */
 	struct session **link; /* the pointer to this one: the list's head, or another session's next */
-	bool unconfirmed;      /* an answer was sent; its delivery is not known */
 };
 
 /* Initialises a zeroed session, which owns the endpoint of the request. log: of its errors until its first ping. */

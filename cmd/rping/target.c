@@ -377,10 +377,11 @@ static void count_ping(struct target *target, int64_t now, bool verified)
 /* With several targets the label names the target; else the line has the form of the stock tool. */
 static void print_ping(const struct target *target)
 {
-	char label[ADDRESS_TEXT_SIZE + 16] = "ping data";
+	char text[ADDRESS_TEXT_SIZE + 16];
+	const char *label = "ping data";
 
 	if (has_several(target->client))
-		log_text(label, sizeof(label), "ping data: %s", target->peer.name);
+		label = log_text(text, sizeof(text), "ping data: %s", target->peer.name);
 	ping_print(target->peer.environment->output, label, target->peer.data[SINK]->memory, target->peer.size);
 }
 
@@ -388,13 +389,13 @@ static enum outcome ping_finished(struct target *target)
 {
 	const struct rping_options *options = target->peer.options;
 	int64_t now = clock_now();
-	bool same = options->validate && peer_verify(&target->peer, target->peer.data[SINK]->memory);
+	bool wrong = options->validate && !peer_verify(&target->peer, target->peer.data[SINK]->memory);
 
-	count_ping(target, now, same);
-	if (options->verbose && same == options->validate)
+	count_ping(target, now, options->validate && !wrong);
+	if (options->verbose && !wrong)
 		print_ping(target);
 	peer_count_ping(&target->peer);
-	return same == options->validate ? target_next(target) : OUTCOME_FAILED;
+	return wrong ? OUTCOME_FAILED : target_next(target);
 }
 
 enum outcome target_complete(struct target *target, const struct completion *completion)
@@ -446,7 +447,7 @@ enum outcome target_verdict(struct target *target)
 	const struct peer *peer = &target->peer;
 
 	if (peer->state != TARGET_DISCONNECTING)
-		return peer_failed(peer, "the server disconnected");
+		return peer_failed(peer, "the peer disconnected");
 	if (target->complete && peer_answered(peer) && !peer->deadline_passed)
 		return OUTCOME_OK;
 	return ended_early(target);

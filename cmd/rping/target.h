@@ -60,8 +60,7 @@ struct target_handlers {
 
 /* The run of a client, which client.c fills. */
 struct rping_client {
-	const struct rping_role *role;
-	const struct rping_options *options;
+	const struct rping_options *options; /* first, for rping.c */
 	struct environment *environment;
 	const struct target_handlers *handlers;
 	struct channel *channel;

@@ -174,7 +174,7 @@ static const struct run client_runs[] = {
 	  "~the server accepts pings of at most 65535 bytes, not 65536" },
 	/* A stock server without -S accepts the pings of a client without -S. */
 	{ "no hint at the size limit of a stock server", RUN "; meet 0; size 64; leave 0", OUTCOME_FAILED,
-	  TARGET "waiting for the server to read the ping: the server disconnected in ping 0\n" },
+	  TARGET "waiting for the server to read the ping: the peer disconnected in ping 0\n" },
 	{ "a hint at the size limit of a stock server", RUN "-S 65; meet 0; leave 0", OUTCOME_FAILED,
 	  "~hint: a stock server ends when a ping is longer than its own -S" },
 	{ "warm-up pings are not counted",
@@ -183,7 +183,7 @@ static const struct run client_runs[] = {
 	  OUTCOME_OK, "" },
 	{ "the hello has the warm-up pings, too",
 	  RUN "--warmup 2147483647 -C 9000000000000000000; meet 0; announces 9000000002147483647; leave 0",
-	  OUTCOME_FAILED, "~the server disconnected in ping 0" },
+	  OUTCOME_FAILED, "~the peer disconnected in ping 0" },
 	{ "a lost ping",
 	  RUN
 	  "; meet 0; pings 1; again; reports \"sent\":2,\"answered\":1,\"verified\":0,\"lost\":1; reports "
@@ -444,7 +444,7 @@ static const struct run server_runs[] = {
 	{ "no buffer is exposed", "run -s; take 2; ping 0 32; ping 0 64; buffers 0 0 2 1; leave 0", OUTCOME_OK, "" },
 	{ "the send queue may still use the buffer of an answer that was delivered",
 	  "run -s; take 0; ping 0 32; source 0 64; freed 0; read 0; freed 1; leave 0", OUTCOME_FAILED,
-	  "~waiting for the client's sink: the client disconnected in ping 1" },
+	  "~waiting for the client's sink: the peer disconnected in ping 1" },
 	{ "a buffer is as long as the longest ping",
 	  "run -s; take 0; source 0 100; buffer_of 100; read 0; sink 0 100; source 0 101; buffer_of 101; read 0; sink "
 	  "0 101; source 0 50; buffer_of 101; read 0; sink 0 50; source 0 1048576; buffer_of 1048576; read 0; sink 0 "
@@ -482,13 +482,13 @@ static const struct run server_runs[] = {
 	{ "a sink before the ping is read", "run -s; take 0; source 0 32; sink 0 32", OUTCOME_FAILED,
 	  "~reading the ping: a message out of order in ping 0" },
 	{ "a message without an advertisement", "run -s; take 0; empty_message 0", OUTCOME_FAILED,
-	  "~a message of 0 bytes instead of 16" },
+	  "~a message of 0 bytes, not 16" },
 	{ "a READ that fails", "run -s; take 0; source 0 32; read_fails 0", OUTCOME_FAILED, "" },
 	{ "a client that leaves at once", "run -s; take 0; leave 0", OUTCOME_FAILED,
-	  CLIENT "waiting for the first ping: the client disconnected in ping 0\n" },
+	  CLIENT "waiting for the first ping: the peer disconnected in ping 0\n" },
 	/* No READ completes, which would have freed the old buffer. */
 	{ "a client that leaves in the middle of a ping", "run -s; take 0; ping 0 32; source 0 64; leave 0",
-	  OUTCOME_FAILED, CLIENT "reading the ping: the client disconnected in ping 1\n" },
+	  OUTCOME_FAILED, CLIENT "reading the ping: the peer disconnected in ping 1\n" },
 	{ "no first ping", "run -s; take 0; again", OUTCOME_FAILED,
 	  CLIENT "waiting for the first ping: timed out after 0.4 s in ping 0\n" },
 	{ "a READ that does not end", "run -s; take 0; source 0 32; again", OUTCOME_FAILED,
@@ -498,10 +498,10 @@ static const struct run server_runs[] = {
 	{ "an answer that is not acknowledged", "run -s; take 0; ping 0 32; again", OUTCOME_FAILED,
 	  CLIENT "waiting for the acknowledgement of the answer: timed out after 0.2 s in ping 0\n" },
 	{ "the pings of the hello are expected", "run -s; take 10; ping 0 32; ping 0 32; ping 0 32; leave 0",
-	  OUTCOME_FAILED, CLIENT "waiting for the next ping: the client disconnected in ping 3\n" },
+	  OUTCOME_FAILED, CLIENT "waiting for the next ping: the peer disconnected in ping 3\n" },
 	/* It sends no hello, and if it is killed between two pings the kernel disconnects. */
 	{ "-C pings of a stock client are expected", "run -s -C 3; take 0; ping 0 32; leave 0", OUTCOME_FAILED,
-	  CLIENT "waiting for the next ping: the client disconnected in ping 1\n" },
+	  CLIENT "waiting for the next ping: the peer disconnected in ping 1\n" },
 	{ "but not of one of ours", "run -s -C 3; take 1; ping 0 32; leave 0", OUTCOME_OK, "" },
 	{ "a failed client does not affect others",
 	  "run -s -P; take 0; take 0; ping 0 32; source 1 0; over 1; ping 0 32; leave 0; listens; interrupt",
@@ -531,7 +531,7 @@ static const struct run server_runs[] = {
 	{ "a pending request is not counted",
 	  "run -s -P --max-clients 2; take 0; ask 0; reports \"served\":{\"clients\":0,\"failed\":0,\"connected\":1}; "
 	  "ask 0; " BUSY "fails 1 4; ask 0; ping 0 32; leave 0; interrupt",
-	  OUTCOME_FAILED, "~ended early, after 1 of 2 clients" },
+	  OUTCOME_FAILED, "~interrupted after 1 of 2 clients" },
 	{ "--deadline is a failure, although interrupting a server with -P is not",
 	  "run -s -P; take 0; ping 0 32; deadline; ending 0; leave 0; reports \"served\":{\"clients\":0,\"failed\":1,",
 	  OUTCOME_FAILED, "" },

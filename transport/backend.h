@@ -20,7 +20,6 @@ struct backend {
 			     struct transport **transport);
 	void (*close)(struct transport *transport);
 	enum outcome (*channel_create)(struct transport *transport, struct channel **channel);
-	void (*channel_destroy)(struct channel *channel); /* NULL: nothing to free */
 	enum outcome (*region_create)(struct domain *domain, size_t length, unsigned access, struct region **region);
 	void (*region_destroy)(struct region *region);
 	/* Allocates the backend's struct and calls endpoint_initialise(). */

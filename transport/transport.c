@@ -89,14 +89,6 @@ enum outcome channel_create(struct transport *transport, struct channel **channe
 	return backend_of(transport)->channel_create(transport, channel);
 }
 
-void channel_destroy(struct channel *channel)
-{
-	const struct backend *backend = backend_of(channel->transport);
-
-	if (backend->channel_destroy)
-		backend->channel_destroy(channel);
-}
-
 enum outcome region_create(struct domain *domain, size_t length, unsigned access, struct region **region)
 {
 	return backend_of(domain->transport)->region_create(domain, length, access, region);

@@ -93,8 +93,6 @@ void transport_spin(struct transport *transport, int64_t nanoseconds);
 void transport_close(struct transport *transport);
 
 enum outcome channel_create(struct transport *transport, struct channel **channel);
-/* No endpoint may use the channel. */
-void channel_destroy(struct channel *channel);
 
 enum fabric {
 	FABRIC_INFINIBAND,

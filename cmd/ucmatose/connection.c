@@ -22,10 +22,15 @@ void ucmatose_connection_enter(struct ucmatose_connection *connection, enum conn
 
 struct ucmatose_connection *ucmatose_connection_next(struct ucmatose *run, enum connection_state state)
 {
+	struct ucmatose_connection *connection;
+
 	while (run->connections[run->next].state != state)
 		run->next++;
-	ucmatose_connection_enter(&run->connections[run->next], state + 1);
-	return &run->connections[run->next];
+	connection = &run->connections[run->next];
+	connection->run = run;
+	connection->index = run->next;
+	ucmatose_connection_enter(connection, state + 1);
+	return connection;
 }
 
 void ucmatose_connection_reset(struct ucmatose_connection *connection)
@@ -76,17 +81,16 @@ void ucmatose_connection_fail(struct ucmatose_connection *connection, const char
 	ucmatose_connection_check(connection, OUTCOME_FAILED);
 }
 
-void ucmatose_hello_write(const struct ucmatose_connection *connection)
+void ucmatose_hello_write(struct ucmatose *run, uint32_t index)
 {
-	struct ucmatose *run = connection->run;
 	const struct hello hello = {
 		.tool = HELLO_UCMATOSE,
 		.run = run->client_id,
 		.capacity = run->size,
 		.connections = run->wanted,
 		.count = run->messages,
-		.connection = connection->index,
-		.window = connection->memory ? connection->memory->slots : 0,
+		.connection = index,
+		.window = run->slots,
 	};
 
 	hello_write(&hello, run->hello);

@@ -34,6 +34,14 @@ static const struct figure ucmatose_figures[] = {
 	FIGURES_END,
 };
 
+/* The IPv6 one also accepts IPv4 connections, but not on iWARP. */
+const char *ucmatose_listen_address(const struct ucmatose_options *options)
+{
+	if (options->bind)
+		return options->bind;
+	return options->format >= ADDRESS_FORMAT_IP6 || EXTRA(options->common.family.ip6) ? "::" : "0.0.0.0";
+}
+
 void ucmatose_figures_begin(struct ucmatose *run, enum connection_state state)
 {
 	if (WITH_REPORT && state <= CONNECTION_RECEIVING && !run->figures.rates[state].from)
@@ -80,7 +88,7 @@ struct figures ucmatose_figures_update(void *state)
 	struct ucmatose_figures *figures = &run->figures;
 
 	figures->role = run->is_server ? "server" : "client";
-	figures->target = run->is_server ? run->bind : run->options->server;
+	figures->target = run->is_server ? ucmatose_listen_address(run->options) : run->options->server;
 	figures->asked = run->wanted;
 	figures->refused = run->refused;
 	figures->failed = run->in_state[CONNECTION_FAILED];

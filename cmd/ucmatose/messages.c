@@ -20,7 +20,6 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/param.h>
 
 #include "cmd/ucmatose/ucmatose.h"
@@ -44,11 +43,6 @@ static uint32_t half_of(uint32_t window)
 	return window > 1 ? window / 2 : 1;
 }
 
-static bool is_iwarp(const struct ucmatose_connection *connection)
-{
-	return connection->endpoint->domain->fabric == FABRIC_IWARP;
-}
-
 /* ---- memory ---- */
 
 /* Puts that of a device at the head of the list. A failure is reported. */
@@ -56,25 +50,26 @@ static enum outcome memory_create(struct ucmatose *run, struct domain *domain)
 {
 	const uint64_t size_of_all = (uint64_t)run->wanted * run->size;
 	struct ucmatose_memory *memory = environment_allocate(run->environment, 1, sizeof(*memory));
-	uint64_t slots, length;
+	uint64_t length;
 	enum outcome outcome;
 
 	if (!memory)
 		return OUTCOME_INTERNAL;
-	slots = MIN(MAX(SLOTS_BUDGET / size_of_all, 1), MIN(SLOTS_MAX, run->messages));
-	/* The send queue needs entries for grants. */
-	slots = MIN(slots, domain->max_qp_wr - GRANTS_MAX);
-	memory->slots = (uint32_t)slots;
-	memory->batch = half_of(memory->slots);
-	length = size_of_all * slots;
-	memory->pattern = (size_t)length;
+	if (!run->slots) {
+		uint32_t most = MIN(domain->max_qp_wr - GRANTS_MAX, MIN(SLOTS_MAX, run->messages));
+
+		run->slots = (uint32_t)MIN(MAX(SLOTS_BUDGET / size_of_all, 1), most);
+		run->batch = half_of(run->slots);
+	}
+	length = size_of_all * run->slots;
+	run->pattern = (size_t)length;
 	length += payload_pattern_size(run->size);
 	outcome = region_create(domain, (size_t)MIN(length, SIZE_MAX), REGION_LOCAL, &memory->region);
 	if (outcome) {
 		free(memory);
 		return outcome;
 	}
-	payload_pattern_write(memory->region->memory + memory->pattern, run->size);
+	payload_pattern_write(memory->region->memory + run->pattern, run->size);
 	memory->next = run->memory;
 	run->memory = memory;
 	return OUTCOME_OK;
@@ -93,14 +88,14 @@ void ucmatose_messages_free(struct ucmatose *run)
 
 static size_t receive_slot(const struct ucmatose_connection *connection, uint32_t number)
 {
-	const uint32_t slots = connection->memory->slots;
+	const struct ucmatose *run = connection->run;
 
-	return (size_t)(connection->index * slots + number % slots) * connection->run->size;
+	return (size_t)(connection->index * run->slots + number % run->slots) * run->size;
 }
 
 static size_t message_offset(const struct ucmatose_connection *connection, uint32_t seed, uint32_t number)
 {
-	return connection->memory->pattern + payload_pattern_offset(connection->run->size, seed, number);
+	return connection->run->pattern + payload_pattern_offset(connection->run->size, seed, number);
 }
 
 /* Posts the next count of those that *number counts. A grant has no bytes. */
@@ -108,17 +103,23 @@ static enum outcome post(struct ucmatose_connection *connection, enum work_kind 
 			 uint32_t count)
 {
 	struct work work[BATCH_MAX];
+	enum outcome outcome = OUTCOME_OK;
+	uint32_t i;
 
-	memset(work, 0, count * sizeof(*work));
-	for (struct work *next = work; next < work + count; next++, ++*number) {
-		next->kind = kind;
-		next->tag = tag;
-		next->region = connection->memory->region;
-		next->length = tag ? 0 : connection->run->size;
-		next->offset = kind == WORK_RECEIVE ? receive_slot(connection, *number)
-						    : message_offset(connection, connection->send_seed, *number);
+	for (; count && !outcome; count -= i) {
+		for (i = 0; i < MIN(count, BATCH_MAX); i++, ++*number)
+			work[i] = (struct work){
+				.kind = kind,
+				.tag = tag,
+				.region = connection->region,
+				.length = tag ? 0 : connection->run->size,
+				.offset = kind == WORK_RECEIVE
+						  ? receive_slot(connection, *number)
+						  : message_offset(connection, connection->send_seed, *number),
+			};
+		outcome = endpoint_post(connection->endpoint, work, i);
 	}
-	return endpoint_post(connection->endpoint, work, count);
+	return outcome;
 }
 
 /* ---- grants ---- */
@@ -132,16 +133,16 @@ static void grant(const struct ucmatose *run, uint32_t *messages, uint32_t windo
 /* Grants half a window more, once receives are posted for it and for all messages granted before. */
 static enum outcome grant_more(struct ucmatose_connection *connection)
 {
-	const struct ucmatose_memory *memory = connection->memory;
+	const struct ucmatose *run = connection->run;
 	uint32_t room;
 
-	if (!connection->peer_window || connection->granted == connection->run->messages ||
+	if (!connection->peer_window || connection->granted == run->messages ||
 	    connection->grants_in_flight == GRANTS_MAX)
 		return OUTCOME_OK;
-	room = MIN(memory->slots, connection->posted - connection->consumed);
-	if (connection->received + room < connection->granted + memory->batch)
+	room = MIN(run->slots, connection->posted - connection->consumed);
+	if (connection->received + room < connection->granted + run->batch)
 		return OUTCOME_OK;
-	grant(connection->run, &connection->granted, memory->slots);
+	grant(run, &connection->granted, run->slots);
 	return post(connection, WORK_SEND, TAG_GRANT, &connection->grants_in_flight, 1);
 }
 
@@ -151,43 +152,30 @@ static enum outcome grant_more(struct ucmatose_connection *connection)
 static enum outcome post_receives(struct ucmatose_connection *connection, uint32_t least)
 {
 	uint32_t room = connection->endpoint->options.receive_depth - (connection->posted - connection->consumed);
-	enum outcome outcome = OUTCOME_OK;
 
 	if (room < least)
 		return OUTCOME_OK;
 	if (!connection->peer_window)
 		room = MIN(room, connection->run->messages - connection->posted);
-	while (room && !outcome) {
-		uint32_t count = MIN(room, BATCH_MAX);
-
-		outcome = post(connection, WORK_RECEIVE, 0, &connection->posted, count);
-		room -= count;
-	}
-	return outcome;
+	return post(connection, WORK_RECEIVE, 0, &connection->posted, room);
 }
 
 static enum outcome post_sends(struct ucmatose_connection *connection)
 {
 	struct ucmatose *run = connection->run;
-	const struct ucmatose_memory *memory = connection->memory;
+	uint32_t in_flight = connection->sent - connection->acknowledged;
+	uint32_t left = run->messages - connection->sent;
+	uint32_t count = MIN(connection->allowed - connection->sent, run->slots - in_flight);
+	enum outcome outcome;
 
-	for (;;) {
-		uint32_t in_flight = connection->sent - connection->acknowledged;
-		uint32_t left = run->messages - connection->sent;
-		uint32_t count = MIN(connection->allowed - connection->sent, memory->slots - in_flight);
-		enum outcome outcome;
-
-		count = MIN(count, memory->batch);
-		/* Each batch costs a call: while one is outstanding, wait for a full batch. */
-		if (!count || (in_flight && count < memory->batch && count < left))
-			return OUTCOME_OK;
-		outcome = post(connection, WORK_SEND, 0, &connection->sent, count);
-		if (outcome)
-			return outcome;
-		/* The peer may reply before our last send completes. */
-		if (run->is_server && connection->sent == run->messages)
-			ucmatose_figures_begin(run, CONNECTION_RECEIVING);
-	}
+	/* Each batch costs a call: while one is outstanding, wait for a full batch. */
+	if (in_flight && count < MIN(run->batch, left))
+		return OUTCOME_OK;
+	outcome = post(connection, WORK_SEND, 0, &connection->sent, count);
+	/* The peer may reply before our last send completes. */
+	if (!outcome && run->is_server && connection->sent == run->messages)
+		ucmatose_figures_begin(run, CONNECTION_RECEIVING);
+	return outcome;
 }
 
 /* Memory, the depths of the queues, and the peer's first window. */
@@ -197,7 +185,8 @@ static enum outcome prepare_to_transfer(struct ucmatose_connection *connection)
 	struct endpoint *endpoint = connection->endpoint;
 	struct domain *domain = endpoint->domain;
 	const struct ucmatose_memory *memory = run->memory;
-	uint32_t ahead = is_iwarp(connection) ? run->messages : MIN(run->messages, RECEIVES_BUDGET / run->wanted);
+	const bool on_iwarp = domain->fabric == FABRIC_IWARP;
+	uint32_t depth;
 	enum outcome outcome;
 
 	if (run->size > domain->max_message) {
@@ -214,13 +203,16 @@ static enum outcome prepare_to_transfer(struct ucmatose_connection *connection)
 			return outcome;
 		memory = run->memory;
 	}
-	connection->memory = memory;
-	endpoint->options.send_depth = memory->slots + GRANTS_MAX;
-	endpoint->options.receive_depth = memory->slots;
+	connection->region = memory->region;
+	endpoint->options.send_depth = run->slots + GRANTS_MAX;
+	depth = run->slots;
 	if (!connection->peer_window) /* a client does not know its peer yet */
-		endpoint->options.receive_depth = MAX(MIN(ahead, domain->max_qp_wr), memory->slots);
-	if (run->is_server || !is_iwarp(connection))
-		grant(run, &connection->granted, memory->slots);
+		depth = MIN(run->messages, domain->max_qp_wr);
+	if (!on_iwarp)
+		depth = MIN(depth, MAX(RECEIVES_BUDGET / run->wanted, run->slots));
+	endpoint->options.receive_depth = depth;
+	if (run->is_server || !on_iwarp)
+		grant(run, &connection->granted, run->slots);
 	return OUTCOME_OK;
 }
 
@@ -260,7 +252,7 @@ enum outcome ucmatose_messages_begin(struct ucmatose_connection *connection)
 
 	if (!connection->peer_window)
 		connection->allowed = run->messages;
-	else if (!run->is_server || !is_iwarp(connection))
+	else if (!run->is_server || connection->endpoint->domain->fabric != FABRIC_IWARP)
 		grant(run, &connection->allowed, connection->peer_window);
 	/* With the peer's hello the number of receives may be larger than before. */
 	outcome = post_receives(connection, 1);
@@ -272,8 +264,7 @@ enum outcome ucmatose_messages_begin(struct ucmatose_connection *connection)
 static enum outcome received(struct ucmatose_connection *connection, uint32_t length)
 {
 	struct ucmatose *run = connection->run;
-	const struct ucmatose_memory *memory = connection->memory;
-	const uint8_t *bytes = memory->region->memory;
+	const uint8_t *bytes = connection->region->memory;
 	bool is_grant = !length && connection->peer_window && connection->allowed < run->messages;
 	uint32_t expected = connection->received < run->messages ? run->size : 0;
 	struct payload_difference difference;
@@ -301,7 +292,7 @@ static enum outcome received(struct ucmatose_connection *connection, uint32_t le
 	}
 	connection->consumed++;
 	/* Repost a grant's receive at once: the messages that follow may need it. */
-	return post_receives(connection, is_grant ? 1 : memory->batch);
+	return post_receives(connection, is_grant ? 1 : run->batch);
 }
 
 enum outcome ucmatose_messages_completed(struct ucmatose_connection *connection, const struct completion *completion)

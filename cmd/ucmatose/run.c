@@ -80,7 +80,7 @@ static enum outcome greet(void *context)
 
 	if (outcome)
 		return outcome;
-	ucmatose_hello_write(connection);
+	ucmatose_hello_write(run, connection->index);
 	return run->is_server ? endpoint_accept(connection->endpoint, run->hello, sizeof(run->hello))
 			      : endpoint_connect(connection->endpoint, run->hello, sizeof(run->hello));
 }
@@ -325,7 +325,7 @@ static bool request_received(struct ucmatose *run, const struct endpoint_event *
 		return false;
 	}
 	if (is_ours && !ucmatose_hello_agrees(run, event->request->name, &hello)) {
-		ucmatose_hello_write(run->connections); /* the client logs the difference too */
+		ucmatose_hello_write(run, 0); /* the client logs the difference too */
 		endpoint_reject(event->request, run->hello, sizeof(run->hello));
 		give_up(run, OUTCOME_FAILED);
 	} else {
@@ -380,7 +380,7 @@ static void begin_next_phase(void *context)
 
 static void advance(struct ucmatose *run)
 {
-	bool is_idle = run->phase == PHASE_CONNECTING && run->in_state[CONNECTION_NEW] == run->wanted;
+	bool is_idle = run->in_state[CONNECTION_NEW] == run->wanted;
 	uint32_t pause;
 
 	if (run->phase == PHASE_ENDED)
@@ -405,16 +405,11 @@ static void advance(struct ucmatose *run)
 
 /* ---- start and stop ---- */
 
-/* Where a server without -b listens. The IPv6 one also accepts IPv4 connections, but not on iWARP. */
-static const char *any_address(const struct ucmatose_options *options)
-{
-	return options->format >= ADDRESS_FORMAT_IP6 || EXTRA(options->common.family.ip6) ? "::" : "0.0.0.0";
-}
-
 enum outcome ucmatose_start(struct environment *environment, const void *all_options, void **state)
 {
 	const struct ucmatose_options *options = all_options;
 	const bool is_server = !options->server;
+	const char *bind = is_server ? ucmatose_listen_address(options) : options->bind;
 	struct ucmatose *run = *state = environment_allocate(environment, 1, sizeof(*run));
 	struct resolver resolver;
 	enum outcome outcome;
@@ -424,7 +419,6 @@ enum outcome ucmatose_start(struct environment *environment, const void *all_opt
 	run->environment = environment;
 	run->options = options;
 	run->is_server = is_server;
-	run->bind = options->bind || !is_server ? options->bind : any_address(options);
 	run->client_id = is_server ? 0 : (uint16_t)clock_now() | 1;
 	run->size = (uint32_t)options->size;
 	run->messages = run->size ? (uint32_t)options->count : 0;
@@ -437,17 +431,12 @@ enum outcome ucmatose_start(struct environment *environment, const void *all_opt
 	if (!run->connections)
 		return OUTCOME_INTERNAL;
 	run->wanted = run->in_state[CONNECTION_NEW] = (uint32_t)options->connections;
-	for (uint32_t i = 0; i < run->wanted; i++) {
-		run->connections[i].run = run;
-		run->connections[i].index = i;
-	}
 	outcome = channel_create(environment->transport, &run->channel);
 	if (outcome)
 		return outcome;
 	environment_print(environment, "cmatose: starting %s", is_server ? "server" : "client");
-	if (run->bind) {
-		outcome = lookup(&resolver, environment, &options->common, run->bind,
-				 (enum address_format)options->format);
+	if (bind) {
+		outcome = lookup(&resolver, environment, &options->common, bind, (enum address_format)options->format);
 		run->source = resolver.addresses[0];
 	}
 	if (!outcome)
@@ -461,8 +450,6 @@ void ucmatose_interrupt(void *state, enum interruption reason)
 {
 	struct ucmatose *run = state;
 
-	if (run->phase == PHASE_ENDED)
-		return;
 	run->phase = PHASE_ENDED;
 	if (reason == INTERRUPTION_SIGNAL) /* a deadline is already logged */
 		log_error(&run->environment->log, NULL, "interrupted");

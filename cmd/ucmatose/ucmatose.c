@@ -71,10 +71,11 @@ static enum outcome check_address(const struct environment *environment, const s
 				  const char *letter, const char *text, bool has_interface)
 {
 	enum address_format format = (enum address_format)options->format;
-	struct address address = { .family = ADDRESS_NONE };
+	struct address address;
 
 	if (!text)
 		return OUTCOME_OK;
+	address.family = ADDRESS_NONE;
 	if (!address_parse(text, format ? format : ADDRESS_FORMAT_IP, &address) && format) {
 		log_error(&environment->log, letter, "'%s' is not a numeric address of that -f", text);
 		return OUTCOME_USAGE;

@@ -68,15 +68,12 @@ enum connection_state {
 struct ucmatose_memory {
 	struct ucmatose_memory *next;
 	struct region *region;
-	size_t pattern; /* where it begins in the region */
-	uint32_t slots; /* of each connection */
-	uint32_t batch; /* half of them */
 };
 
 struct ucmatose_connection {
 	struct ucmatose *run;
 	struct endpoint *endpoint;
-	const struct ucmatose_memory *memory; /* NULL: no messages */
+	const struct region *region; /* NULL: no messages */
 	uint32_t index;
 	enum connection_state state;
 	bool peer_is_ours; /* rdmatest: it sent a hello, so its payload is known */
@@ -131,6 +128,8 @@ struct ucmatose {
 	uint32_t messages;			 /* per direction of each connection; 0 with -C 0 or -S 0 */
 	uint32_t size;				 /* bytes of each */
 	uint32_t wanted;
+	uint32_t slots;	  /* of each connection, as many as the first device takes; 0: none yet */
+	uint32_t batch;	  /* half of them */
 	uint32_t refused; /* requests beyond -c or of another client */
 	uint32_t next;	  /* connections before it are not new, when closing not transferred */
 	enum ucmatose_phase phase;
@@ -141,8 +140,8 @@ struct ucmatose {
 	bool stock_iwarp; /* of them, on iWARP */
 	bool pausing;	  /* before the next phase */
 	uint32_t in_state[CONNECTION_STATES];
+	size_t pattern;		   /* where it begins in the memory of a device */
 	uint8_t hello[HELLO_SIZE]; /* the one that is sent */
-	const char *bind;	   /* the local address; NULL: any one of a client */
 	struct address source;	   /* ADDRESS_NONE without -b */
 	struct endpoint_options endpoint_options;
 	struct dial dial;	   /* of a client's first connection */
@@ -193,11 +192,14 @@ void ucmatose_connection_check(struct ucmatose_connection *connection, enum outc
 /* The peer left too early, or is silent. */
 void ucmatose_connection_fail(struct ucmatose_connection *connection, const char *cause);
 /* Into run->hello. */
-void ucmatose_hello_write(const struct ucmatose_connection *connection);
+void ucmatose_hello_write(struct ucmatose *run, uint32_t index);
 /* False if the peer has other options, after an error with the difference. */
 bool ucmatose_hello_agrees(const struct ucmatose *run, const char *object, const struct hello *hello);
 /* Takes seeds and window from the hello of a peer of ours. */
 void ucmatose_hello_apply(struct ucmatose_connection *connection, const struct hello *hello);
+
+/* Of a server. */
+const char *ucmatose_listen_address(const struct ucmatose_options *options);
 
 /* figures.c: a rate's time begins with the first connection in that state, and ends with the last count. */
 void ucmatose_figures_begin(struct ucmatose *run, enum connection_state state);

@@ -194,7 +194,7 @@ static void ack_timeout(struct bench *bench)
 
 static void migrate_everything(struct bench *bench)
 {
-	struct channel *channel, *old = bench->channel;
+	struct channel *channel;
 
 	REQUIRE(bench, bench_connect_both(bench));
 	REQUIRE(bench, !channel_create(bench->transport, &channel));
@@ -202,7 +202,6 @@ static void migrate_everything(struct bench *bench)
 	REQUIRE(bench, !endpoint_migrate(bench->client.endpoint, channel));
 	REQUIRE(bench, !endpoint_migrate(bench->server.endpoint, channel));
 	bench->channel = channel;
-	channel_destroy(old);
 	REQUIRE(bench, !endpoint_disconnect(bench->server.endpoint));
 	REQUIRE(bench, bench_await_event(bench, &bench->client, EVENT_DISCONNECTED));
 	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_DISCONNECTED));

@@ -37,7 +37,6 @@ struct fake_endpoint {
 static struct fake {
 	struct transport transport;
 	struct channel channels[2];
-	bool channels_destroyed[2];
 	size_t channel_count;
 	struct domain domain;
 	struct fake_endpoint *endpoints[ENDPOINTS_MAX];
@@ -83,16 +82,6 @@ static inline enum outcome fake_channel_create(struct transport *transport, stru
 	*channel = &fake.channels[fake.channel_count++];
 	(*channel)->transport = transport;
 	return OUTCOME_OK;
-}
-
-/* No endpoint may use it any more. */
-static inline void fake_channel_destroy(struct channel *channel)
-{
-	for (size_t i = 0; i < fake.endpoint_count; i++)
-		if (fake.endpoints[i]->base.state != ENDPOINT_DESTROYED)
-			assert_ptr_not_equal(fake.endpoints[i]->base.channel, channel);
-	assert_false(fake.channels_destroyed[channel - fake.channels]);
-	fake.channels_destroyed[channel - fake.channels] = true;
 }
 
 static inline enum outcome fake_region_create(struct domain *domain, size_t length, unsigned access,
@@ -220,7 +209,6 @@ static inline void fake_timeout_cause(const struct endpoint *endpoint, char text
 static const struct backend fake_backend = {
 	.name = "fake",
 	.channel_create = fake_channel_create,
-	.channel_destroy = fake_channel_destroy,
 	.region_create = fake_region_create,
 	.region_destroy = fake_region_destroy,
 	.endpoint_create = fake_endpoint_create,

@@ -162,7 +162,7 @@ static void greet(struct end *end, struct end *peer)
 {
 	struct hello hello;
 
-	ucmatose_hello_write(&peer->connection);
+	ucmatose_hello_write(&peer->run, 0);
 	assert_true(hello_read(peer->run.hello, HELLO_SIZE, HELLO_UCMATOSE, &hello));
 	assert_true(ucmatose_hello_agrees(&end->run, "peer", &hello));
 	ucmatose_hello_apply(&end->connection, &hello);
@@ -350,16 +350,16 @@ TEST(connections_share_memory)
 
 			end->receives = (struct queue){ 0 };
 			assert_int_equal(ucmatose_messages_prepare(&one), OUTCOME_OK);
-			assert_ptr_equal(one.memory, end->run.memory);
+			assert_ptr_equal(one.region, end->run.memory->region);
 			/* Its last grants may be under way when all slots are. */
-			assert_int_equal(end->endpoint.options.send_depth, one.memory->slots + 2);
-			assert_int_equal(end->receives.count, MAX(one.memory->slots, (1 << 17) / CONNECTIONS));
-			for (uint32_t j = 0; j < one.memory->slots; j++)
+			assert_int_equal(end->endpoint.options.send_depth, end->run.slots + 2);
+			assert_int_equal(end->receives.count, MAX(end->run.slots, (1 << 17) / CONNECTIONS));
+			for (uint32_t j = 0; j < end->run.slots; j++)
 				assert_int_equal(pop(&end->receives).offset, free_from + j * size);
-			free_from += one.memory->slots * size;
+			free_from += end->run.slots * size;
 		}
 		assert_null(end->run.memory->next);
-		assert_int_equal(end->run.memory->pattern, free_from);
+		assert_int_equal(end->run.pattern, free_from);
 		assert_int_equal(end->run.memory->region->length, free_from + payload_pattern_size((size_t)size));
 		/* 4 MiB, but for one slot a connection. */
 		assert_true(free_from <= 4 << 20 || free_from <= CONNECTIONS * size);
@@ -377,8 +377,8 @@ TEST(each_device_has_memory)
 	other.endpoint.domain = &other.domain;
 	assert_int_equal(ucmatose_messages_prepare(&server->connection), OUTCOME_OK);
 	assert_int_equal(ucmatose_messages_prepare(&second), OUTCOME_OK);
-	assert_ptr_equal(server->connection.memory->region->domain, &server->domain);
-	assert_ptr_equal(second.memory->region->domain, &other.domain);
+	assert_ptr_equal(server->connection.region->domain, &server->domain);
+	assert_ptr_equal(second.region->domain, &other.domain);
 	bench_destroy(bench);
 }
 

@@ -148,20 +148,6 @@ enum outcome verbs_channel_create(struct transport *transport, struct channel **
 	return OUTCOME_OK;
 }
 
-void verbs_channel_destroy(struct channel *base)
-{
-	struct verbs_channel *channel = (struct verbs_channel *)base;
-	struct verbs_channel **pprev = &verbs_of(base->transport)->channels;
-
-	while (*pprev != channel)
-		pprev = &(*pprev)->next;
-	*pprev = channel->next;
-	loop_io_stop(&channel->readable);
-	channel->next = verbs_of(base->transport)->destroyed_channels;
-	verbs_of(base->transport)->destroyed_channels = channel;
-	verbs_reap_later(verbs_of(base->transport));
-}
-
 void verbs_channel_free(struct verbs_channel *channel)
 {
 	loop_io_stop(&channel->readable);

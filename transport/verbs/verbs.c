@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Frees endpoints before the regions, domains and channels that they use. */
+/* Frees endpoints before the regions and domains that they use. */
 static void reap(void *context)
 {
 	struct verbs_transport *transport = context;
@@ -24,12 +24,6 @@ static void reap(void *context)
 		verbs_region_free(region);
 	}
 	verbs_domains_reap(transport);
-	while (transport->destroyed_channels) {
-		struct verbs_channel *channel = transport->destroyed_channels;
-
-		transport->destroyed_channels = channel->next;
-		verbs_channel_free(channel);
-	}
 }
 
 static enum outcome verbs_open(struct loop *loop, const struct log *log, struct error *reason,
@@ -78,7 +72,6 @@ const struct backend verbs_backend = {
 	.open = verbs_open,
 	.close = TRANSPORT_CLEANS_UP ? verbs_close : NULL,
 	.channel_create = verbs_channel_create,
-	.channel_destroy = verbs_channel_destroy,
 	.region_create = verbs_region_create,
 	.region_destroy = verbs_region_destroy,
 	.endpoint_create = verbs_endpoint_create,

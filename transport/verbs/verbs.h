@@ -57,7 +57,6 @@ struct verbs_transport {
 	/* To be freed by the reaper, in this order. */
 	struct verbs_endpoint *destroyed_endpoints;
 	struct verbs_region *destroyed_regions;
-	struct verbs_channel *destroyed_channels;
 	bool reaping;
 	struct loop_timer reaper;
 	loop_callback *reap; /* verbs.c's, for this timer */
@@ -168,7 +167,6 @@ void verbs_address(const struct sockaddr *socket_address, struct address *addres
 
 /* channel.c */
 enum outcome verbs_channel_create(struct transport *transport, struct channel **channel);
-void verbs_channel_destroy(struct channel *channel);
 void verbs_channel_free(struct verbs_channel *channel);
 
 /* domain.c */

@@ -197,7 +197,7 @@ versioned := $(call object,cmd/main.c cmd/run.c)
 $(versioned): private commit := $(if $(built_from),$(if $(released),,+g$(built_from)))
 $(versioned): $(BUILD)/objects/commit
 # Functions with "..." save no floating-point registers: -640. test/layers sees that no such number is given to them.
-$(call object,core/log.c core/log_error.c core/log_text.c core/state.c core/sysfs.c cmd/environment.c): private code += $(integers)
+$(call object,core/log.c core/log_error.c core/log_text.c core/output.c core/output_short.c core/state.c core/sysfs.c cmd/environment.c): private code += $(integers)
 $(BUILD)/objects/commit: FORCE $(settings)
 	@$(call remember,$(built_from) $(released))
 

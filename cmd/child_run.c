@@ -25,7 +25,7 @@ static enum outcome parse(struct child_run *run, int64_t timeout, const char *ar
 
 void child_run_stop(struct child_run *run)
 {
-	if (run->environment.output)
+	if (run->output.stream)
 		environment_print_verdict(&run->environment);
 	if (run->state)
 		run->command->stop(run->state);
@@ -33,9 +33,9 @@ void child_run_stop(struct child_run *run)
 	run->state = NULL;
 	free(run->options);
 	run->options = NULL;
-	if (run->environment.output)
-		fclose(run->environment.output);
-	run->environment.output = NULL;
+	if (run->output.stream)
+		fclose(run->output.stream);
+	run->output.stream = NULL;
 }
 
 bool child_run_goes_on(struct child_run *run)
@@ -53,6 +53,7 @@ void child_run_start(struct child_run *run, const struct environment *parent, co
 
 	log_text(run->name, sizeof(run->name), "%s %s", parent->log.name, role);
 	run->command = command;
+	run->output.stream = open_memstream(&run->text, &run->text_length);
 	run->options = common_options_create(command->options_size);
 	*environment = (struct environment){
 		.command = command,
@@ -60,11 +61,11 @@ void child_run_start(struct child_run *run, const struct environment *parent, co
 		.loop = parent->loop,
 		.log = parent->log,
 		.transport = parent->transport,
-		.output = open_memstream(&run->text, &run->text_length),
+		.output = &run->output,
 		.child = true,
 	};
 	environment->log.name = run->name;
-	if (!run->options || !environment->output)
+	if (!run->options || !run->output.stream)
 		log_error(&environment->log, NULL, "out of memory");
 	else
 		outcome = parse(run, timeout, arguments);

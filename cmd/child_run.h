@@ -27,6 +27,7 @@ struct child_run {
 	size_t text_length;
 	bool running;
 	bool interrupted;
+	struct output output;
 	struct environment environment; /* its own outcome and output; the loop and the transport are the parent's */
 	char name[CHILD_RUN_NAME_SIZE];
 	char arguments[CHILD_RUN_ARGUMENTS_SIZE]; /* options point into it */

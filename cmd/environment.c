@@ -25,13 +25,11 @@ void environment_record_outcome(struct environment *environment, enum outcome ou
 
 void environment_print(const struct environment *environment, const char *format, ...)
 {
-	FILE *output = environment->output;
 	va_list list;
 
 	va_start(list, format);
-	vfprintf(output, format, list);
+	output_line(environment->output, format, list);
 	va_end(list);
-	fputc('\n', output);
 }
 
 void *environment_allocate(const struct environment *environment, size_t count, size_t size)

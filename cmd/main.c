@@ -6,11 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/output.h"
 #include "cmd/run.h"
 #include "cmd/signals.h"
 #include "core/spelling.h"
@@ -50,35 +48,35 @@ static enum outcome unknown_word(const struct log *log, const char *word)
 }
 
 /* docs/options.awk reads the options, as those of a command. */
-static void print_usage(FILE *stream, const char *name)
+static void print_usage(struct output *output, const char *name)
 {
-	fprintf(stream,
-		"Usage: %s COMMAND [OPTION]...\n"
-		"       %s help COMMAND\n"
-		"       COMMAND [OPTION]...    through a link of that name\n"
-		"\n"
-		"Tests of RDMA connections and multicast.\n"
-		"\n"
-		"Commands:\n",
-		name, name);
+	output_print(output,
+		     "Usage: %s COMMAND [OPTION]...\n"
+		     "       %s help COMMAND\n"
+		     "       COMMAND [OPTION]...    through a link of that name\n"
+		     "\n"
+		     "Tests of RDMA connections and multicast.\n"
+		     "\n"
+		     "Commands:\n",
+		     name, name);
 	for (const struct command *const *row = command_table; *row; row++)
-		fprintf(stream, "  %-10s %s\n", (*row)->name, (*row)->summary);
-	fprintf(stream, "\n"
-			"Options:\n"
-			"      --list     List the commands that have links, one name a line\n"
-			"  -h, --help     Print this help\n"
-			"      --version  Print the version\n");
+		output_print(output, "  %-10s %s\n", (*row)->name, (*row)->summary);
+	output_print(output, "\n"
+			     "Options:\n"
+			     "      --list     List the commands that have links, one name a line\n"
+			     "  -h, --help     Print this help\n"
+			     "      --version  Print the version\n");
 }
 
 /* The links that symlinks.sh makes. */
-static void list_links(void)
+static void list_links(struct output *output)
 {
 	for (const struct command *const *row = command_table; *row; row++)
 		if ((*row)->linked)
-			fprintf(stdout, "%s\n", (*row)->name);
+			output_print(output, "%s\n", (*row)->name);
 }
 
-static enum outcome dispatch(struct log *log, int argc, char **argv)
+static enum outcome dispatch(struct log *log, int argc, char **argv, struct output *output)
 {
 	const struct command *command = main_find_command(log->name);
 	const char *word = argc > 1 ? argv[1] : "";
@@ -87,7 +85,7 @@ static enum outcome dispatch(struct log *log, int argc, char **argv)
 	char name[NAME_SIZE];
 
 	if (command)
-		return command_run(command, log->name, argc, argv);
+		return command_run(command, log->name, argc, argv, output);
 	if (argc > words) {
 		log_error(log, NULL, "unexpected argument '%s'", argv[words]);
 		return OUTCOME_USAGE;
@@ -98,15 +96,17 @@ static enum outcome dispatch(struct log *log, int argc, char **argv)
 	if (command) {
 		log_text(name, sizeof(name), "%s %s", log->name, word);
 		if (!helps)
-			return command_run(command, name, argc - 1, argv + 1);
-		command_help(command, name, false);
+			return command_run(command, name, argc - 1, argv + 1, output);
+		command_help(command, name, false, output);
 	} else if (argc < 2 || (helps && argc == 2)) {
-		print_usage(helps ? stdout : stderr, log->name);
+		if (!helps)
+			output_begin(output, STDERR_FILENO);
+		print_usage(output, log->name);
 		return helps ? OUTCOME_OK : OUTCOME_USAGE;
 	} else if (!strcmp(word, "--list")) {
-		list_links();
+		list_links(output);
 	} else if (!strcmp(word, "--version")) {
-		fprintf(stdout, "rdmatest %s\n", RDMATEST_VERSION RDMATEST_COMMIT);
+		output_print(output, "rdmatest %s\n", RDMATEST_VERSION RDMATEST_COMMIT);
 	} else {
 		return unknown_word(log, word);
 	}
@@ -127,6 +127,7 @@ static void occupy_standard_descriptors(void)
 int main(int argc, char **argv)
 {
 	struct log log = { .name = *program_invocation_short_name ? program_invocation_short_name : "rdmatest" };
+	struct output output = { 0 };
 	enum outcome outcome;
 
 	occupy_standard_descriptors();
@@ -137,8 +138,7 @@ int main(int argc, char **argv)
 	signal(SIGCHLD, SIG_DFL);
 	if (WITH_CAUSES)
 		loop_set_fatal_handlers(fatal_allocate, fatal_loop_error);
-	/* Line-buffered also for files and pipes: scripts wait for lines. */
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	outcome = dispatch(&log, argc, argv);
-	return (int)output_finish(&log, outcome);
+	output_begin(&output, STDOUT_FILENO);
+	outcome = dispatch(&log, argc, argv, &output);
+	return (int)command_end(&log, &output, outcome);
 }

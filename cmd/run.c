@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "cmd/daemon.h"
-#include "cmd/output.h"
 #include "cmd/signals.h"
 #include "core/privileges.h"
 #include "core/units.h"
@@ -73,7 +72,8 @@ bool environment_ready(struct environment *environment, const struct address *ad
 		print_ready(environment, address, line);
 	if (WITH_EXTRAS && line && environment->daemon) {
 		environment_print(environment, "%ld", (long)getpid());
-		outcome = output_is_lost() ? OUTCOME_INTERNAL : daemon_ready(&environment->log, environment->daemon);
+		outcome = output_is_lost(environment->output) ? OUTCOME_INTERNAL
+							      : daemon_ready(&environment->log, environment->daemon);
 	}
 	if (outcome)
 		environment_finish(environment, outcome, NULL, "set-up did not complete");
@@ -113,28 +113,28 @@ bool environment_listens(struct environment *environment, const struct endpoint 
 /* ---- help ---- */
 
 /* Prints the lines after the name, the first with a prefix and the others below it. */
-static void print_lines(const char *lines, const char *prefix, const char *name)
+static void print_lines(const char *lines, const char *prefix, const char *name, struct output *output)
 {
 	int indent = (int)strlen(prefix);
 
 	while (*lines) {
 		size_t length = strcspn(lines, "\n");
 
-		fprintf(stdout, "%*s%s %.*s\n", indent, prefix, name, (int)length, lines);
+		output_print(output, "%*s%s %.*s\n", indent, prefix, name, (int)length, lines);
 		prefix = "";
 		lines += length + (lines[length] == '\n');
 	}
 }
 
-void command_help(const struct command *command, const char *name, bool brief)
+void command_help(const struct command *command, const char *name, bool brief, struct output *output)
 {
-	print_lines(command->synopsis, "Usage: ", name);
-	fprintf(stdout, "\n%s - %s\n", command->name, command->summary);
-	options_help(command->options, brief, stdout);
+	print_lines(command->synopsis, "Usage: ", name, output);
+	output_print(output, "\n%s - %s\n", command->name, command->summary);
+	options_help(command->options, brief, output);
 	if (!brief || !WITH_HELP)
 		return;
-	fprintf(stdout, "\nExamples:\n");
-	print_lines(command->examples, "  ", name);
+	output_print(output, "\nExamples:\n");
+	print_lines(command->examples, "  ", name, output);
 }
 
 /* ---- the run ---- */
@@ -256,9 +256,7 @@ static enum outcome discard_lines(struct run *run)
 {
 	const struct reporting_options *options = &run->options->reporting;
 
-	if (options->json || options->json_stream || options->quiet)
-		run->environment.output = fopen("/dev/null", "we");
-	if (run->environment.output)
+	if (!(options->json || options->json_stream || options->quiet) || output_discard(run->environment.output))
 		return OUTCOME_OK;
 	log_errno(&run->environment.log, "/dev/null", errno, "opening");
 	return OUTCOME_INTERNAL;
@@ -301,10 +299,10 @@ static enum outcome end_run(struct run *run)
 	enum outcome outcome;
 	char *object = NULL;
 
-	if (environment->ended && output_is_lost()) {
+	if (environment->ended && output_is_lost(environment->output)) {
 		const struct error lost = { .object = "standard output", .cause = "write failed" };
 
-		/* output_finish() prints it: main() has one for a run that has not begun, too. */
+		/* command_end() prints it: main() has one for a run that has not begun, too. */
 		if (WITH_REPORT)
 			log_keep(&environment->log, &lost);
 		environment_record_outcome(environment, OUTCOME_INTERNAL);
@@ -327,8 +325,6 @@ static enum outcome end_run(struct run *run)
 	if (object)
 		fputs(object, stdout);
 	free(object);
-	if (environment->output && environment->output != stdout)
-		fclose(environment->output);
 	return outcome;
 }
 
@@ -341,7 +337,8 @@ static bool is_given(const char *option, int argc, char *const *argv)
 	return false;
 }
 
-enum outcome command_run(const struct command *command, const char *name, int argc, char *const *argv)
+enum outcome command_run(const struct command *command, const char *name, int argc, char *const *argv,
+			 struct output *output)
 {
 	struct common_options *options = common_options_create(command->options_size);
 	struct run run = {
@@ -349,7 +346,7 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 		.environment = {
 			.command = command,
 			.log = { .name = name, .errors = &run.errors },
-			.output = stdout,
+			.output = output,
 			.begun = clock_now(),
 			.to_set_up = options,
 		},
@@ -370,13 +367,23 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 	}
 	environment_record_outcome(environment, outcome);
 	if (!outcome && (options->help || options->usage)) {
-		command_help(command, name, options->usage);
+		command_help(command, name, options->usage, output);
 	} else if (!outcome && options->version) {
-		fprintf(stdout, "%s (rdmatest) %s\n", command->name, RDMATEST_VERSION RDMATEST_COMMIT);
+		output_print(output, "%s (rdmatest) %s\n", command->name, RDMATEST_VERSION RDMATEST_COMMIT);
 	} else {
 		environment_record_outcome(environment, run_command(&run));
 		outcome = end_run(&run);
 	}
 	free(options);
 	return outcome;
+}
+
+enum outcome command_end(const struct log *log, struct output *output, enum outcome outcome)
+{
+	int error = output_close(output);
+
+	if (!error)
+		return outcome;
+	log_errno(log, "standard output", error, "write failed");
+	return outcome ? outcome : OUTCOME_INTERNAL;
 }

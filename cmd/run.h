@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "cmd/common.h"
 #include "core/figures.h"
@@ -18,6 +17,7 @@
 #include "core/loop.h"
 #include "core/options.h"
 #include "core/outcome.h"
+#include "core/output.h"
 #include "transport/transport.h"
 
 struct command;
@@ -113,9 +113,9 @@ struct environment {
 	uint64_t given;		     /* bits of the options on the command line, for options_given() */
 	enum outcome outcome;	     /* of the run: the first failure */
 	const struct command *command;
-	int64_t begun; /* on the clock: the limits of look-ups count from it */
-	bool ended;    /* environment_finish() was called: other callbacks of this iteration do nothing */
-	FILE *output;  /* for results in classic lines */
+	int64_t begun;	       /* on the clock: the limits of look-ups count from it */
+	bool ended;	       /* environment_finish() was called: other callbacks of this iteration do nothing */
+	struct output *output; /* for results in classic lines */
 
 	/* NULL in a child run of selftest or doctor. */
 	struct reporting *reporting;
@@ -173,7 +173,7 @@ bool environment_ready(struct environment *environment, const struct address *ad
 bool environment_listens(struct environment *environment, const struct endpoint *listener, const char *host,
 			 const char *name, const char *word);
 
-/* Prints a line on the output, as every line of a command is printed. main() has it line-buffered. */
+/* Prints a line on the output, as every line of a command is printed. */
 void environment_print(const struct environment *environment, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -198,9 +198,16 @@ static inline enum live environment_live(const struct environment *environment)
  * Parses argv (argv[0] is skipped), handles --help and --version, else opens the transport and runs the command. name
  * is what the user typed: "rping", "rdmatest rping".
  */
-enum outcome command_run(const struct command *command, const char *name, int argc, char *const *argv);
+enum outcome command_run(const struct command *command, const char *name, int argc, char *const *argv,
+			 struct output *output);
 
-/* Prints the help of a command on stdout. */
-void command_help(const struct command *command, const char *name, bool brief);
+/*
+ * The last step of the program: closes the output. Returns outcome, or OUTCOME_INTERNAL after it has reported that a
+ * write failed and outcome is OUTCOME_OK.
+ */
+enum outcome command_end(const struct log *log, struct output *output, enum outcome outcome);
+
+/* Prints the help of a command. */
+void command_help(const struct command *command, const char *name, bool brief, struct output *output);
 
 #endif

@@ -3,10 +3,11 @@
 #include "core/log.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/clock.h"
+#include "core/output.h"
 
 /* Object and phase take at most 304 bytes before it, the code 14 after it. */
 enum {
@@ -43,6 +44,6 @@ void log_report(const struct log *log, const struct error *error)
 	int kept = errno;
 
 	if (error_is_set(error) && !log->silent)
-		fprintf(stderr, "%s: %s\n", log->name, error->cause);
+		output_print(&(struct output){ .fd = STDERR_FILENO }, "%s: %s\n", log->name, error->cause);
 	errno = kept;
 }

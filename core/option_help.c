@@ -48,21 +48,21 @@ static size_t help_column(const struct option *table, bool brief)
 	return column + 2;
 }
 
-static void print_row(const struct option *row, bool brief, size_t column, FILE *stream)
+static void print_row(const struct option *row, bool brief, size_t column, struct output *output)
 {
 	char left[LEFT_SIZE], right[RIGHT_SIZE] = "";
 
 	if (format_left(left, row) + 2 > column) {
-		fprintf(stream, "%s\n", left);
+		output_print(output, "%s\n", left);
 		*left = 0;
 	}
 	if (WITH_HELP)
 		format_right(right, row, brief);
-	fprintf(stream, "%-*s", (int)column, left);
-	wrap_print(stream, column, column, 0, right);
+	output_print(output, "%-*s", (int)column, left);
+	wrap_print(output, column, column, 0, right);
 }
 
-void options_help(const struct option *table, bool brief, FILE *stream)
+void options_help(const struct option *table, bool brief, struct output *output)
 {
 	static const char titles[][8] = {
 		"Options", "Server", "Client", "Pace", "Output", "Path", "Limits", "Service"
@@ -76,9 +76,9 @@ void options_help(const struct option *table, bool brief, FILE *stream)
 			if (brief ? !row->brief : row->section != section)
 				continue;
 			if (!titled)
-				fprintf(stream, "\n%s:\n", titles[section]);
+				output_print(output, "\n%s:\n", titles[section]);
 			titled = true;
-			print_row(row, brief, column, stream);
+			print_row(row, brief, column, output);
 		}
 	}
 }

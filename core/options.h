@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "core/log.h"
 #include "core/outcome.h"
+#include "core/output.h"
 
 enum option_type {
 	OPTION_TABLE = 0, /* no option: the table continues in another one, or ends */
@@ -152,6 +152,6 @@ const struct option *options_given(const struct option *table, uint64_t given, c
  * name, text and default below one title. docs/options.awk parses the former to make the man pages' option sections and
  * the completions, so its form must not change.
  */
-void options_help(const struct option *table, bool brief, FILE *stream);
+void options_help(const struct option *table, bool brief, struct output *output);
 
 #endif

@@ -21,14 +21,14 @@ static size_t line_length(const char *text, size_t room, char after)
 	return fits;
 }
 
-void wrap_print(FILE *stream, size_t used, size_t indent, char after, const char *text)
+void wrap_print(struct output *output, size_t used, size_t indent, char after, const char *text)
 {
 	int blanks = 0;
 
 	while (*text) {
 		size_t length = line_length(text, WIDTH - used, after);
 
-		fprintf(stream, "%*s%.*s\n", blanks, "", (int)length, text);
+		output_print(output, "%*s%.*s\n", blanks, "", (int)length, text);
 		text += length;
 		text += *text == ' ';
 		used = indent;

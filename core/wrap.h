@@ -4,13 +4,14 @@
 #define CORE_WRAP_H
 
 #include <stddef.h>
-#include <stdio.h>
+
+#include "core/output.h"
 
 /*
  * Prints a text in lines of at most 80 columns, broken at spaces, or only at those after that character if it is not 0.
  * What cannot be broken may be longer. The caller has printed the first columns ("used") of the first line.
  * Prints nothing if the text is empty.
  */
-void wrap_print(FILE *stream, size_t used, size_t indent, char after, const char *text);
+void wrap_print(struct output *output, size_t used, size_t indent, char after, const char *text);
 
 #endif

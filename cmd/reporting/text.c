@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/output.h"
 #include "cmd/reporting/reporting.h"
 #include "cmd/run.h"
 #include "core/units.h"
@@ -168,7 +167,7 @@ static void print_block(struct reporting *reporting, FILE *stream, const char *t
 		fclose(unwrapped);
 		rest = text;
 		while ((line = strsep(&rest, "\n")) && *line)
-			wrap_print(stream, 0, WRAPPED_INDENT, ',', line);
+			wrap_print(&(struct output){ .stream = stream }, 0, WRAPPED_INDENT, ',', line);
 		free(text);
 	}
 }
@@ -176,19 +175,20 @@ static void print_block(struct reporting *reporting, FILE *stream, const char *t
 void reporting_print_current(struct reporting *reporting)
 {
 	output_end_echo(reporting->environment->output);
-	print_block(reporting, reporting_is_text(reporting) ? reporting->environment->output : stderr, "so far, in");
+	print_block(reporting, reporting_is_text(reporting) ? reporting->environment->output->stream : stderr,
+		    "so far, in");
 }
 
 void reporting_text_summary(struct reporting *reporting)
 {
-	print_block(reporting, reporting->environment->output, "summary of");
+	print_block(reporting, reporting->environment->output->stream, "summary of");
 }
 
 /* A step has no time of its own: its figures say which it is. */
 static void text_row(struct reporting *reporting, bool header)
 {
 	int decimals = reporting->live || reporting->options->interval >= CLOCK_NS_PER_S ? 1 : 2, width = 0;
-	FILE *stream = reporting->environment->output;
+	FILE *stream = reporting->environment->output->stream;
 	struct report *report = &reporting->report;
 	int64_t begun = reporting->environment->begun;
 

@@ -2,6 +2,7 @@
 #include "cmd/rping/protocol.h"
 
 #include <endian.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* On the wire and in memory the members are the same, without padding. */
@@ -32,10 +33,12 @@ void advertisement_read(const uint8_t bytes[ADVERTISEMENT_SIZE], struct advertis
 	*advertisement = in_order(&wire);
 }
 
-void ping_print(FILE *stream, const char *label, const uint8_t *ping, size_t size)
+void ping_print(struct output *output, const char *label, const uint8_t *ping, size_t size)
 {
-	fprintf(stream, "%s: ", label);
-	for (const uint8_t *end = ping + size; ping < end && *ping; ping++)
-		fputc(*ping >= ' ' && *ping <= '~' ? *ping : '?', stream);
-	fputc('\n', stream);
+	char *text = calloc(1, size + 1);
+
+	for (size_t i = 0; text && i < size && ping[i]; i++)
+		text[i] = ping[i] >= ' ' && ping[i] <= '~' ? (char)ping[i] : '?';
+	output_print(output, "%s: %s\n", label, text ? text : "out of memory");
+	free(text);
 }

@@ -25,8 +25,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
+#include "core/output.h"
 #include "transport/transport.h"
 
 enum {
@@ -62,6 +62,6 @@ static inline uint32_t ping_number(uint64_t answered)
  * Prints "<label>: <text>" as one line: the ping up to its 0, or all of size if there is none. The peer wrote the
  * bytes: those that are not printable ASCII are printed as '?'.
  */
-void ping_print(FILE *stream, const char *label, const uint8_t *ping, size_t size);
+void ping_print(struct output *output, const char *label, const uint8_t *ping, size_t size);
 
 #endif

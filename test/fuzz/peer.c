@@ -489,21 +489,20 @@ static void reported(void *context, const struct error *error)
 
 static void open_scene(struct scene *scene, const char *line)
 {
-	static FILE *nowhere;
+	static struct output nowhere;
 	struct endpoint_options options = { .port_space = PORT_SPACE_TCP, .send_depth = SENDS, .receive_depth = SLOTS };
 	struct address here = address_of(10, 2, scene->port);
 
 	scene->peer_log = network_log(&scene->peer_errors);
-	if (!nowhere)
-		nowhere = fopen("/dev/null", "we");
-	if (!nowhere || transport_open("soft", NULL, &scene->peer_log, &(struct error){ 0 }, &scene->transport) ||
+	if ((!nowhere.stream && !output_discard(&nowhere)) ||
+	    transport_open("soft", NULL, &scene->peer_log, &(struct error){ 0 }, &scene->transport) ||
 	    channel_create(scene->transport, &scene->channel) ||
 	    endpoint_create(ENDPOINT_LISTENER, scene->channel, &options, &handlers, scene, &scene->listener) ||
 	    endpoint_listen(scene->listener, &here))
 		abort();
 	scene->environment = (struct environment){
 		.log = network_log(&scene->errors),
-		.output = nowhere,
+		.output = &nowhere,
 	};
 	scene->environment.log.reported = reported;
 	scene->environment.log.context = scene;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=output_finish */
+/* link: -Wl,--wrap=output_close */
 /* The end of the program, after command_run() has returned. */
 #include "test/unit/unit.h"
 
@@ -17,7 +17,7 @@ int program_main(int argc, char **argv);
 #undef main
 
 /* As the second of two signals does that arrive here. */
-enum outcome __wrap_output_finish(const struct log *log, enum outcome outcome)
+int __wrap_output_close(struct output *output)
 {
 	fatal_exit(FATAL_INTERRUPTED);
 }

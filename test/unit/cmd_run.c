@@ -16,7 +16,6 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-#include "cmd/output.h"
 #include "cmd/run.h"
 #include "core/privileges.h"
 #include "test/unit/fake_clock.h"
@@ -444,6 +443,7 @@ static struct child spawn(const struct command *row, const char *arguments)
 	if (!child.pid) {
 		struct command command = *row;
 		struct log log = { .name = "tool" };
+		struct output output;
 		char name[] = "tool";
 		struct rlimit limit;
 		char words[128];
@@ -474,7 +474,8 @@ static struct child spawn(const struct command *row, const char *arguments)
 		if (caller.descriptors_max)
 			limit.rlim_cur = caller.descriptors_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
-		_exit((int)output_finish(&log, command_run(&command, "tool", argc, argv)));
+		output_begin(&output, STDOUT_FILENO);
+		_exit((int)command_end(&log, &output, command_run(&command, "tool", argc, argv, &output)));
 	}
 	caller = (struct caller){ .alarm = 0 };
 	close(out[1]);

@@ -383,7 +383,7 @@ static void assert_help(const struct option *rows, bool brief, const char *expec
 	FILE *stream = open_memstream(&text, &length);
 
 	assert_non_null(stream);
-	options_help(rows, brief, stream);
+	options_help(rows, brief, &(struct output){ .stream = stream });
 	fclose(stream);
 	assert_string_equal(text, expected);
 	free(text);

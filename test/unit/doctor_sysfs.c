@@ -29,6 +29,7 @@
 static struct {
 	char root[64];
 	struct environment environment;
+	struct output printed;
 	struct doctor_options options;
 	struct doctor doctor;
 	char *output;
@@ -74,7 +75,8 @@ static int set_up(void **state)
 	snprintf(tree.root, sizeof(tree.root), "/tmp/doctor.XXXXXX");
 	assert_non_null(mkdtemp(tree.root));
 	tree.environment.log.name = "doctor";
-	tree.environment.output = open_memstream(&tree.output, &tree.length);
+	tree.environment.output = &tree.printed;
+	tree.printed.stream = open_memstream(&tree.output, &tree.length);
 	tree.doctor.environment = &tree.environment;
 	tree.doctor.options = &tree.options;
 	tree.doctor.root = tree.root;
@@ -99,7 +101,7 @@ static int tear_down(void **state)
 {
 	devices_free(tree.doctor.devices);
 	findings_free(&tree.doctor.findings);
-	fclose(tree.environment.output);
+	fclose(tree.printed.stream);
 	free(tree.output);
 	nftw(tree.root, delete_file, 8, FTW_DEPTH | FTW_PHYS);
 	return 0;
@@ -438,7 +440,7 @@ TEST(hostile, set_up, tear_down)
 	kernel_check_memory(&tree.doctor);
 	devices_check(&tree.doctor);
 	devices_find_rxe(&tree.doctor);
-	fflush(tree.environment.output);
+	fflush(tree.printed.stream);
 	assert_true(has_finding(FINDING_WARN, "port", "mlx5_0/1: ?[2J??%s%n"));
 	assert_true(has_finding(FINDING_OK, "gid", "10.0.0.1"));
 	assert_null(strstr(tree.output, "reboot"));

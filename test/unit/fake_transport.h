@@ -42,6 +42,7 @@ static struct fake {
 	struct fake_endpoint *endpoints[ENDPOINTS_MAX];
 	size_t endpoint_count;
 	struct environment environment;
+	struct output printed; /* to standard output, or where a test says */
 	struct errors reported;
 	const struct command *command;
 	void *state;
@@ -237,12 +238,12 @@ void __wrap_privileges_drop(const struct log *log, unsigned kept)
 /* What goes to stderr is kept for assert_ended(). */
 static inline void fake_create(const struct command *command, enum hello_tool tool)
 {
-	fake = (struct fake){ .command = command, .tool = tool };
+	fake = (struct fake){ .command = command, .tool = tool, .printed.stream = stdout };
 	fake.environment = (struct environment){
 		.command = command,
 		.loop = loop_create(),
 		.log = { .name = command->name, .errors = &fake.reported },
-		.output = stdout,
+		.output = &fake.printed,
 	};
 	fake.transport = (struct transport){
 		.backend = &fake_backend,

@@ -36,7 +36,7 @@ static void assert_prints(const void *ping, size_t size, const char *wanted)
 	FILE *stream = open_memstream(&text, &length);
 
 	assert_non_null(stream);
-	ping_print(stream, "ping data", ping, size);
+	ping_print(&(struct output){ .stream = stream }, "ping data", ping, size);
 	assert_int_equal(fclose(stream), 0);
 	assert_int_equal(length, strlen(wanted));
 	assert_memory_equal(text, wanted, length);

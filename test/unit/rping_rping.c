@@ -557,19 +557,19 @@ TEST(server_reports_a_wrong_byte_after_the_answer, set_up, tear_down)
 	char *text = NULL;
 	size_t length;
 
-	fake.environment.output = open_memstream(&text, &length);
+	fake.printed.stream = open_memstream(&text, &length);
 	play("run -s -V -v; take 0; ping 0 32");
 	stock_ping(fake.source, 32, 1);
 	fake.source[31] = 'x';
 	play("source 0 32; read 0");
 	assert_int_equal(of(connection(0))->send_count, 1);
 	assert_int_equal(of(connection(0))->sends[0].kind, WORK_SEND);
-	fflush(fake.environment.output);
+	fflush(fake.printed.stream);
 	assert_non_null(strstr(text, "rdma-ping-0: "));
 	assert_null(strstr(text, "rdma-ping-1: "));
 	play("sink 0 32; answered 0");
-	fclose(fake.environment.output);
-	fake.environment.output = stdout;
+	fclose(fake.printed.stream);
+	fake.printed.stream = stdout;
 	free(text);
 	assert_ended(OUTCOME_FAILED, "ping 1: payload differs at byte 31 of 32: expected 0x00, found 0x78");
 }

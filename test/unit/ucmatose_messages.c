@@ -27,6 +27,7 @@ struct queue {
 /* One end: a run of one connection. */
 struct end {
 	struct environment environment;
+	struct output output;
 	struct transport transport;
 	struct ucmatose_options options;
 	struct ucmatose run;
@@ -134,7 +135,8 @@ static struct bench *bench_create(uint32_t count, uint32_t size, enum fabric fab
 		end->peer = &bench->ends[!i];
 		end->environment.command = &ucmatose_command;
 		end->environment.log.name = "ucmatose";
-		end->environment.output = stdout;
+		end->output.stream = stdout;
+		end->environment.output = &end->output;
 		end->environment.transport = &end->transport;
 		end->options.common.timeout = CLOCK_NS_PER_S;
 		end->domain = (struct domain){

@@ -24,7 +24,7 @@
 static int set_up(void **state)
 {
 	fake_create(&ucmatose_command, HELLO_UCMATOSE);
-	fake.environment.output = open_memstream(&fake.output, &fake.output_length);
+	fake.printed.stream = open_memstream(&fake.output, &fake.output_length);
 	fake.domain.max_qp_wr = 100;
 	fake.domain.max_message = 1 << 20;
 	fake.options.common.path = (struct path_options)PATH_OPEN;
@@ -34,7 +34,7 @@ static int set_up(void **state)
 
 static int clean_up(void **state)
 {
-	fclose(fake.environment.output);
+	fclose(fake.printed.stream);
 	free(fake.output);
 	return tear_down(state);
 }
@@ -233,14 +233,14 @@ WORD(channel)
 
 WORD(says)
 {
-	fflush(fake.environment.output);
+	fflush(fake.printed.stream);
 	if (!strstr(fake.output, text))
 		fail_saying("\"%s\" is not in: %s", text, fake.output);
 }
 
 WORD(says_not)
 {
-	fflush(fake.environment.output);
+	fflush(fake.printed.stream);
 	if (strstr(fake.output, text))
 		fail_saying("\"%s\" is in: %s", text, fake.output);
 }

@@ -129,7 +129,8 @@ TEST(calls)
 		fflush(stdout);
 		dup2(out, STDOUT_FILENO);
 		capture_begin(&capture);
-		outcome = command_run(rows[row].command, rows[row].command->name, argc, argv);
+		outcome = command_run(rows[row].command, rows[row].command->name, argc, argv,
+				      &(struct output){ .stream = stdout });
 		capture_end(&capture);
 		fflush(stdout);
 		dup2(kept, STDOUT_FILENO);

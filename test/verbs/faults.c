@@ -483,7 +483,7 @@ TEST(selftest)
 		provider.binds_no_holder = row % 2;
 		fflush(stdout);
 		dup2(out, STDOUT_FILENO);
-		outcome = command_run(&selftest_command, "selftest", 3, argv);
+		outcome = command_run(&selftest_command, "selftest", 3, argv, &(struct output){ .stream = stdout });
 		fflush(stdout);
 		dup2(kept, STDOUT_FILENO);
 		assert_true(pread(out, text, sizeof(text) - 1, 0) > 0);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Standard output, or what takes its place, and its errors: a full disk, a pipe without a reader. Each line is written
+ * when it is complete: scripts wait for lines.
+ */
+#ifndef CORE_OUTPUT_H
+#define CORE_OUTPUT_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+struct output {
+	FILE *stream; /* output.c: stdout, stderr, /dev/null, or the memory of a child run */
+	int fd;	      /* output_short.c, which writes at once */
+	int error;    /* and of which write(2) it was the first error, an errno value; else 0 */
+};
+
+/* Begins with standard output, or standard error. */
+void output_begin(struct output *output, int fd);
+
+/* From now on what is printed is discarded. Returns false if /dev/null cannot be opened, with errno. */
+bool output_discard(struct output *output);
+
+void output_print(struct output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints a line, and its end, with one write. */
+void output_line(struct output *output, const char *format, va_list list) __attribute__((format(printf, 2, 0)));
+
+/* Call it at a signal: on a terminal, ends the line in which that has shown the key ("^C"). */
+void output_end_echo(const struct output *output);
+
+/* True if a write to stdout has failed: output_close() will return an error. */
+bool output_is_lost(const struct output *output);
+
+/*
+ * Flushes and closes stdout. Returns the errno value of a write that failed, or 0. EPIPE is not an error: grep -q
+ * closes the pipe early.
+ */
+int output_close(struct output *output);
+
+#endif

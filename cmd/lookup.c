@@ -13,18 +13,30 @@ enum {
 	PORT_DIGITS = 4
 };
 
+/* Returns the number that a text is, or the port in it; NULL: none. */
+static const char *number_in(const char *text)
+{
+	/* A name has no colon; an address has none or at least two. */
+	const char *colon = strrchr(text, ':');
+
+	/* 0 is the any address. */
+	if (!text[strspn(text, DIGITS)] && text[strspn(text, "0")])
+		return text;
+	if (colon && colon[1] && !colon[1 + strspn(colon + 1, DIGITS)] &&
+	    (strchr(text, ':') == colon || colon[-1] == ']'))
+		return colon + 1;
+	return NULL;
+}
+
 enum outcome host_check(const struct log *log, const char *option, const char *text, const struct address *address,
 			const char *port_option, bool has_interface)
 {
-	/* 0 is the any address. A name has no colon; an address has none or at least two. */
-	bool is_number = !text[strspn(text, DIGITS)] && text[strspn(text, "0")];
-	const char *colon = address->family ? NULL : strrchr(text, ':');
-	const char *number = is_number ? text : NULL, *fault = NULL;
+	const char *number = WITH_NAMES && !address->family ? number_in(text) : NULL, *fault = NULL;
+	bool is_number = number == text;
 
-	if (colon && colon[1] && !colon[1 + strspn(colon + 1, DIGITS)] &&
-	    (strchr(text, ':') == colon || colon[-1] == ']'))
-		number = colon + 1;
-	if (number)
+	if (!WITH_NAMES && !address->family)
+		fault = "is not an address, and this build cannot look up names";
+	else if (number)
 		fault = is_number ? "is a number, not an address" : "includes a port";
 	else if (address_is_link_local(address) && !address->scope && !has_interface)
 		fault = "is a link-local address and needs its interface, ADDRESS%INTERFACE";

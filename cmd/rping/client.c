@@ -79,10 +79,10 @@ static void end_target(struct target *target, enum outcome outcome)
 	if (target->peer.state == TARGET_DONE)
 		return;
 	target_end(target, outcome);
-	client->failed += target->outcome != OUTCOME_OK;
-	environment_record_outcome(client->environment, target->outcome);
+	client->failed += outcome != OUTCOME_OK;
+	environment_record_outcome(client->environment, outcome);
 	stream_target(client, target);
-	peer_print_result(&target->peer, target->outcome, !has_several(client));
+	peer_print_result(&target->peer, outcome, !has_several(client));
 	if (has_several(client) && client->in_state[TARGET_DONE] == client->count)
 		finish_several(client);
 }
@@ -136,7 +136,7 @@ static enum outcome begin_pings(struct target *target, const struct endpoint_eve
 {
 	enum outcome outcome = target_established(target, event);
 
-	if (outcome || target->peer.state != TARGET_PACING)
+	if (outcome)
 		return outcome;
 	client_advance(target->client);
 	return target->client->environment->ended ? OUTCOME_OK : target_next(target);

@@ -95,8 +95,14 @@ static enum outcome rping_check(struct environment *environment, const void *com
 		log_hint(log, "%s --help lists the options", log->name);
 		return OUTCOME_USAGE;
 	}
-	for (size_t i = 0; i < options->addresses.count && !outcome; i++)
-		outcome = rping_client_check(options, "-a", options->addresses.texts[i], log);
+	for (size_t i = 0; i < options->addresses.count && !outcome; i++) {
+		const char *given = options->addresses.texts[i];
+		const char *text = options->server ? rping_listen_address(options) : given;
+
+		if (text != given)
+			log_hint(log, "'%s' is a device, not an address: ignored (use --device)", given);
+		outcome = rping_client_check(options, "-a", text, log);
+	}
 	return outcome;
 }
 

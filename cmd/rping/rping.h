@@ -77,5 +77,7 @@ void rping_server_stop(void *state);
  */
 enum outcome rping_client_check(const struct rping_options *options, const char *option, const char *text,
 				const struct log *log);
+/* Returns the address that the server listens on, as given; the wildcard address if none or a device name was given. */
+const char *rping_listen_address(const struct rping_options *options);
 
 #endif

@@ -222,11 +222,10 @@ static void connection_requested(struct rping_server *server, const struct endpo
 	outcome = request_accept(server->environment, event->request, session_accept, session);
 	if (outcome && session) {
 		session->peer.endpoint = NULL;
-		session_destroy(session);
-	}
-	/* Else the client has withdrawn its request. */
-	if (outcome != OUTCOME_NO_CONNECTION)
+		session_end(session, outcome);
+	} else {
 		note_resource_failure(server, outcome);
+	}
 }
 
 static void listener_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
@@ -278,14 +277,10 @@ static bool is_device(const char *name)
 	return !access(file, F_OK);
 }
 
-static const char *listen_address(const struct environment *environment, const struct rping_options *options)
+const char *rping_listen_address(const struct rping_options *options)
 {
-	const char *given = options->addresses.count ? options->addresses.texts[0] : NULL;
-
-	if (given && !is_device(given))
-		return given;
-	if (given)
-		log_hint(&environment->log, "'%s' is a device, not an address: ignored (use --device)", given);
+	if (options->addresses.count && !is_device(options->addresses.texts[0]))
+		return options->addresses.texts[0];
 	return options->common.family.ip6 ? "::" : "0.0.0.0";
 }
 
@@ -299,7 +294,7 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 		return OUTCOME_INTERNAL;
 	server->options = options;
 	server->environment = environment;
-	server->host = listen_address(environment, options);
+	server->host = rping_listen_address(options);
 	outcome = channel_create(environment->transport, &server->channel);
 	if (outcome)
 		return outcome;

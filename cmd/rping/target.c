@@ -465,7 +465,6 @@ void target_end(struct target *target, enum outcome outcome)
 		hint_at_size(target);
 	target_enter(target, TARGET_DONE, "done", WITHOUT_LIMIT);
 	drop_connection(target);
-	target->outcome = outcome;
 	if (!WITH_REPORT)
 		return;
 	target->failed = outcome;

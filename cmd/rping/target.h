@@ -94,12 +94,11 @@ struct target {
 	size_t source_offset;	     /* of the ping in its source */
 	bool stock;		     /* the server sent no hello */
 	bool complete;		     /* all requested pings are answered, or any number will do */
-	enum outcome outcome;
-	uint32_t last_size; /* the last size of a sweep that the server accepts, or the only one */
-	uint64_t first;	    /* number of the first measured ping, of a sweep of this size */
-	int64_t sent_at;    /* clock time of the current ping; 0: none, or a warm-up ping */
-	int64_t slot;	    /* with --interval, when the next ping may start; 0 before the first one */
-	int64_t until;	    /* the end of --duration; 0 before the first measured ping */
+	uint32_t last_size;	     /* the last size of a sweep that the server accepts, or the only one */
+	uint64_t first;		     /* number of the first measured ping, of a sweep of this size */
+	int64_t sent_at;	     /* clock time of the current ping; 0: none, or a warm-up ping */
+	int64_t slot;		     /* with --interval, when the next ping may start; 0 before the first one */
+	int64_t until;		     /* the end of --duration; 0 before the first measured ping */
 
 	/* For the report: */
 	const char *index, *name;

@@ -4,63 +4,43 @@
 #include <endian.h>
 #include <string.h>
 
-static const uint8_t magic[4] = { 0xd7, 'r', 'd', 't' };
-
-/* Says which pattern the payload of ucmatose has (core/payload.h), too. Version 1 had another one. */
 enum {
-	HELLO_VERSION = 2
+	HELLO_MAGIC = (int)0xd7726474, /* 0xd7, "rdt" */
+	/* Says which pattern the payload of ucmatose has (core/payload.h), too. Version 1 had another one. */
+	HELLO_VERSION = 2,
 };
 
-struct hello_wire {
-	uint8_t magic[4];
-	uint8_t version;
-	uint8_t tool;
-	uint16_t run;
-	uint32_t capacity;
-	uint32_t connections;
-	uint64_t count;
-	uint32_t connection;
-	uint32_t window;
-};
+_Static_assert(sizeof(struct hello) == HELLO_SIZE, "the hello on the wire has no padding");
 
-_Static_assert(sizeof(struct hello_wire) == HELLO_SIZE, "the hello on the wire has no padding");
+/* Numbers from host to network order, or back. */
+static void change_order(struct hello *hello)
+{
+	hello->magic = htobe32(hello->magic);
+	hello->run = htobe16(hello->run);
+	hello->capacity = htobe32(hello->capacity);
+	hello->connections = htobe32(hello->connections);
+	hello->count = htobe64(hello->count);
+	hello->connection = htobe32(hello->connection);
+	hello->window = htobe32(hello->window);
+}
 
 void hello_write(const struct hello *hello, uint8_t bytes[HELLO_SIZE])
 {
-	struct hello_wire wire = {
-		.version = HELLO_VERSION,
-		.tool = (uint8_t)hello->tool,
-		.run = htobe16(hello->run),
-		.capacity = htobe32(hello->capacity),
-		.connections = htobe32(hello->connections),
-		.count = htobe64(hello->count),
-		.connection = htobe32(hello->connection),
-		.window = htobe32(hello->window),
-	};
+	struct hello wire = *hello;
 
-	memcpy(wire.magic, magic, sizeof(magic));
+	wire.magic = (uint32_t)HELLO_MAGIC;
+	wire.version = HELLO_VERSION;
+	change_order(&wire);
 	memcpy(bytes, &wire, sizeof(wire));
 }
 
 bool hello_read(const uint8_t *bytes, size_t length, enum hello_tool tool, struct hello *hello)
 {
-	struct hello_wire wire;
-
-	if (!bytes || length < sizeof(wire))
+	if (!bytes || length < sizeof(*hello))
 		return false;
-	memcpy(&wire, bytes, sizeof(wire));
-	if (memcmp(wire.magic, magic, sizeof(magic)) || wire.version != HELLO_VERSION || wire.tool != tool)
-		return false;
-	*hello = (struct hello){
-		.tool = tool,
-		.run = be16toh(wire.run),
-		.capacity = be32toh(wire.capacity),
-		.connections = be32toh(wire.connections),
-		.count = be64toh(wire.count),
-		.connection = be32toh(wire.connection),
-		.window = be32toh(wire.window),
-	};
-	return true;
+	memcpy(hello, bytes, sizeof(*hello));
+	change_order(hello);
+	return hello->magic == (uint32_t)HELLO_MAGIC && hello->version == HELLO_VERSION && hello->tool == tool;
 }
 
 static bool begins_with(const uint8_t *bytes, size_t length, const char *text)

@@ -24,21 +24,25 @@ enum hello_tool {
 	HELLO_UCMATOSE = 2,
 };
 
+/* As on the wire, but for the order of the bytes of numbers. hello_write() sets magic and version. */
 struct hello {
-	enum hello_tool tool;
+	uint32_t magic;
+	uint8_t version;
+	uint8_t tool; /* enum hello_tool */
+	uint16_t run; /* ucmatose: identifies a client, the same in all its connections; rping and older peers: 0 */
 	uint32_t capacity;    /* rping: the maximum size of a ping; ucmatose: the size of a message */
 	uint32_t connections; /* ucmatose: -c; else 0 */
 	uint64_t count;	      /* ucmatose: -C; rping client: number of pings, 0 for no limit */
 	uint32_t connection;  /* ucmatose: index of the connection, from 0; the seed of its payload depends on it */
 	uint32_t window;      /* ucmatose: messages that may be sent before the first grant; else 0 */
-	uint16_t run; /* ucmatose: identifies a client, the same in all its connections; rping and older peers: 0 */
 };
 
 void hello_write(const struct hello *hello, uint8_t bytes[HELLO_SIZE]);
 
 /*
  * Parses private data of any length, with or without padding. bytes may be NULL. Returns false if it is not a hello of
- * that tool and of this version: a peer of another version is treated as a stock one, because its payload may differ.
+ * that tool and of this version, then *hello is arbitrary: a peer of another version is treated as a stock one, because
+ * its payload may differ.
  */
 bool hello_read(const uint8_t *bytes, size_t length, enum hello_tool tool, struct hello *hello);
 

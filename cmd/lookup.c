@@ -13,31 +13,28 @@ enum {
 	PORT_DIGITS = 4
 };
 
-/* Returns the number that a text is, or the port in it; NULL: none. */
+/*
+ * The number that a text is, or ends with as a port, else NULL: a name has no colon, and an address without a port has
+ * at least two.
+ */
 static const char *number_in(const char *text)
 {
-	/* A name has no colon; an address has none or at least two. */
-	const char *colon = strrchr(text, ':');
+	const char *colon = strrchr(text, ':'), *number = colon ? colon + 1 : text;
 
-	/* 0 is the any address. */
-	if (!text[strspn(text, DIGITS)] && text[strspn(text, "0")])
-		return text;
-	if (colon && colon[1] && !colon[1 + strspn(colon + 1, DIGITS)] &&
-	    (strchr(text, ':') == colon || colon[-1] == ']'))
-		return colon + 1;
-	return NULL;
+	if (!*number || number[strspn(number, DIGITS)])
+		return NULL;
+	return !colon || strchr(text, ':') == colon || colon[-1] == ']' ? number : NULL;
 }
 
 enum outcome host_check(const struct log *log, const char *option, const char *text, const struct address *address,
 			const char *port_option, bool has_interface)
 {
 	const char *number = WITH_NAMES && !address->family ? number_in(text) : NULL, *fault = NULL;
-	bool is_number = number == text;
 
-	if (!WITH_NAMES && !address->family)
+	if (number)
+		fault = number == text ? "is a number, not an address" : "includes a port";
+	else if (!WITH_NAMES && !address->family)
 		fault = "is not an address, and this build cannot look up names";
-	else if (number)
-		fault = is_number ? "is a number, not an address" : "includes a port";
 	else if (address_is_link_local(address) && !address->scope && !has_interface)
 		fault = "is a link-local address and needs its interface, ADDRESS%INTERFACE";
 	else if (address_is_multicast(address))
@@ -46,32 +43,29 @@ enum outcome host_check(const struct log *log, const char *option, const char *t
 		return OUTCOME_OK;
 	log_error(log, option, "%s %s", text, fault);
 	if (number && port_option)
-		log_hint(log, "did you mean %s %s?", is_number && strlen(text) < PORT_DIGITS ? "-C" : port_option,
+		log_hint(log, "did you mean %s %s?", number == text && strlen(text) < PORT_DIGITS ? "-C" : port_option,
 			 number);
 	return OUTCOME_USAGE;
 }
 
-static bool is_allowed(const struct common_options *options, enum address_family source, enum address_family family)
-{
-	if (source && source != family)
-		return false;
-	return !(options->family.ip4 && family == ADDRESS_IP6) && !(options->family.ip6 && family == ADDRESS_IP4);
-}
-
 static enum outcome filter(struct resolver *resolver, const struct common_options *options, enum address_family source)
 {
+	bool ip4 = EXTRA(options->family.ip4), ip6 = EXTRA(options->family.ip6);
 	size_t count = resolver->count;
 
 	resolver->count = 0;
-	for (size_t i = 0; i < count; i++)
-		if (is_allowed(options, source, resolver->addresses[i].family))
+	for (size_t i = 0; i < count; i++) {
+		enum address_family family = resolver->addresses[i].family;
+
+		if ((!source || source == family) && !(ip4 && family == ADDRESS_IP6) && !(ip6 && family == ADDRESS_IP4))
 			resolver->addresses[resolver->count++] = resolver->addresses[i];
+	}
 	if (resolver->count)
 		return OUTCOME_OK;
 	log_error(resolver->log, resolver->text, "no address matches %s",
-		  source		? "--source"
-		  : options->family.ip4 ? "--ipv4"
-					: "--ipv6");
+		  ip4	? "--ipv4"
+		  : ip6 ? "--ipv6"
+			: "the family of the other one");
 	return OUTCOME_NO_CONNECTION;
 }
 

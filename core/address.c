@@ -10,32 +10,26 @@
 
 #include "core/log.h"
 
-static bool parse_as(const char *text, enum address_family family, struct address *address)
-{
-	address->family = family;
-	return inet_pton(family == ADDRESS_IP4 ? AF_INET : AF_INET6, text, address->bytes) == 1;
-}
-
 /* text is an interface name or index. */
 static bool parse_scope(const char *text, uint32_t *scope)
 {
-	unsigned long number;
-	char *end;
+	uint64_t number = 0;
 
 	*scope = if_nametoindex(text);
 	if (*scope)
 		return true;
-	number = strtoul(text, &end, 10);
+	for (; *text >= '0' && *text <= '9' && number <= UINT32_MAX; text++)
+		number = number * 10 + (uint64_t)(*text - '0');
 	*scope = (uint32_t)number;
-	return *text >= '0' && *text <= '9' && !*end && number && number <= UINT32_MAX;
+	return !*text && number && number <= UINT32_MAX;
 }
 
 bool address_parse(const char *text, enum address_format format, struct address *address)
 {
-	bool ip4 = format <= ADDRESS_FORMAT_IP4, ip6 = format != ADDRESS_FORMAT_IP4 && format != ADDRESS_FORMAT_GID;
-	struct address parsed = { .family = ADDRESS_NONE };
+	struct address parsed = { .family = ADDRESS_IP4 };
 	/* "[::1]", as address_text() writes it. */
 	size_t length = strlen(text), bracket = *text == '[' && text[length - 1] == ']';
+	bool is_any = !strcmp(text, "0");
 	char host[ADDRESS_TEXT_SIZE], *scope;
 
 	if (length >= sizeof(host))
@@ -45,8 +39,13 @@ bool address_parse(const char *text, enum address_format format, struct address 
 	scope = strchr(host, '%');
 	if (scope)
 		*scope++ = 0;
-	if (!(ip4 && parse_as(host, ADDRESS_IP4, &parsed)) && !(ip6 && parse_as(host, ADDRESS_IP6, &parsed)) &&
-	    !(format == ADDRESS_FORMAT_GID && parse_as(host, ADDRESS_GID, &parsed)))
+	if (is_any ? format >= ADDRESS_FORMAT_IP6 : strchr(host, ':') != NULL)
+		parsed.family = ADDRESS_IP6;
+	if (!is_any && inet_pton(parsed.family == ADDRESS_IP4 ? AF_INET : AF_INET6, host, parsed.bytes) != 1)
+		return false;
+	if (parsed.family == ADDRESS_IP6 && format == ADDRESS_FORMAT_GID)
+		parsed.family = ADDRESS_GID;
+	if (format >= ADDRESS_FORMAT_IP4 && parsed.family != format - ADDRESS_FORMAT_IP4 + ADDRESS_IP4)
 		return false;
 	if (scope && (parsed.family != ADDRESS_IP6 || !parse_scope(scope, &parsed.scope)))
 		return false;
@@ -67,22 +66,22 @@ const char *address_host(const struct address *address, char text[ADDRESS_TEXT_S
 	inet_ntop(address->family == ADDRESS_IP4 ? AF_INET : AF_INET6, address->bytes, text, ADDRESS_TEXT_SIZE);
 	if (!address->scope)
 		return text;
-	if (!WITH_CAUSES || !if_indextoname(address->scope, interface))
-		log_text(interface, sizeof(interface), "%" PRIu32, address->scope);
 	length = strlen(text);
-	log_text(text + length, ADDRESS_TEXT_SIZE - length, "%%%s", interface);
+	if (WITH_CAUSES && if_indextoname(address->scope, interface))
+		log_text(text + length, ADDRESS_TEXT_SIZE - length, "%%%s", interface);
+	else
+		log_text(text + length, ADDRESS_TEXT_SIZE - length, "%%%" PRIu32, address->scope);
 	return text;
 }
 
 const char *address_text(const struct address *address, char text[ADDRESS_TEXT_SIZE])
 {
-	bool ip6 = address->port && address->family != ADDRESS_IP4;
-	char host[ADDRESS_TEXT_SIZE], port[8] = "";
+	char host[ADDRESS_TEXT_SIZE];
 
-	if (address->port && address->family)
-		log_text(port, sizeof(port), ":%u", address->port);
-	log_text(text, ADDRESS_TEXT_SIZE, ip6 ? "[%.68s]%s" : "%.68s%s", address_host(address, host), port);
-	return text;
+	if (!address->port || !address->family)
+		return address_host(address, text);
+	return log_text(text, ADDRESS_TEXT_SIZE, address->family == ADDRESS_IP4 ? "%.68s:%u" : "[%.68s]:%u",
+			address_host(address, host), address->port);
 }
 
 static size_t address_length(const struct address *address)

@@ -28,7 +28,7 @@ enum {
 	ADDRESS_TEXT_SIZE = 80 /* "[fe80::...%interface]:65535" with its final 0 */
 };
 
-/* What address_parse() and the resolver accept. */
+/* What address_parse() and the resolver accept. Those of one family have the order of enum address_family. */
 enum address_format {
 	ADDRESS_FORMAT_ANY = 0, /* a name, IPv4 or IPv6 */
 	ADDRESS_FORMAT_IP,	/* a numeric IPv4 or IPv6 address */
@@ -38,8 +38,8 @@ enum address_format {
 };
 
 /*
- * Parses a numeric address: "10.0.0.1", "fe80::1%eth0", with ADDRESS_FORMAT_GID "fe80::1"; each also in brackets.
- * The port stays 0.
+ * Parses a numeric address: "10.0.0.1", "fe80::1%eth0", with ADDRESS_FORMAT_GID "fe80::1"; each also in brackets. "0"
+ * is the any address, of IPv4 if the format allows it. The port stays 0.
  * Returns false and leaves *address unchanged if text is not a numeric address of that format.
  */
 bool address_parse(const char *text, enum address_format format, struct address *address);

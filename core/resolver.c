@@ -188,10 +188,10 @@ void resolver_start(struct resolver *resolver, const struct log *log, const char
 	*resolver = (struct resolver){ .log = log, .text = text, .wait = wait };
 	if (address_parse(text, format, &resolver->addresses[0])) {
 		resolver->count = 1;
-	} else if (reject_text(resolver, format)) {
-		resolver->outcome = OUTCOME_USAGE;
 	} else if (!WITH_NAMES) {
 		log_error(log, text, "is not an address, and this build cannot look up names");
+		resolver->outcome = OUTCOME_USAGE;
+	} else if (reject_text(resolver, format)) {
 		resolver->outcome = OUTCOME_USAGE;
 	} else {
 		resolver->outcome = start_child(resolver);

@@ -9,6 +9,7 @@ enum {
 	IP4_SOURCE = IP4_HEADER + 12,
 	IP4_VERSION_AND_LENGTH = 0x45,
 	GRH_SOURCE = 8,
+	MAPPED = 0xffff, /* 0.0.255.255 */
 };
 
 /* The words of the mark. */
@@ -48,25 +49,28 @@ void datagram_write(uint8_t *memory, size_t size, const uint8_t *pattern, uint32
 	memcpy(memory + start, pattern + payload_pattern_offset(size - start, qpn, mark->sequence), size - start);
 }
 
-enum datagram_content datagram_read(const uint8_t *memory, size_t size, const uint8_t *pattern, uint32_t qpn,
-				    struct datagram_mark *mark, struct payload_difference *difference)
+bool datagram_read(const uint8_t *memory, size_t size, const uint8_t *pattern, uint32_t qpn, struct datagram_mark *mark,
+		   struct payload_difference *difference)
 {
-	uint8_t expected[DATAGRAM_MARK_SIZE];
-	uint32_t words[WORDS];
+	uint32_t words[WORDS], expected[WORDS];
 
+	mark->total = 0;
 	if (size < DATAGRAM_MARK_SIZE)
-		return DATAGRAM_UNMARKED;
+		return true;
 	memcpy(words, memory, sizeof(words));
-	*mark = (struct datagram_mark){ ntohl(words[SEQUENCE]), ntohl(words[TOTAL]) };
-	mark_write(expected, size, qpn, mark);
-	if (memcmp(expected, memory, sizeof(expected)) != 0 || mark->sequence >= mark->total)
-		return DATAGRAM_UNMARKED;
+	mark->sequence = ntohl(words[SEQUENCE]);
+	mark->total = ntohl(words[TOTAL]);
+	mark_write((uint8_t *)expected, size, qpn, mark);
+	if (memcmp(expected, words, sizeof(words)) != 0 || mark->sequence >= mark->total) {
+		mark->total = 0;
+		return true;
+	}
 	size -= DATAGRAM_MARK_SIZE;
 	if (payload_equal(pattern + payload_pattern_offset(size, qpn, mark->sequence), memory + DATAGRAM_MARK_SIZE,
 			  size, difference))
-		return DATAGRAM_INTACT;
+		return true;
 	difference->position += DATAGRAM_MARK_SIZE;
-	return DATAGRAM_DAMAGED;
+	return false;
 }
 
 /*
@@ -74,18 +78,16 @@ enum datagram_content datagram_read(const uint8_t *memory, size_t size, const ui
  * has, where an IPv4 header has the source, the end of the prefix of a mapped address: no host has the address
  * 0.0.255.255.
  */
-struct address datagram_source(const uint8_t header[DATAGRAM_HEADER_SIZE], bool may_be_ip4)
+void datagram_source(const uint8_t header[DATAGRAM_HEADER_SIZE], bool may_be_ip4, struct address *source)
 {
-	static const uint8_t mapped[] = { 0, 0, 0xff, 0xff };
-	struct address source = { .family = ADDRESS_NONE };
+	uint32_t ip4;
 
-	if (may_be_ip4 && header[IP4_HEADER] == IP4_VERSION_AND_LENGTH &&
-	    memcmp(header + IP4_SOURCE, mapped, sizeof(mapped)) != 0) {
-		source.family = ADDRESS_IP4;
-		memcpy(source.bytes, header + IP4_SOURCE, 4);
+	memcpy(&ip4, header + IP4_SOURCE, sizeof(ip4));
+	if (may_be_ip4 && header[IP4_HEADER] == IP4_VERSION_AND_LENGTH && ip4 != htonl(MAPPED)) {
+		source->family = ADDRESS_IP4;
+		memcpy(source->bytes, &ip4, sizeof(ip4));
 	} else if (header[0] >> 4 == 6) {
-		source.family = ADDRESS_IP6;
-		memcpy(source.bytes, header + GRH_SOURCE, 16);
+		source->family = ADDRESS_IP6;
+		memcpy(source->bytes, header + GRH_SOURCE, sizeof(source->bytes));
 	}
-	return source;
 }

@@ -23,27 +23,24 @@ enum {
 
 struct datagram_mark {
 	uint32_t sequence; /* from 0 */
-	uint32_t total;	   /* -C of the sender, above sequence */
-};
-
-enum datagram_content {
-	DATAGRAM_UNMARKED = 1, /* a stock sender, a short datagram, or a damaged mark */
-	DATAGRAM_INTACT,
-	DATAGRAM_DAMAGED, /* the mark is valid, the pattern is not */
+	uint32_t total;	   /* -C of the sender, above sequence; 0: no mark */
 };
 
 /* Writes a datagram of size bytes with the mark, if there is room, and its part of the pattern (core/payload.h). */
 void datagram_write(uint8_t *memory, size_t size, const uint8_t *pattern, uint32_t qpn,
 		    const struct datagram_mark *mark);
 
-/* Checks a datagram of QP qpn. *mark is valid unless it returns DATAGRAM_UNMARKED, *difference for DATAGRAM_DAMAGED. */
-enum datagram_content datagram_read(const uint8_t *memory, size_t size, const uint8_t *pattern, uint32_t qpn,
-				    struct datagram_mark *mark, struct payload_difference *difference);
+/*
+ * Reads the mark of a datagram of QP qpn: one without a mark is of a stock sender, short, or has a damaged mark.
+ * Returns false if the mark is valid and the pattern is not, after it has filled *difference.
+ */
+bool datagram_read(const uint8_t *memory, size_t size, const uint8_t *pattern, uint32_t qpn, struct datagram_mark *mark,
+		   struct payload_difference *difference);
 
 /*
- * The sender's address in the bytes in front of the datagram: a GRH or IPv6 header or, if may_be_ip4, an IPv4 header in
- * the last 20 of them. ADDRESS_NONE without one.
+ * Sets family and bytes of a zeroed address to those of the sender, from the bytes in front of the datagram: a GRH or
+ * IPv6 header or, if may_be_ip4, an IPv4 header in the last 20 of them. It stays zeroed without one.
  */
-struct address datagram_source(const uint8_t header[DATAGRAM_HEADER_SIZE], bool may_be_ip4);
+void datagram_source(const uint8_t header[DATAGRAM_HEADER_SIZE], bool may_be_ip4, struct address *source);
 
 #endif

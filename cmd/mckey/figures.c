@@ -56,11 +56,12 @@ void mckey_figures_counted(struct mckey_run *run, bool first)
 	/* A sender's progress began when it posted its first. */
 	if (WITH_REPORT && !traffic->from)
 		traffic->from = run->progress ? run->progress : now;
-	if (WITH_REPORT && !first) {
-		traffic->count++;
-		traffic->bytes += run->figures.size;
-	}
-	run->progress = traffic->to = now;
+	run->progress = now;
+	if (!WITH_REPORT)
+		return;
+	traffic->to = now;
+	traffic->count += !first;
+	traffic->bytes += first ? 0 : run->figures.size;
 }
 
 static const struct figure counts_figures[] = {
@@ -75,13 +76,16 @@ static const struct figure counts_figures[] = {
 static void report_senders(struct report *report, const void *member)
 {
 	const struct mckey_run *run = *(const struct mckey_run *const *)member;
+	const struct sender *sender = run->senders.found;
 	char host[ADDRESS_TEXT_SIZE], qpn[16];
 
 	for (size_t i = 0; i < run->senders.count; i++) {
-		const struct sender *sender = run->senders.entries[i];
-		const struct counts counts = sender_counts(&run->senders, sender, run->expected);
-		bool known = sender->address.family != ADDRESS_NONE;
+		struct counts counts;
+		bool known;
 
+		sender = sender->next;
+		counts = sender_counts(&run->senders, sender, run->expected);
+		known = sender->address.family != ADDRESS_NONE;
 		log_text(qpn, sizeof(qpn), "%" PRIu32, sender->qpn);
 		report_object(report, NULL);
 		report_text(report, "address", known ? address_host(&sender->address, host) : NULL);
@@ -138,6 +142,8 @@ struct figures mckey_figures_update(void *state)
 	struct mckey_figures *figures = &run->figures;
 	bool sends = run->options->sender, is_burst = !sends && run->traffic.to - run->traffic.from < BURST;
 
+	figures->role = sends ? "sender" : "receiver";
+	figures->run = run;
 	figures->rate = run->traffic;
 	figures->rate.goes_on = true;
 	if (!run->traffic.count || is_burst)

@@ -6,16 +6,20 @@
 /* Starts at the last one found: a sender sends many in a row, and several take turns. */
 struct sender *sender_find(struct senders *senders, uint32_t qpn, const struct address *address)
 {
-	for (size_t i = 0; i < senders->count; i++) {
-		size_t index = (senders->last + i) % senders->count;
-		struct sender *sender = senders->entries[index];
+	struct sender *sender = senders->found;
 
-		if (sender->qpn != qpn || !address_same_host(&sender->address, address))
-			continue;
-		senders->last = index;
-		return sender;
-	}
+	for (size_t i = 0; i < senders->count; i++, sender = sender->next)
+		if (sender->qpn == qpn && address_same_host(&sender->address, address))
+			return senders->found = sender;
 	return NULL;
+}
+
+void sender_add(struct senders *senders, struct sender *sender)
+{
+	struct sender *before = senders->count++ ? senders->found : sender;
+
+	sender->next = before->next;
+	before->next = senders->found = sender;
 }
 
 const char *sender_name(const struct sender *sender, char text[SENDER_NAME_SIZE])
@@ -28,33 +32,21 @@ const char *sender_name(const struct sender *sender, char text[SENDER_NAME_SIZE]
 	return text;
 }
 
-static uint64_t *seen_word(struct flow *flow, uint32_t number, uint64_t *bit)
-{
-	*bit = UINT64_C(1) << number % 64;
-	return &flow->seen[number % FLOW_WINDOW / 64];
-}
-
-/* Whether a number comes for the first time. Below the window that is unknown. */
+/* Whether a number comes for the first time: unknown if it is late, and one of its remainder has come meanwhile. */
 static bool is_new(struct flow *flow, uint32_t number)
 {
-	uint32_t lowest = number < FLOW_WINDOW ? 0 : number + 1 - FLOW_WINDOW;
-	uint64_t bit, *word;
+	uint32_t *seen = &flow->seen[number % FLOW_WINDOW];
 
-	for (uint32_t i = MAX(lowest, flow->next); i <= number; i++) {
-		word = seen_word(flow, i, &bit);
-		*word &= ~bit;
-	}
-	flow->next = MAX(flow->next, number + 1);
-	word = seen_word(flow, number, &bit);
-	if (flow->next - number > FLOW_WINDOW || *word & bit)
+	if (*seen > number)
 		return false;
-	*word |= bit;
+	*seen = number + 1;
+	flow->next = MAX(flow->next, *seen);
 	return true;
 }
 
 bool flow_count(struct flow *flow, struct sender *sender, const struct datagram_mark *mark, bool damaged)
 {
-	if (!mark) {
+	if (!mark->total) {
 		sender->unmarked++;
 	} else if (is_new(flow, mark->sequence)) {
 		sender->numbered = true;
@@ -81,21 +73,24 @@ struct counts sender_counts(const struct senders *senders, const struct sender *
 	}
 	/* Among numbered datagrams one without a mark has a damaged mark. */
 	counts.damaged += sender->numbered ? sender->unmarked : 0;
+	counts.unnumbered = !sender->numbered;
 	return counts;
 }
 
 struct counts senders_counts(const struct senders *senders, uint64_t expected)
 {
+	const struct sender *sender = senders->found;
 	struct counts all = { 0 };
 
-	for (size_t i = 0; i < senders->count; i++) {
-		const struct counts counts = sender_counts(senders, senders->entries[i], expected);
+	for (size_t i = 0; i < senders->count; i++, sender = sender->next) {
+		const struct counts counts = sender_counts(senders, sender, expected);
 
 		all.received += counts.received;
 		all.lost += counts.lost;
 		all.duplicated += counts.duplicated;
 		all.out_of_order += counts.out_of_order;
 		all.damaged += counts.damaged;
+		all.unnumbered += counts.unnumbered;
 	}
 	return all;
 }

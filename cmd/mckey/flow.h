@@ -11,8 +11,8 @@
 
 enum {
 	SENDERS_MAX = 1024, /* any host may send to a group */
-	FLOWS_MAX = 65536,  /* of all senders: 3 MB */
-	FLOW_WINDOW = 256,  /* how far below the highest number a repeated datagram is detected */
+	FLOWS_MAX = 32768,  /* of all senders: 34 MB */
+	FLOW_WINDOW = 256,  /* how late a datagram may come, and still be known from a repeated one */
 	SENDER_NAME_SIZE = ADDRESS_TEXT_SIZE + 32,
 };
 
@@ -22,36 +22,39 @@ struct counts {
 	uint64_t duplicated; /* or too late to tell */
 	uint64_t out_of_order;
 	uint64_t damaged;
+	uint64_t unnumbered; /* senders */
 };
 
 struct flow {
-	uint64_t arrived;		 /* different ones */
-	uint32_t next;			 /* above the highest number */
-	uint64_t seen[FLOW_WINDOW / 64]; /* bits by number, modulo */
+	uint64_t arrived;	    /* different ones */
+	uint32_t next;		    /* above the highest number */
+	uint32_t seen[FLOW_WINDOW]; /* above the highest of those with the same remainder */
 };
 
 struct sender {
+	struct sender *next; /* the last leads to the first */
 	uint32_t qpn;
-	bool numbered; /* a datagram had a mark */
-	uint64_t unmarked;
+	bool numbered;		/* a datagram had a mark */
 	struct address address; /* ADDRESS_NONE: unknown */
-	struct counts counts;	/* as they come: see sender_counts() */
-	struct flow flows[];	/* one for each member */
+	uint64_t unmarked;
+	struct counts counts; /* as they come: see sender_counts() */
+	struct flow flows[];  /* one for each member */
 };
 
 struct senders {
-	size_t members;
-	size_t count;
-	size_t last; /* that was found */
-	struct sender *entries[SENDERS_MAX];
+	uint32_t members;
+	uint32_t count;
+	struct sender *found; /* the last one */
 };
 
 /* Returns NULL for a new one. */
 struct sender *sender_find(struct senders *senders, uint32_t qpn, const struct address *address);
+/* A new one, zeroed, with its number and address. */
+void sender_add(struct senders *senders, struct sender *sender);
 /* "QP 17 at 10.0.0.1". Returns text. */
 const char *sender_name(const struct sender *sender, char text[SENDER_NAME_SIZE]);
 
-/* Counts a datagram; mark is NULL if it has none. Returns false for a repeated or late one. */
+/* Counts a datagram. Returns false for a repeated or late one. */
 bool flow_count(struct flow *flow, struct sender *sender, const struct datagram_mark *mark, bool damaged);
 
 /* Lost are those of the first expected numbers, and below the highest, that are missing. */

@@ -87,7 +87,7 @@ static void end(struct mckey_run *run, enum outcome outcome)
 	if (result.done < result.asked)
 		environment_record_outcome(environment, OUTCOME_FAILED);
 	/* A receiver has a line for each sender that it knows. */
-	if (result.done < result.asked && *run->cause && !run->senders.count)
+	if (result.done < result.asked && run->cause && !run->senders.count)
 		log_error(run->log, figures->target, "%" PRIu64 " of %" PRIu64 " %s%s not %s%s",
 			  result.asked - result.done, result.asked, result.noun, units_plural(result.asked),
 			  result.verb, run->cause);
@@ -239,17 +239,14 @@ static enum outcome mckey_start(struct environment *environment, const void *con
 	run->environment = environment;
 	run->options = options;
 	run->log = &environment->log;
-	run->cause = "";
-	run->count = options->size ? (uint64_t)options->count : 0;
+	run->count = options->size ? (uint32_t)options->count : 0;
 	payload_pattern_write(run->pattern, DATAGRAM_SIZE_MAX);
 	run->members = environment_allocate(environment, (size_t)options->connections, sizeof(*run->members));
 	if (!run->members)
 		return OUTCOME_INTERNAL;
 	run->figures.target = options->gid ? options->gid : options->group;
-	run->figures.asked = run->senders.members = (uint64_t)options->connections;
+	run->figures.asked = run->senders.members = (uint32_t)options->connections;
 	run->figures.size = (uint64_t)options->size;
-	run->figures.run = run;
-	run->figures.role = options->sender ? "sender" : "receiver";
 	for (size_t i = 0; i < run->figures.asked; i++)
 		run->members[i].run = run;
 	outcome = channel_create(environment->transport, &run->channel);
@@ -279,8 +276,12 @@ static void mckey_stop(void *context)
 		endpoint_destroy(run->members[i].endpoint);
 		region_destroy(run->members[i].region);
 	}
-	while (run->senders.count)
-		free(run->senders.entries[--run->senders.count]);
+	while (run->senders.count--) {
+		struct sender *next = run->senders.found->next;
+
+		free(run->senders.found);
+		run->senders.found = next;
+	}
 	free(run->members);
 	free(run);
 }

@@ -46,7 +46,7 @@ struct member {
 	struct region *region; /* slots x slot_size bytes */
 	uint32_t slots;	       /* outstanding sends, at most, or receives */
 	uint32_t slot_size;
-	uint64_t posted, sent; /* datagrams of a sender */
+	uint32_t posted, sent; /* datagrams of a sender */
 };
 
 /* Those that the run counts with come first: what is near the begin of a struct takes fewer bytes to reach. */
@@ -71,18 +71,18 @@ struct mckey_run {
 	struct environment *environment;
 	const struct mckey_options *options;
 	const struct log *log;
-	struct channel *channel;
 	struct member *members;
-	uint64_t count;	    /* datagrams of each sending QP; 0: only join */
-	int64_t progress;   /* time of the last datagram; also when a sender posts with none outstanding */
-	size_t incomplete;  /* flows with less than count */
-	size_t outstanding; /* sends */
-	bool began;	    /* the set-up is done */
-	bool recheck;	    /* the time that is left may have become less */
-	bool differs;	    /* a sender has another -C or -S */
-	const char *cause;  /* of what is missing: ": interrupted"; or "" */
-	struct mckey_figures figures, before;
+	int64_t progress;     /* time of the last datagram; also when a sender posts with none outstanding */
+	uint32_t count;	      /* datagrams of each sending QP; 0: only join */
+	uint32_t incomplete;  /* flows with less than count */
+	uint32_t outstanding; /* sends */
+	bool began;	      /* the set-up is done */
+	bool recheck;	      /* the time that is left may have become less */
+	bool differs;	      /* a sender has another -C or -S */
 	struct senders senders;
+	struct mckey_figures figures, before;
+	struct channel *channel;
+	const char *cause;   /* of what is missing: ": interrupted"; NULL for none */
 	struct rate traffic; /* without the first datagram of each QP, or of each flow */
 	uint64_t allowed;    /* that each member may have posted by now, with --rate */
 	int64_t due;	     /* when it may post one more */

@@ -54,13 +54,15 @@ static void set_depths(struct member *member)
 	const struct mckey_run *run = member->run;
 	struct endpoint *endpoint = member->endpoint;
 	bool sends = run->options->sender;
-	struct rlimit locked = { .rlim_cur = RLIM_INFINITY };
-	rlim_t slots;
+	struct rlimit locked;
+	rlim_t slots = 1;
 
-	getrlimit(RLIMIT_MEMLOCK, &locked);
 	member->slot_size = sends ? (uint32_t)run->options->size : DATAGRAM_HEADER_SIZE + endpoint->max_datagram;
-	slots = MIN(locked.rlim_cur / 2, MEMORY_MAX) / run->figures.asked / MAX(member->slot_size, 1);
-	slots = run->count ? MIN(MAX(slots, SLOTS_LEAST), sends ? SENDS : RECEIVES) : 1;
+	if (run->count) {
+		getrlimit(RLIMIT_MEMLOCK, &locked);
+		slots = MIN(locked.rlim_cur / 2, MEMORY_MAX) / (run->figures.asked * member->slot_size);
+		slots = MIN(MAX(slots, SLOTS_LEAST), sends ? SENDS : RECEIVES);
+	}
 	member->slots = MIN((uint32_t)slots, endpoint->domain->max_qp_wr);
 	endpoint->options.send_depth = sends ? member->slots : 1;
 	endpoint->options.receive_depth = sends ? 1 : member->slots;
@@ -76,12 +78,11 @@ enum outcome member_join(struct member *member)
 	if (!endpoint->domain->multicast) {
 		/* As good as no device, for a CI that skips a test then. */
 		log_error(run->log, run->figures.target, "%s has no multicast%s", device,
-			  endpoint->domain->fabric == FABRIC_IWARP ? ": iWARP has no datagrams" : "");
+			  WITH_CAUSES && endpoint->domain->fabric == FABRIC_IWARP ? ": iWARP has no datagrams" : "");
 		return OUTCOME_NO_DEVICE;
 	}
 	if (run->count && run->options->size > endpoint->max_datagram) {
-		log_error(run->log, run->figures.target,
-			  "-S %d does not fit into a datagram: the active MTU of %s is %u bytes",
+		log_error(run->log, run->figures.target, "-S %d is more than the MTU of %s: %u bytes",
 			  (int)run->options->size, device, endpoint->max_datagram);
 		return OUTCOME_USAGE;
 	}

@@ -55,55 +55,47 @@ int64_t receiver_time_left(struct mckey_run *run)
 	return 0;
 }
 
-/* Of a new sender every member expects -C datagrams. */
-static enum outcome add_sender(struct mckey_run *run, uint32_t qpn, const struct address *address)
+/* Of a new sender every member expects -C datagrams. Returns NULL after an error. */
+static struct sender *add_sender(struct mckey_run *run, uint32_t qpn, const struct address *address)
 {
 	struct senders *senders = &run->senders;
 	size_t size = sizeof(struct sender) + senders->members * sizeof(struct flow);
 	struct sender *sender;
 
 	if (senders->count == SENDERS_MAX || (senders->count + 1) * senders->members > FLOWS_MAX) {
-		log_error(run->log, run->figures.target, "more than %zu senders", senders->count);
-		return OUTCOME_FAILED;
+		log_error(run->log, run->figures.target, "more than %u senders", senders->count);
+		return NULL;
 	}
 	sender = environment_allocate(run->environment, 1, size);
-	if (!sender)
-		return OUTCOME_INTERNAL;
+	if (!sender) {
+		environment_record_outcome(run->environment, OUTCOME_INTERNAL);
+		return NULL;
+	}
 	sender->qpn = qpn;
 	sender->address = *address;
-	senders->last = senders->count;
-	senders->entries[senders->count++] = sender;
+	sender_add(senders, sender);
 	run->incomplete += senders->members;
-	return OUTCOME_OK;
+	run->recheck = true;
+	return sender;
 }
 
-/* Logs it if a sender has another -C or -S. */
-static bool differs(const struct mckey_run *run, const struct sender *sender, uint32_t length,
-		    const struct datagram_mark *mark)
+static void report_wrong(const struct mckey_run *run, const struct sender *sender, const char *option, uint64_t number,
+			 uint64_t expected)
 {
 	char name[SENDER_NAME_SIZE];
 
-	sender_name(sender, name);
-	if (length != run->figures.size)
-		log_error(run->log, name, "sends datagrams of %u byte%s: expected %" PRIu64 " (-S)", length,
-			  units_plural(length), run->figures.size);
-	else if (mark && mark->total != run->count)
-		log_error(run->log, name, "sends %u datagram%s: expected %" PRIu64 " (-C)", mark->total,
-			  units_plural(mark->total), run->count);
-	else
-		return false;
-	return true;
+	log_error(run->log, sender_name(sender, name), "sends with %s %" PRIu64 ": expected %s %" PRIu64, option,
+		  number, option, expected);
 }
 
 static enum outcome count_datagram(struct member *member, const struct completion *completion, const uint8_t *slot)
 {
 	struct mckey_run *run = member->run;
 	uint32_t length = completion->length, qpn = completion->source_qpn;
-	const struct address address = datagram_source(
-		slot, run->group.family == ADDRESS_IP4 && member->endpoint->domain->fabric != FABRIC_INFINIBAND);
+	bool may_be_ip4 = run->group.family == ADDRESS_IP4 && member->endpoint->domain->fabric != FABRIC_INFINIBAND;
+	struct address address = { 0 };
 	struct payload_difference difference;
-	enum outcome outcome = OUTCOME_OK;
-	enum datagram_content content;
+	bool intact, wrong_size, wrong_count;
 	struct datagram_mark mark;
 	char name[SENDER_NAME_SIZE];
 	struct sender *sender;
@@ -114,20 +106,24 @@ static enum outcome count_datagram(struct member *member, const struct completio
 		run->figures.foreign++;
 		return OUTCOME_OK;
 	}
+	datagram_source(slot, may_be_ip4, &address);
 	sender = sender_find(&run->senders, qpn, &address);
-	if (!sender) {
-		outcome = add_sender(run, qpn, &address);
-		if (outcome)
-			return outcome;
-		run->recheck = true;
-		sender = run->senders.entries[run->senders.last];
-	}
+	if (!sender)
+		sender = add_sender(run, qpn, &address);
+	if (!sender)
+		return OUTCOME_FAILED;
 	flow = &sender->flows[member - run->members];
-	content = datagram_read(slot + DATAGRAM_HEADER_SIZE, length, run->pattern, qpn, &mark, &difference);
-	run->differs = differs(run, sender, length, content == DATAGRAM_UNMARKED ? NULL : &mark);
-	if (!flow_count(flow, sender, content == DATAGRAM_UNMARKED ? NULL : &mark, content == DATAGRAM_DAMAGED))
+	intact = datagram_read(slot + DATAGRAM_HEADER_SIZE, length, run->pattern, qpn, &mark, &difference);
+	if (!flow_count(flow, sender, &mark, !intact))
 		return OUTCOME_OK;
-	if (content == DATAGRAM_DAMAGED && sender->counts.damaged == 1)
+	wrong_size = length != run->figures.size;
+	wrong_count = mark.total && mark.total != run->count;
+	run->differs = wrong_size || wrong_count;
+	if (WITH_CAUSES && wrong_size)
+		report_wrong(run, sender, "-S", length, run->figures.size);
+	else if (WITH_CAUSES && wrong_count)
+		report_wrong(run, sender, "-C", mark.total, run->count);
+	if (WITH_CAUSES && !intact && sender->counts.damaged == 1)
 		log_error(run->log, sender_name(sender, name),
 			  "a datagram is damaged: byte %zu is 0x%02x instead of 0x%02x", difference.position,
 			  difference.found, difference.expected);
@@ -166,7 +162,7 @@ static void print_sender(struct mckey_run *run, const struct sender *sender)
 				 units_plural(run->figures.size), name, counts.lost, order);
 	if (counts.lost)
 		log_error(run->log, name, "%" PRIu64 " of %" PRIu64 " datagram%s did not arrive%s", counts.lost, all,
-			  units_plural(all), run->cause);
+			  units_plural(all), run->cause ? run->cause : "");
 	if (counts.damaged)
 		log_error(run->log, name, "%" PRIu64 " damaged datagram%s", counts.damaged,
 			  units_plural(counts.damaged));
@@ -175,29 +171,28 @@ static void print_sender(struct mckey_run *run, const struct sender *sender)
 void receiver_result(struct mckey_run *run, struct mckey_result *result)
 {
 	const struct senders *senders = &run->senders;
+	const struct sender *sender = senders->found;
 	struct counts all;
-	bool numbered = true;
 
 	/* Of a sender with another -C or -S only gaps are losses. */
 	run->expected = run->differs ? 0 : run->count;
 	all = senders_counts(senders, run->expected);
 	*result = (struct mckey_result){ all.received, all.received + all.lost, "datagram", "received", "", "", NULL };
 	if (!senders->count)
-		result->asked = run->count * run->figures.asked;
+		result->asked = run->figures.asked * run->count;
 	if (all.damaged)
 		environment_record_outcome(run->environment, OUTCOME_FAILED);
-	for (size_t i = 0; i < senders->count; i++) {
-		if (WITH_CAUSES)
-			print_sender(run, senders->entries[i]);
-		numbered = numbered && senders->entries[i]->numbered;
+	for (size_t i = 0; WITH_CAUSES && i < senders->count; i++) {
+		sender = sender->next;
+		print_sender(run, sender);
 	}
 	/* It destroys its QP at once, and soft-RoCE drops what it has not sent by then. */
-	if (!senders->count || (all.lost && !numbered))
+	if (!senders->count || (all.lost && all.unnumbered))
 		result->hint = "a stock mckey -s on soft-RoCE sends only a part: run there rdmatest mckey -s";
 	if (run->differs)
 		result->note = ", a sender has another -C or -S";
 	else if (all.damaged)
 		result->note = ", some of them damaged";
 	else if (!run->environment->outcome && !all.lost)
-		result->note = numbered ? ", every byte verified" : ", number and length verified";
+		result->note = all.unnumbered ? ", number and length verified" : ", every byte verified";
 }

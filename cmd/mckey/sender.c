@@ -59,23 +59,21 @@ static int64_t next_due(const struct mckey_run *run, int64_t now)
 	return MAX(run->due - now, TICK);
 }
 
-static struct work next_datagram(struct member *member)
+static void next_datagram(struct member *member, struct work *work)
 {
 	const struct mckey_run *run = member->run;
-	uint32_t slot = (uint32_t)(member->posted % member->slots), qpn = member->endpoint->qpn;
-	size_t offset = (size_t)slot * member->slot_size;
-	const struct datagram_mark mark = { (uint32_t)member->posted++, (uint32_t)run->count };
+	const struct datagram_mark mark = { member->posted++, run->count };
 
-	datagram_write(member->region->memory + offset, member->slot_size, run->pattern, qpn, &mark);
-	return (struct work){
+	*work = (struct work){
 		.kind = WORK_SEND,
-		.tag = slot,
+		.tag = mark.sequence % member->slots,
 		.region = member->region,
-		.offset = offset,
 		.length = member->slot_size,
 		.has_immediate = true,
-		.immediate = qpn,
+		.immediate = member->endpoint->qpn,
 	};
+	work->offset = (size_t)work->tag * work->length;
+	datagram_write(work->region->memory + work->offset, work->length, run->pattern, work->immediate, &mark);
 }
 
 /* Posts as many datagrams as the send queue and the pace allow. */
@@ -93,7 +91,7 @@ static enum outcome fill_send_queue(struct member *member)
 		uint32_t batch = 0;
 
 		while (batch < BATCH && member->posted < until)
-			works[batch++] = next_datagram(member);
+			next_datagram(member, &works[batch++]);
 		run->outstanding += batch;
 		outcome = endpoint_post(member->endpoint, works, batch);
 	}
@@ -111,7 +109,7 @@ enum outcome sender_send(struct mckey_run *run)
 
 static uint64_t sender_total(const struct mckey_run *run)
 {
-	return run->count * run->figures.asked;
+	return run->figures.asked * run->count;
 }
 
 enum outcome sender_completed(struct member *member)
@@ -141,7 +139,7 @@ int64_t sender_time_left(struct mckey_run *run)
 	if (silence < timeout && !loop_deadline_passed(loop))
 		return MIN(timeout - silence, next);
 	log_cause(run->log, run->figures.target, "sending", 0, "%s%s%s", loop_phase_text(loop, timeout, text),
-		  silence < timeout ? "" : ": the device completed nothing",
+		  !WITH_CAUSES || silence < timeout ? "" : ": the device completed nothing",
 		  endpoint_timeout_cause(run->members->endpoint, reason));
 	return 0;
 }

@@ -35,7 +35,7 @@ static uint8_t *exact_copy(const uint8_t *bytes, size_t length)
 /* Numbers as a hostile sender has them: the first byte says how, three follow. */
 static void count_stream(struct input *input)
 {
-	struct senders senders = { .members = 1, .count = 1 };
+	struct senders senders = { .members = 1 };
 	struct sender *sender = calloc(1, sizeof(*sender) + sizeof(struct flow));
 	struct datagram_mark mark = { .sequence = 0, .total = UINT32_MAX };
 	struct counts counts;
@@ -43,7 +43,7 @@ static void count_stream(struct input *input)
 
 	if (!sender)
 		return;
-	senders.entries[0] = sender;
+	sender_add(&senders, sender);
 	while (input->length && counted < MARKS_MAX) {
 		uint8_t how = take8(input);
 
@@ -53,7 +53,8 @@ static void count_stream(struct input *input)
 			mark.sequence += (uint32_t)(int32_t)(int8_t)(how & 0xfc) / 4 + 1;
 		if (mark.sequence == UINT32_MAX)
 			mark.sequence = 0; /* no mark has it: it is below the total */
-		arrived += flow_count(&sender->flows[0], sender, how == 0x80 ? NULL : &mark, false);
+		mark.total = how == 0x80 ? 0 : UINT32_MAX;
+		arrived += flow_count(&sender->flows[0], sender, &mark, false);
 		counted++;
 	}
 	counts = senders_counts(&senders, 0);
@@ -72,20 +73,20 @@ void parse_datagram(const uint8_t *bytes, size_t length)
 	struct input input = { .bytes = bytes, .length = length };
 	struct payload_difference difference = { 0 };
 	struct datagram_mark mark = { .sequence = length > 4 ? bytes[4] : 0, .total = UINT32_MAX };
+	struct address source = { 0 };
 
 	if (length >= DATAGRAM_HEADER_SIZE)
-		datagram_source(copy, bytes[0] & 1);
+		datagram_source(copy, bytes[0] & 1, &source);
 	datagram_read(copy, length, pattern(), 77, &mark, &difference);
 	mark = (struct datagram_mark){ .sequence = length > 4 ? bytes[4] : 0, .total = UINT32_MAX };
 	/* One of ours, and the same with a byte changed. */
 	datagram_write(copy, length, pattern(), 77, &mark);
 	if (length >= DATAGRAM_MARK_SIZE &&
-	    datagram_read(copy, length, pattern(), 77, &mark, &difference) != DATAGRAM_INTACT)
+	    (!datagram_read(copy, length, pattern(), 77, &mark, &difference) || !mark.total))
 		violation("a datagram is not intact as it was written");
 	if (length > DATAGRAM_MARK_SIZE) {
 		copy[DATAGRAM_MARK_SIZE + bytes[0] % (length - DATAGRAM_MARK_SIZE)] ^= (uint8_t)(bytes[1] | 1);
-		if (datagram_read(copy, length, pattern(), 77, &mark, &difference) != DATAGRAM_DAMAGED ||
-		    difference.position >= length)
+		if (datagram_read(copy, length, pattern(), 77, &mark, &difference) || difference.position >= length)
 			violation("a damaged datagram goes unnoticed");
 	}
 	free(copy);

@@ -10,7 +10,7 @@ struct bench {
 	struct sender *sender;
 };
 
-static struct bench *bench_create(size_t members)
+static struct bench *bench_create(uint32_t members)
 {
 	struct bench *bench = calloc(1, sizeof(*bench));
 
@@ -18,7 +18,7 @@ static struct bench *bench_create(size_t members)
 	bench->sender = calloc(1, sizeof(*bench->sender) + members * sizeof(struct flow));
 	assert_non_null(bench->sender);
 	bench->senders.members = members;
-	bench->senders.entries[bench->senders.count++] = bench->sender;
+	sender_add(&bench->senders, bench->sender);
 	return bench;
 }
 
@@ -124,7 +124,7 @@ TEST(senders_differ_by_qpn_and_address)
 	assert_non_null(table);
 	assert_null(sender_find(table, 17, &one.address));
 	for (size_t i = 0; i < LENGTH(senders); i++)
-		table->entries[table->count++] = senders[i];
+		sender_add(table, senders[i]);
 	for (size_t i = 0; i < 3 * LENGTH(senders); i++) {
 		const struct sender *wanted = senders[i * 2 % LENGTH(senders)];
 

@@ -6,50 +6,35 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/spelling.h"
 #include "transport/backend.h"
 
-/* Those that are built in. The first is the default. */
-static const struct backend *const backends[] = {
-#if WITH_VERBS
-	&verbs_backend,
-#endif
-#if WITH_SOFT
-	&soft_backend,
-#endif
-	NULL,
-};
-
-static const struct backend *find_backend(const char *name)
+/* Returns the backend of that name, or the default. As in backend_of(), the compiler knows a single one. */
+static const struct backend *backend_named(const char *name)
 {
-	const struct backend *const *backend = backends;
+	return WITH_SOFT && (!WITH_VERBS || (name && !strcmp(name, soft_backend.name))) ? &soft_backend
+											 : &verbs_backend;
+}
 
-	while (*backend && name && strcmp((*backend)->name, name))
-		backend++;
-	return *backend;
+static bool is_built_in(const char *name)
+{
+	return !name || !strcmp(name, backend_named(name)->name);
 }
 
 enum outcome transport_open(const char *name, struct loop *loop, const struct log *log, struct error *error,
 			    struct transport **transport)
 {
-	const struct backend *found = find_backend(name);
-	const char *nearest = NULL;
-	char names[64] = "";
+	enum outcome outcome;
 
 	*transport = NULL;
-	if (found)
-		return found->open(loop, log, error, transport);
-	for (const struct backend *const *backend = backends; *backend; backend++) {
-		size_t used = strlen(names);
-
-		log_text(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", (*backend)->name);
-		if (name && spelling_distance(name, (*backend)->name) < SPELLING_FAR)
-			nearest = (*backend)->name;
+	if (!is_built_in(name)) {
+		error_set(error, "transport", "'%s' is not one of those built in: %s", name,
+			  !WITH_SOFT ? "verbs" : !WITH_VERBS ? "soft" : "verbs, soft");
+		return OUTCOME_USAGE;
 	}
-	error_set(error, "transport", "'%s' is not one of those built in: %s", name ? name : "", names);
-	if (nearest)
-		error_hint(error, "did you mean %s?", nearest);
-	return OUTCOME_USAGE;
+	outcome = backend_named(name)->open(loop, log, error, transport);
+	if (!outcome && WITH_VERBS && WITH_SOFT)
+		(*transport)->backend = backend_named(name);
+	return outcome;
 }
 
 const char *transport_name(const struct transport *transport)
@@ -59,17 +44,14 @@ const char *transport_name(const struct transport *transport)
 
 bool transport_opens_devices(const char *name)
 {
-	const struct backend *backend = find_backend(name);
-
-	return backend && backend->opens_devices;
+	return is_built_in(name) && backend_named(name)->opens_devices;
 }
 
 struct unsupported transport_unsupported(const char *name, enum transport_feature feature)
 {
-	const struct backend *backend = find_backend(name);
+	const struct backend *backend = backend_named(name);
 
-	return backend ? (struct unsupported){ backend->name, backend->unsupported[feature] }
-		       : (struct unsupported){ .reason = NULL };
+	return (struct unsupported){ backend->name, is_built_in(name) ? backend->unsupported[feature] : NULL };
 }
 
 void transport_spin(struct transport *transport, int64_t nanoseconds)

@@ -93,7 +93,8 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct e
 	transport = calloc(1, sizeof(*transport));
 	if (!transport)
 		return transport_no_memory(reason, NULL, "opening the transport");
-	transport->base = (struct transport){ .backend = &soft_backend, .loop = loop, .log = log };
+	transport->base.loop = loop;
+	transport->base.log = log;
 	transport->addresses_fd = -1;
 	transport->channel.transport = &transport->base;
 	icrc_prepare(&transport->icrc);

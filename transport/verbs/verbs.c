@@ -33,7 +33,8 @@ static enum outcome verbs_open(struct loop *loop, const struct log *log, struct 
 
 	if (!verbs)
 		return verbs_report_resources(reason, NULL, "opening the transport", ENOMEM);
-	verbs->base = (struct transport){ .backend = &verbs_backend, .loop = loop, .log = log };
+	verbs->base.loop = loop;
+	verbs->base.log = log;
 	verbs->reap = reap;
 	*transport = &verbs->base;
 	return OUTCOME_OK;

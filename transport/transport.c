@@ -12,7 +12,7 @@
 static const struct backend *backend_named(const char *name)
 {
 	return WITH_SOFT && (!WITH_VERBS || (name && !strcmp(name, soft_backend.name))) ? &soft_backend
-											 : &verbs_backend;
+											: &verbs_backend;
 }
 
 static bool is_built_in(const char *name)
@@ -28,7 +28,9 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 	*transport = NULL;
 	if (!is_built_in(name)) {
 		error_set(error, "transport", "'%s' is not one of those built in: %s", name,
-			  !WITH_SOFT ? "verbs" : !WITH_VERBS ? "soft" : "verbs, soft");
+			  !WITH_SOFT	? "verbs"
+			  : !WITH_VERBS ? "soft"
+					: "verbs, soft");
 		return OUTCOME_USAGE;
 	}
 	outcome = backend_named(name)->open(loop, log, error, transport);

@@ -3,6 +3,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/param.h>
 
 #include "transport/verbs/verbs.h"
 
@@ -208,40 +209,24 @@ void verbs_completion_drain(struct verbs_domain *domain)
 
 static enum outcome cq_create(struct verbs_domain *domain, uint32_t entries, struct verbs_completion_queue **result)
 {
-	struct error *reason = &domain->base.transport->error;
-	uint32_t max = (uint32_t)domain->limits.max_cqe;
+	uint32_t most = MIN((uint32_t)domain->limits.max_cqe, CAPACITY_MAX);
 	uint32_t capacity = domain->completion_queues ? 2 * domain->completion_queues->capacity : CAPACITY_FIRST;
-	struct verbs_completion_queue *completions;
-	int error;
+	struct verbs_completion_queue *completions = calloc(1, sizeof(*completions));
 
-	if (capacity > CAPACITY_MAX)
-		capacity = CAPACITY_MAX;
-	if (capacity < entries)
-		capacity = entries;
-	if (capacity > max)
-		capacity = max;
-	if (capacity < entries) {
-		error_set(reason, domain->base.device, "a completion queue has at most %u entries, %u are needed", max,
-			  entries);
-		return OUTCOME_INTERNAL;
+	/* The device refuses more entries than it can have. */
+	capacity = MAX(MIN(capacity, most), entries);
+	if (completions)
+		completions->cq =
+			ibv_create_cq(domain->context, (int)capacity, completions, domain->completion_channel, 0);
+	if (!completions || !completions->cq) {
+		int error = errno;
+
+		free(completions);
+		return verbs_report_resources(&domain->base.transport->error, domain->base.device,
+					      "creating a completion queue", error);
 	}
-	completions = calloc(1, sizeof(*completions));
-	if (!completions)
-		return verbs_report_resources(reason, domain->base.device, "creating a completion queue", ENOMEM);
 	completions->domain = domain;
 	completions->capacity = capacity;
-	completions->cq = ibv_create_cq(domain->context, (int)capacity, completions, domain->completion_channel, 0);
-	if (!completions->cq) {
-		error = errno;
-		free(completions);
-		return verbs_report_resources(reason, domain->base.device, "creating a completion queue", error);
-	}
-	error = ibv_req_notify_cq(completions->cq, 0);
-	completions->armed = !error;
-	if (error) {
-		verbs_completion_queue_destroy(completions);
-		return verbs_report_resources(reason, domain->base.device, "arming a completion queue", error);
-	}
 	if (!domain->completion_queues)
 		start_polling(domain);
 	completions->next = domain->completion_queues;
@@ -254,15 +239,19 @@ enum outcome verbs_completion_reserve(struct verbs_endpoint *endpoint, uint32_t 
 {
 	struct verbs_domain *domain = verbs_domain_of(endpoint);
 	struct verbs_completion_queue *completions = domain->completion_queues;
+	enum outcome outcome;
+	int error;
 
 	while (completions && completions->capacity - completions->reserved < entries)
 		completions = completions->next;
-	if (!completions) {
-		enum outcome outcome = cq_create(domain, entries, &completions);
-
-		if (outcome)
-			return outcome;
-	}
+	outcome = completions ? OUTCOME_OK : cq_create(domain, entries, &completions);
+	if (outcome)
+		return outcome;
+	error = completions->armed ? 0 : ibv_req_notify_cq(completions->cq, 0);
+	if (error)
+		return verbs_report_resources(&domain->base.transport->error, domain->base.device,
+					      "arming a completion queue", error);
+	completions->armed = true;
 	completions->reserved += entries;
 	endpoint->completions = completions;
 	endpoint->reserved = entries;

@@ -31,29 +31,28 @@ static const char *name_of(struct verbs_transport *transport, const char *device
 	return name->text;
 }
 
-static enum outcome domain_create(struct verbs_transport *transport, struct rdma_cm_id *id, struct error *reason,
-				  struct verbs_domain **result)
+/* Fills what domain_use() leaves out. What is there already remains from a try that failed. */
+static enum outcome domain_open(struct verbs_domain *domain, struct error *reason)
 {
-	const char *device = name_of(transport, ibv_get_device_name(id->verbs->device));
-	struct verbs_domain *domain = device ? calloc(1, sizeof(*domain)) : NULL;
+	struct ibv_context *context = domain->context;
 	struct ibv_port_attr port;
-	int error;
+	int error = ibv_query_device(context, &domain->limits);
 
-	if (!domain)
-		return verbs_report_resources(reason, device, "opening the device", ENOMEM);
-	domain->base.transport = &transport->base;
-	domain->base.device = device;
-	domain->context = id->verbs;
-	error = ibv_query_device(id->verbs, &domain->limits);
 	if (!error)
-		error = ibv_query_port(id->verbs, id->port_num, &port);
+		error = (ibv_query_port)(context, domain->port, (struct _compat_ibv_port_attr *)&port);
+	if (!error && !domain->pd && !(domain->pd = ibv_alloc_pd(context)))
+		error = errno;
+	if (!error && !(domain->completion_channel = ibv_create_comp_channel(context)))
+		error = errno;
 	if (error) {
-		free(domain);
-		return verbs_report_resources(reason, device, "querying the device", error);
+		verbs_report_resources(reason, domain->base.device, "opening the device", error);
+		/* Else the next endpoint tries again. */
+		if (TRANSPORT_CLEANS_UP)
+			verbs_domain_destroy(domain);
+		return OUTCOME_INTERNAL;
 	}
-	domain->port = id->port_num;
 	domain->mtu = 128u << port.active_mtu; /* enum ibv_mtu: 1 is 256 bytes, 2 is 512, ... */
-	domain->base.fabric = fabric_of(id->verbs, &port);
+	domain->base.fabric = fabric_of(context, &port);
 	/* Some RoCE cards have none either. */
 	domain->base.multicast = domain->base.fabric != FABRIC_IWARP && domain->limits.max_mcast_grp > 0;
 	/* Linux's RDMA CM does not support them on RoCE v2. */
@@ -61,20 +60,8 @@ static enum outcome domain_create(struct verbs_transport *transport, struct rdma
 	domain->base.max_message = port.max_msg_sz;
 	/* One completion queue takes the completions of both queues of a queue pair. */
 	domain->base.max_qp_wr = (uint32_t)MIN(domain->limits.max_qp_wr, domain->limits.max_cqe / 2);
-	domain->pd = ibv_alloc_pd(id->verbs);
-	if (domain->pd)
-		domain->completion_channel = ibv_create_comp_channel(id->verbs);
-	if (!domain->completion_channel) {
-		error = errno;
-		verbs_domain_destroy(domain);
-		return verbs_report_resources(reason, device, "creating a protection domain and completion channel",
-					      error);
-	}
 	verbs_set_nonblocking(domain->completion_channel->fd);
 	verbs_device_watch(domain);
-	domain->next = transport->domains;
-	transport->domains = domain;
-	*result = domain;
 	return OUTCOME_OK;
 }
 
@@ -88,11 +75,20 @@ static enum outcome domain_use(struct verbs_transport *transport, struct rdma_cm
 	while (domain && (domain->context != id->verbs || domain->port != id->port_num))
 		domain = domain->next;
 	if (!domain) {
-		enum outcome outcome = domain_create(transport, id, reason, &domain);
+		const char *device = name_of(transport, id->verbs->device->name);
 
-		if (outcome)
-			return outcome;
+		domain = device ? calloc(1, sizeof(*domain)) : NULL;
+		if (!domain)
+			return verbs_report_resources(reason, device, "opening the device", ENOMEM);
+		domain->base.transport = &transport->base;
+		domain->base.device = device;
+		domain->context = id->verbs;
+		domain->port = id->port_num;
+		domain->next = transport->domains;
+		transport->domains = domain;
 	}
+	if (!domain->completion_channel && domain_open(domain, reason))
+		return OUTCOME_INTERNAL;
 	domain->users++;
 	if (!domain->bound_id)
 		verbs_device_bind(domain, id, options);
@@ -160,10 +156,9 @@ void verbs_domain_destroy(struct verbs_domain *domain)
 {
 	struct verbs_domain **pprev = &verbs_of(domain->base.transport)->domains;
 
-	while (*pprev && *pprev != domain)
+	while (*pprev != domain)
 		pprev = &(*pprev)->next;
-	if (*pprev)
-		*pprev = domain->next;
+	*pprev = domain->next;
 	if (WITH_EXTRAS)
 		loop_poller_stop(domain->base.transport->loop, &domain->completion_poller);
 	while (domain->completion_queues) {

@@ -8,14 +8,13 @@
 enum outcome verbs_join(struct endpoint *base)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
-	struct sockaddr *address = verbs_socket_address(&base->peer, &base->options, &endpoint->group_socket_address);
 	struct rdma_cm_join_mc_attr_ex attributes = {
 		.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
-		.join_flags = RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
-		.addr = address,
+		.join_flags =
+			base->options.send_only ? RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER : RDMA_MC_JOIN_FLAG_FULLMEMBER,
+		.addr = verbs_socket_address(&base->peer, &base->options, &endpoint->group_socket_address),
 	};
-	int failed = base->options.send_only ? rdma_join_multicast_ex(endpoint->id, &attributes, NULL)
-					     : rdma_join_multicast(endpoint->id, address, NULL);
+	int failed = rdma_join_multicast_ex(endpoint->id, &attributes, NULL);
 	int error = errno;
 
 	endpoint->is_member = !failed;

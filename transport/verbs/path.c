@@ -10,7 +10,7 @@
 
 static const char *device_name(const struct rdma_cm_id *id)
 {
-	return ibv_get_device_name(id->verbs->device);
+	return id->verbs->device->name;
 }
 
 /*

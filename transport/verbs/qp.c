@@ -169,10 +169,9 @@ void verbs_qp_destroy(struct verbs_endpoint *endpoint)
 {
 	if (!endpoint->qp)
 		return;
-	if (endpoint->base.options.own_qp)
-		ibv_destroy_qp(endpoint->qp);
-	else
-		rdma_destroy_qp(endpoint->id);
+	/* As rdma_destroy_qp() does with a QP whose completion queues are not librdmacm's. */
+	ibv_destroy_qp(endpoint->qp);
+	endpoint->id->qp = NULL;
 	endpoint->qp = NULL;
 	endpoint->base.qpn = 0;
 	/* The device may have left completions of the QP. */

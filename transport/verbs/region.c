@@ -34,7 +34,7 @@ enum outcome verbs_region_create(struct domain *base, size_t length, unsigned ac
 	}
 	region->base.domain = base;
 	region->base.length = length;
-	region->registration = ibv_reg_mr(domain->pd, region->base.memory, length, verbs_access(base, access));
+	region->registration = (ibv_reg_mr)(domain->pd, region->base.memory, length, (int)verbs_access(base, access));
 	if (!region->registration) {
 		int error = errno;
 

@@ -278,7 +278,7 @@ enum outcome verbs_report_address(const struct endpoint *endpoint, const char *w
 	return outcome ? outcome : verbs_report_failure(endpoint, what, error);
 }
 
-const char *verbs_event_cause(const struct endpoint *endpoint, const struct rdma_cm_event *event)
+static const char *event_cause(const struct endpoint *endpoint, const struct rdma_cm_event *event)
 {
 	/* The status of a reject is the CM's reason, on iWARP -errno. That of any other event is -errno. */
 	if (event->event == RDMA_CM_EVENT_REJECTED && event->status >= 0)
@@ -295,9 +295,22 @@ const char *verbs_event_cause(const struct endpoint *endpoint, const struct rdma
 	return "connection manager error";
 }
 
-enum error_kind verbs_event_kind(const struct rdma_cm_event *event)
+void verbs_report_event(const struct endpoint *endpoint, const struct rdma_cm_event *event)
 {
-	if (event->event == RDMA_CM_EVENT_REJECTED && event->status >= 0)
-		return endpoint_rejection_kind(event->status);
-	return endpoint_errno_kind(-event->status);
+	bool rejected = event->event == RDMA_CM_EVENT_REJECTED;
+	char peer_text[ENDPOINT_REJECT_TEXT_SIZE], timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+	char code_name[64];
+
+	log_text(code_name, sizeof(code_name), "%s, status", rdma_event_str(event->event));
+	error_failure(endpoint_error(endpoint),
+		      &(struct failure){ .object = endpoint->name,
+					 .phase = endpoint_state_text(endpoint->state),
+					 .code_name = code_name,
+					 .code = event->status,
+					 .kind = rejected && event->status >= 0 ? endpoint_rejection_kind(event->status)
+										: endpoint_errno_kind(-event->status) },
+		      "%s%s", event_cause(endpoint, event),
+		      rejected ? endpoint_reject_text(event->param.conn.private_data,
+						      event->param.conn.private_data_len, peer_text)
+			       : endpoint_timeout_cause(endpoint, timeout_cause));
 }

@@ -44,14 +44,11 @@ enum outcome verbs_report_address(const struct endpoint *endpoint, const char *w
 	return outcome ? outcome : verbs_report_failure(endpoint, what, error);
 }
 
-const char *verbs_event_cause(const struct endpoint *endpoint, const struct rdma_cm_event *event)
+void verbs_report_event(const struct endpoint *endpoint, const struct rdma_cm_event *event)
 {
-	(void)endpoint;
-	return event->status < 0 ? strerror(-event->status) : rdma_event_str(event->event);
-}
-
-enum error_kind verbs_event_kind(const struct rdma_cm_event *event)
-{
-	(void)event;
-	return ERROR_OTHER;
+	error_failure(endpoint_error(endpoint),
+		      &(struct failure){ .object = endpoint->name,
+					 .phase = endpoint_state_text(endpoint->state),
+					 .code = event->status },
+		      "%s", event->status < 0 ? strerror(-event->status) : rdma_event_str(event->event));
 }

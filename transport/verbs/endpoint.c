@@ -353,26 +353,6 @@ static void verbs_request(struct verbs_endpoint *listener, const struct rdma_cm_
 				event->param.conn.private_data_len);
 }
 
-static void report_event(const struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
-{
-	bool rejected = event->event == RDMA_CM_EVENT_REJECTED;
-	char reject_text[ENDPOINT_REJECT_TEXT_SIZE] = "", timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE] = "";
-	char code_name[64];
-
-	log_text(code_name, sizeof(code_name), "%s, status", rdma_event_str(event->event));
-	error_failure(endpoint_error(&endpoint->base),
-		      &(struct failure){ .object = endpoint->base.name,
-					 .phase = endpoint_state_text(endpoint->base.state),
-					 .code_name = code_name,
-					 .code = event->status,
-					 .kind = verbs_event_kind(event) },
-		      "%s%s%s", verbs_event_cause(&endpoint->base, event),
-		      rejected ? endpoint_reject_text(event->param.conn.private_data,
-						      event->param.conn.private_data_len, reject_text)
-			       : "",
-		      rejected ? "" : endpoint_timeout_cause(&endpoint->base, timeout_cause));
-}
-
 static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
 {
 	enum outcome outcome;
@@ -392,7 +372,7 @@ static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_e
 			return;
 		}
 	}
-	report_event(endpoint, event);
+	verbs_report_event(&endpoint->base, event);
 	if (WITH_EXTRAS && event->event == RDMA_CM_EVENT_ADDR_ERROR && event->status == -ENODEV &&
 	    endpoint->base.kind == ENDPOINT_CONNECTION)
 		verbs_hint_route(&endpoint->base);

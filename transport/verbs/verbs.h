@@ -156,9 +156,8 @@ enum outcome verbs_report_shortage(const struct endpoint *endpoint, const char *
 enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *what, int error);
 /* Either. */
 enum outcome verbs_report_address(const struct endpoint *endpoint, const char *what, int error);
-/* The cause of a failed CM event in words. */
-const char *verbs_event_cause(const struct endpoint *endpoint, const struct rdma_cm_event *event);
-enum error_kind verbs_event_kind(const struct rdma_cm_event *event);
+/* Sets the cause: a CM event that means a failure. */
+void verbs_report_event(const struct endpoint *endpoint, const struct rdma_cm_event *event);
 
 /* address.c: conversion to and from librdmacm's addresses. A GID takes port space and P_Key from the options. */
 struct sockaddr *verbs_socket_address(const struct address *address, const struct endpoint_options *options,

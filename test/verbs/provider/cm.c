@@ -929,12 +929,6 @@ int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attri
 	return 0;
 }
 
-void rdma_destroy_qp(struct rdma_cm_id *id)
-{
-	ibv_destroy_qp(id->qp);
-	id->qp = NULL;
-}
-
 /* What the manager knows for a state. */
 int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *attributes, int *mask)
 {

@@ -254,8 +254,7 @@ struct region_entry *region_find(const struct ibv_pd *domain, bool remote, uint3
 		       : NULL;
 }
 
-struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *domain, void *memory, size_t length, uint64_t address,
-				unsigned int access)
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *domain, void *memory, size_t length, int access)
 {
 	struct region_entry *region;
 
@@ -266,7 +265,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *domain, void *memory, size_t leng
 	    (access & IBV_ACCESS_REMOTE_WRITE && !(access & IBV_ACCESS_LOCAL_WRITE)))
 		return NULL;
 	region = provider_allocate(sizeof(*region));
-	region->access = access;
+	region->access = (unsigned)access;
 	region->base = (struct ibv_mr){
 		.context = domain->context,
 		.pd = domain,
@@ -277,11 +276,6 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *domain, void *memory, size_t leng
 	};
 	LIST_APPEND(provider.regions, region);
 	return &region->base;
-}
-
-struct ibv_mr *ibv_reg_mr(struct ibv_pd *domain, void *memory, size_t length, int access)
-{
-	return ibv_reg_mr_iova2(domain, memory, length, (uintptr_t)memory, (unsigned)access);
 }
 
 int ibv_dereg_mr(struct ibv_mr *base)

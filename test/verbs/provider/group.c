@@ -57,17 +57,23 @@ static void join_done(struct action *action)
 	};
 }
 
-static int join(struct cm_id *id, bool send_only, const struct sockaddr *address, void *context)
+int rdma_join_multicast_ex(struct rdma_cm_id *base, struct rdma_cm_join_mc_attr_ex *attributes, void *context)
 {
+	bool send_only = attributes->join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER;
+	struct cm_id *id = (struct cm_id *)base;
 	struct membership *group;
 	struct action *action;
 
-	provider_trace("join %s as %s\n", cm_text(address), send_only ? "send-only full member" : "full member");
+	if (attributes->comp_mask != (RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS) ||
+	    attributes->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
+		provider_die("%s: as no kind of member", __func__);
+	provider_trace("join %s as %s\n", cm_text(attributes->addr),
+		       send_only ? "send-only full member" : "full member");
 	if (provider_fails("rdma_join_multicast"))
 		return -1;
 	group = provider_allocate(sizeof(*group));
-	memcpy(&group->address, address, sizeof(group->address));
-	group->gid = gid_of(id, address);
+	memcpy(&group->address, attributes->addr, sizeof(group->address));
+	group->gid = gid_of(id, attributes->addr);
 	group->lid = id->device->fabric == PROVIDER_INFINIBAND ? GROUP_LID : 0;
 	group->send_only = send_only;
 	group->next = id->groups;
@@ -77,19 +83,6 @@ static int join(struct cm_id *id, bool send_only, const struct sockaddr *address
 	action->status = provider_fails("join") ? -errno : 0;
 	action->parameters.private_data = context;
 	return 0;
-}
-
-int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *address, void *context)
-{
-	return join((struct cm_id *)id, false, address, context);
-}
-
-int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attributes, void *context)
-{
-	if (attributes->comp_mask != (RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS) ||
-	    attributes->join_flags != RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER)
-		provider_die("%s: not as a send-only full member", __func__);
-	return join((struct cm_id *)id, true, attributes->addr, context);
 }
 
 static int attach(struct queue_pair *qp, const union ibv_gid *gid)

@@ -21,7 +21,7 @@ static struct cm_id *ask(const struct rdma_conn_param *parameters)
 	return client;
 }
 
-TEST(reads_are_limited_by_the_device, NULL, end)
+TEST(reads_are_one_at_a_time, NULL, end)
 {
 	const struct rdma_conn_param parameters = {
 		.qp_num = 99, .initiator_depth = 16, .responder_resources = 9, .retry_count = 6, .rnr_retry_count = 5
@@ -32,19 +32,17 @@ TEST(reads_are_limited_by_the_device, NULL, end)
 		struct cm_id *client, *server;
 
 		begin(PROVIDER_INFINIBAND);
-		provider.devices[1]->limits.max_qp_rd_atom = 4;
-		provider.devices[1]->limits.max_qp_init_rd_atom = 2;
 		options.own_qp = own_qp;
 		path.rnr_retry = 3;
 		client = ask(&parameters);
 		assert_int_equal(bench.server.endpoint->state, ENDPOINT_ACCEPTING);
 		server = id_of(bench.server.endpoint);
-		assert_int_equal(server->local.responder_resources, 4);
-		assert_int_equal(server->local.initiator_depth, 2);
+		assert_int_equal(server->local.responder_resources, 1);
+		assert_int_equal(server->local.initiator_depth, 1);
 		assert_int_equal(server->local.rnr_retry_count, 3);
 		attributes = &qp_of(bench.server.endpoint)->attributes;
-		assert_int_equal(attributes->max_dest_rd_atomic, 4);
-		assert_int_equal(attributes->max_rd_atomic, 2);
+		assert_int_equal(attributes->max_dest_rd_atomic, 1);
+		assert_int_equal(attributes->max_rd_atomic, 1);
 		assert_int_equal(attributes->retry_cnt, 6);
 		assert_int_equal(attributes->rnr_retry, 5);
 		cm_ask_end(client);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connecting, accepting, disconnecting. */
 #include <errno.h>
+#include <sys/param.h>
 
 #include "transport/verbs/verbs.h"
 
@@ -20,38 +21,31 @@ enum outcome verbs_connect(struct endpoint *base, const void *data, size_t lengt
 		.initiator_depth = READS_OUTSTANDING,
 		.retry_count = (uint8_t)endpoint_option_or(base, retry, RETRY_COUNT),
 		.rnr_retry_count = (uint8_t)endpoint_option_or(base, rnr_retry, RNR_RETRY_INFINITE),
-		.qp_num = endpoint->qp->qp_num,
+		.qp_num = base->qpn,
 	};
 
 	return rdma_connect(endpoint->id, &parameters) ? verbs_report_failure(base, "connecting", errno) : OUTCOME_OK;
 }
 
-static uint8_t connection_least(uint8_t requested, int device)
-{
-	return requested < device ? requested : (uint8_t)device;
-}
-
 enum outcome verbs_accept(struct endpoint *base, const void *data, size_t length)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
-	const struct ibv_device_attr *limits = &verbs_domain_of(endpoint)->limits;
-	struct rdma_conn_param parameters = endpoint->request;
+	/* Starts from the request: a zeroed rdma_conn_param allows the peer no READs and no RNR retries. */
+	struct rdma_conn_param *parameters = &endpoint->request;
 	enum outcome outcome;
 
 	/* On iWARP a peer of MPA version 1 sends no depths. */
-	base->no_reads = !parameters.initiator_depth && base->domain->fabric != FABRIC_IWARP;
-	/* Starts from the request: a zeroed rdma_conn_param allows the peer no READs and no RNR retries. */
-	parameters.responder_resources = connection_least(parameters.responder_resources, limits->max_qp_rd_atom);
-	parameters.initiator_depth = connection_least(parameters.initiator_depth, limits->max_qp_init_rd_atom);
-	parameters.rnr_retry_count = (uint8_t)endpoint_option_or(base, rnr_retry, RNR_RETRY_INFINITE);
-	parameters.private_data = data;
-	parameters.private_data_len = (uint8_t)length;
-	parameters.qp_num = endpoint->qp->qp_num;
-	endpoint->request = parameters;
+	base->no_reads = !parameters->initiator_depth && base->domain->fabric != FABRIC_IWARP;
+	parameters->responder_resources = MIN(parameters->responder_resources, READS_OUTSTANDING);
+	parameters->initiator_depth = MIN(parameters->initiator_depth, READS_OUTSTANDING);
+	parameters->rnr_retry_count = (uint8_t)endpoint_option_or(base, rnr_retry, RNR_RETRY_INFINITE);
+	parameters->private_data = data;
+	parameters->private_data_len = (uint8_t)length;
+	parameters->qp_num = base->qpn;
 	outcome = base->options.own_qp ? verbs_qp_ready(endpoint) : OUTCOME_OK;
 	if (outcome)
 		return outcome;
-	if (rdma_accept(endpoint->id, &parameters))
+	if (rdma_accept(endpoint->id, parameters))
 		return verbs_report_failure(base, "accepting", errno);
 	verbs_qp_set_rnr_timer(endpoint);
 	return OUTCOME_OK;

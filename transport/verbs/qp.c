@@ -58,7 +58,7 @@ static enum outcome qp_modify(struct verbs_endpoint *endpoint, enum ibv_qp_state
 	int mask;
 	int error = rdma_init_qp_attr(endpoint->id, &attributes, &mask) ? errno : 0;
 
-	/* The peer may request more RDMA READs than the device supports: verbs_accept() has limited them. */
+	/* The peer may request more RDMA READs than we need: verbs_accept() has limited them. */
 	if (endpoint->request.responder_resources)
 		attributes.max_dest_rd_atomic = endpoint->request.responder_resources;
 	if (endpoint->request.initiator_depth)

@@ -119,7 +119,7 @@ struct verbs_endpoint {
 	struct ibv_qp *qp;     /* the id's, or our own with options.own_qp */
 	struct verbs_completion_queue *completions;
 	uint32_t reserved;		/* entries of the CQ */
-	struct rdma_conn_param request; /* of the peer's REQ, limited by the device, when accepting */
+	struct rdma_conn_param request; /* of the peer's REQ; when accepting, ours */
 	uint32_t outstanding;		/* signalled sends without a completion */
 	bool disconnect_pending;	/* the peer has disconnected; EVENT_DISCONNECTED waits for outstanding sends */
 	struct loop_timer timer;	/* of an event that the endpoint reports later, or of its cause */

@@ -86,10 +86,10 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state);
 void endpoint_set_name(struct endpoint *endpoint);
 
 /*
- * Enters the state that the event stands for, and reports it with the time that it took. Ignored if the endpoint has
+ * Enters the state that the event stands for, and reports it with the time that it took, which it sets. Ignored if the endpoint has
  * failed or is destroyed. endpoint_error() has the cause of EVENT_FAILED and EVENT_REQUEST_FAILED.
  */
-void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *event);
+void endpoint_report(struct endpoint *endpoint, struct endpoint_event *event);
 /* These report an event of that kind; endpoint_rejected() EVENT_FAILED with the private data of a REJ. */
 void endpoint_reached(struct endpoint *endpoint, enum event_kind kind);
 void endpoint_fail(struct endpoint *endpoint, enum outcome outcome);

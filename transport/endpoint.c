@@ -169,9 +169,8 @@ static const uint8_t event_states[] = {
 	[EVENT_FAILED] = ENDPOINT_FAILED,
 };
 
-void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *event)
+void endpoint_report(struct endpoint *endpoint, struct endpoint_event *event)
 {
-	struct endpoint_event reported = *event;
 	bool failed = event->kind == EVENT_FAILED, has_error = failed || event->kind == EVENT_REQUEST_FAILED;
 
 	/* An event may be due in the same turn of the loop as a deadline. */
@@ -182,18 +181,29 @@ void endpoint_report(struct endpoint *endpoint, const struct endpoint_event *eve
 	else if (!failed || endpoint->kind != ENDPOINT_LISTENER)
 		limit_errors(endpoint);
 	if (WITH_REPORT && endpoint->began)
-		reported.took = clock_now() - endpoint->began;
+		event->took = clock_now() - endpoint->began;
 	endpoint->began = 0;
 	if (!event->private_length)
-		reported.private_data = NULL;
+		event->private_data = NULL;
 	if (event_states[event->kind])
 		endpoint_enter(endpoint, event_states[event->kind]);
-	endpoint->handlers->event(endpoint->context, endpoint, &reported);
+	endpoint->handlers->event(endpoint->context, endpoint, event);
+}
+
+static void report(struct endpoint *endpoint, enum event_kind kind, enum outcome outcome, const uint8_t *private_data,
+		   size_t length)
+{
+	endpoint_report(endpoint, &(struct endpoint_event){
+					  .kind = kind,
+					  .outcome = outcome,
+					  .private_data = private_data,
+					  .private_length = length,
+				  });
 }
 
 void endpoint_reached(struct endpoint *endpoint, enum event_kind kind)
 {
-	endpoint_report(endpoint, &(struct endpoint_event){ .kind = kind });
+	report(endpoint, kind, OUTCOME_OK, NULL, 0);
 }
 
 void endpoint_destroy(struct endpoint *endpoint)
@@ -230,7 +240,7 @@ void endpoint_report_request(struct endpoint *listener, struct endpoint *request
 void endpoint_request_failed(struct endpoint *listener, enum outcome outcome)
 {
 	if (outcome != OUTCOME_NO_CONNECTION)
-		endpoint_report(listener, &(struct endpoint_event){ .kind = EVENT_REQUEST_FAILED, .outcome = outcome });
+		report(listener, EVENT_REQUEST_FAILED, outcome, NULL, 0);
 }
 
 void endpoint_request_no_memory(struct endpoint *listener)
@@ -241,17 +251,12 @@ void endpoint_request_no_memory(struct endpoint *listener)
 
 void endpoint_fail(struct endpoint *endpoint, enum outcome outcome)
 {
-	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_FAILED, .outcome = outcome });
+	report(endpoint, EVENT_FAILED, outcome, NULL, 0);
 }
 
 void endpoint_rejected(struct endpoint *endpoint, const uint8_t *private_data, size_t length)
 {
-	endpoint_report(endpoint, &(struct endpoint_event){
-					  .kind = EVENT_FAILED,
-					  .outcome = endpoint_outcome(endpoint),
-					  .private_data = private_data,
-					  .private_length = length,
-				  });
+	report(endpoint, EVENT_FAILED, endpoint_outcome(endpoint), private_data, length);
 }
 
 const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[ENDPOINT_REJECT_TEXT_SIZE])
@@ -269,11 +274,7 @@ const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[E
 void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data, size_t length)
 {
 	if (endpoint->state == ENDPOINT_CONNECTING || endpoint->state == ENDPOINT_ACCEPTING)
-		endpoint_report(endpoint, &(struct endpoint_event){
-						  .kind = EVENT_ESTABLISHED,
-						  .private_data = private_data,
-						  .private_length = length,
-					  });
+		report(endpoint, EVENT_ESTABLISHED, OUTCOME_OK, private_data, length);
 }
 
 static void report_failed_completion(struct endpoint *endpoint, const struct completion *completion,

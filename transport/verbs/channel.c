@@ -28,22 +28,10 @@ static bool take_event(struct rdma_event_channel *events, struct rdma_cm_event *
 	/* librdmacm itself has failed, to open the device, or to move or attach the QP: errno has the cause. */
 	if (event->status == -1 && errno)
 		event->status = -errno;
-	switch (event->event) {
-	case RDMA_CM_EVENT_CONNECT_REQUEST:
-	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-	case RDMA_CM_EVENT_ESTABLISHED:
-	case RDMA_CM_EVENT_REJECTED:
-		if (taken->param.conn.private_data && taken->param.conn.private_data_len) {
+	/* NULL without data, and for a group, whose data would be at the same place. */
+	if (taken->param.conn.private_data)
+		event->param.conn.private_data =
 			memcpy(data, taken->param.conn.private_data, taken->param.conn.private_data_len);
-			event->param.conn.private_data = data;
-			break;
-		}
-		event->param.conn.private_data = NULL;
-		event->param.conn.private_data_len = 0;
-		break;
-	default:
-		break;
-	}
 	rdma_ack_cm_event(taken);
 	return true;
 }

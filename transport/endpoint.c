@@ -20,9 +20,6 @@
 #define BIT(state) STATE_BIT(ENDPOINT_##state)
 #define ENDED	   (BIT(FAILED) | BIT(DESTROYED))
 
-/* The kernel resolves until --timeout is over. What it finds at the end comes before our time-out. */
-#define VERDICT_DELAY CLOCK_NS_PER_S
-
 static const struct state_row states[] = {
 	[ENDPOINT_IDLE] = { "idle", BIT(RESOLVING_ADDRESS) | BIT(LISTENING) | BIT(REQUESTED) | ENDED },
 	[ENDPOINT_RESOLVING_ADDRESS] = { "resolving the address", BIT(ADDRESS_RESOLVED) | ENDED, .waits = true },
@@ -109,8 +106,6 @@ void endpoint_timed_out(void *context)
 
 bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 {
-	bool resolving = state == ENDPOINT_RESOLVING_ADDRESS || state == ENDPOINT_RESOLVING_ROUTE;
-
 	if (!state_change(states, endpoint->state, state, endpoint->transport->log, "%s",
 			  endpoint->name[0] ? endpoint->name : "endpoint"))
 		return false;
@@ -118,9 +113,8 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 	if (WITH_REPORT && states[state].waits && !endpoint->began)
 		endpoint->began = clock_now();
 	if (states[state].waits && endpoint->options.timeout)
-		loop_phase_start(endpoint->transport->loop, &endpoint->timer,
-				 endpoint->options.timeout + (resolving ? VERDICT_DELAY : 0), endpoint_timed_out,
-				 endpoint);
+		loop_phase_start(endpoint->transport->loop, &endpoint->timer, endpoint->options.timeout,
+				 endpoint_timed_out, endpoint);
 	else
 		loop_timer_stop(&endpoint->timer);
 	return true;

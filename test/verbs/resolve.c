@@ -50,7 +50,7 @@ TEST(each_try_is_twice_as_long, NULL, end)
 					    "create_qp RC by the manager\n");
 }
 
-/* An address without a device is known before --timeout is over, however late the kernel looks. */
+/* An address without a device is known long before --timeout is over, also where the kernel looks late. */
 TEST(the_verdict_comes_before_the_time_out, NULL, end)
 {
 	static const struct {
@@ -64,7 +64,7 @@ TEST(the_verdict_comes_before_the_time_out, NULL, end)
 
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		begin(PROVIDER_ROCE);
-		options.timeout = CLOCK_NS_PER_MS;
+		options.timeout = 500 * CLOCK_NS_PER_MS;
 		provider.answer_missed = true;
 		provider.address_status = rows[row].status;
 		assert_non_null(strstr(fails(), rows[row].cause));
@@ -78,7 +78,7 @@ TEST(nobody_answers, NULL, end)
 	provider.tries_unanswered = 1000;
 	assert_non_null(strstr(fails(), "10.0.0.1:1: resolving the address: timed out after 0.1 s\n"));
 	assert_int_equal(bench.error.kind, ERROR_NO_REPLY);
-	assert_null(strstr(provider.trace, "in 80 ms"));
+	assert_null(strstr(provider.trace, "in 160 ms"));
 }
 
 /* The second try fails at once. */
@@ -132,24 +132,17 @@ TEST(each_try_of_a_route_is_twice_as_long, NULL, end)
 
 TEST(a_route_that_is_not_found, NULL, end)
 {
-	static const struct {
-		int status;
-		enum error_kind kind;
-		const char *cause;
-	} rows[] = {
-		{ -ETIMEDOUT, ERROR_NO_REPLY, "resolving the route: timed out after 0.05 s\n" },
-		{ -EINVAL, ERROR_OTHER, "resolving the route: Invalid argument" },
-	};
+	struct capture capture;
+	struct cm_id *id = begin_route(500 * CLOCK_NS_PER_MS);
 
-	for (size_t row = 0; row < LENGTH(rows); row++) {
-		struct capture capture;
-		struct cm_id *id = begin_route(50 * CLOCK_NS_PER_MS);
-
-		bench_linger(&bench, 60);
-		capture_begin(&capture);
-		cm_raise(id, RDMA_CM_EVENT_ROUTE_ERROR, rows[row].status);
-		assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
-		assert_non_null(strstr(capture_end(&capture), rows[row].cause));
-		assert_int_equal(bench.error.kind, rows[row].kind);
-	}
+	capture_begin(&capture);
+	cm_raise(id, RDMA_CM_EVENT_ROUTE_ERROR, -EINVAL);
+	assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
+	assert_non_null(strstr(capture_end(&capture), "resolving the route: Invalid argument"));
+	assert_int_equal(bench.error.kind, ERROR_OTHER);
+	begin_route(50 * CLOCK_NS_PER_MS);
+	capture_begin(&capture);
+	assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
+	assert_non_null(strstr(capture_end(&capture), "resolving the route: timed out after 0.05 s\n"));
+	assert_int_equal(bench.error.kind, ERROR_NO_REPLY);
 }

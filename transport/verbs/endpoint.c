@@ -195,21 +195,10 @@ enum outcome verbs_listen(struct endpoint *base, const struct address *address)
  * before it waits for the answer: it misses an answer that comes at once, and looks again when the limit is over. So
  * the first limit is short, and each further one twice as long.
  */
-static int next_try(struct verbs_endpoint *endpoint, int64_t first, int64_t longest)
+static int next_try(struct verbs_endpoint *endpoint, int first, int longest)
 {
-	int64_t left = longest;
-
-	if (endpoint->resolve_until)
-		left = (endpoint->resolve_until - clock_now()) / CLOCK_NS_PER_MS + 1;
 	endpoint->last_try = endpoint->last_try ? MIN(2 * endpoint->last_try, longest) : first;
-	return (int)MAX(MIN(endpoint->last_try, left), 1);
-}
-
-/* Before the first try of resolving the address or the route. */
-static void begin_tries(struct verbs_endpoint *endpoint)
-{
-	endpoint->last_try = 0;
-	endpoint->resolve_until = endpoint->base.options.timeout ? clock_now() + endpoint->base.options.timeout : 0;
+	return endpoint->last_try;
 }
 
 static enum outcome resolve_address(struct verbs_endpoint *endpoint)
@@ -248,14 +237,9 @@ static enum outcome resolve_route(struct verbs_endpoint *endpoint)
 /* -ETIMEDOUT of the kernel ends a try; any other status is its verdict. */
 static void try_ended(struct verbs_endpoint *endpoint)
 {
-	bool address = endpoint->base.state == ENDPOINT_RESOLVING_ADDRESS;
-	enum outcome outcome;
+	enum outcome outcome = endpoint->base.state == ENDPOINT_RESOLVING_ADDRESS ? resolve_address_again(endpoint)
+										  : resolve_route(endpoint);
 
-	if (endpoint->resolve_until && clock_now() >= endpoint->resolve_until) {
-		endpoint_timed_out(&endpoint->base);
-		return;
-	}
-	outcome = address ? resolve_address_again(endpoint) : resolve_route(endpoint);
 	if (outcome)
 		endpoint_fail(&endpoint->base, outcome);
 }
@@ -264,7 +248,7 @@ static void begin_route(struct verbs_endpoint *endpoint)
 {
 	enum outcome outcome;
 
-	begin_tries(endpoint);
+	endpoint->last_try = 0;
 	outcome = resolve_route(endpoint);
 	if (outcome)
 		endpoint_fail(&endpoint->base, outcome);
@@ -308,7 +292,6 @@ enum outcome verbs_resolve(struct endpoint *base, const struct address *source, 
 		return bind_group(endpoint, verbs_socket_address(source, &base->options, &storage));
 	if (source)
 		endpoint->source = *source;
-	begin_tries(endpoint);
 	return resolve_address(endpoint);
 }
 

@@ -114,8 +114,7 @@ struct verbs_endpoint {
 	struct rdma_cm_id *id;
 	uint32_t slot;
 	struct address source; /* to resolve from, if its family is set */
-	int64_t resolve_until; /* clock_now() at which --timeout is over; 0: never */
-	int64_t last_try;      /* its limit in milliseconds; 0: none yet */
+	int last_try;	       /* of the kernel, to resolve: its limit in milliseconds; 0: none yet */
 	struct ibv_qp *qp;     /* the id's, or our own with options.own_qp */
 	struct verbs_completion_queue *completions;
 	uint32_t reserved;		/* entries of the CQ */

@@ -4,10 +4,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-bool state_change(const struct state_row *rows, unsigned from, unsigned to, const struct log *log, const char *format,
-		  ...)
+bool state_change(const char *const *texts, const uint16_t *next, unsigned from, unsigned to, const struct log *log,
+		  const char *format, ...)
 {
-	bool allowed = rows[from].next & STATE_BIT(to);
+	bool allowed = next[from] & STATE_BIT(to);
 	char object[ERROR_OBJECT_SIZE];
 	va_list arguments;
 
@@ -17,8 +17,8 @@ bool state_change(const struct state_row *rows, unsigned from, unsigned to, cons
 	vsnprintf(object, sizeof(object), format, arguments);
 	va_end(arguments);
 	if (allowed)
-		log_debug(log, "%s: %s -> %s", object, rows[from].text, rows[to].text);
+		log_debug(log, "%s: %s -> %s", object, texts[from], texts[to]);
 	else
-		log_error(log, object, "defect: %s cannot follow %s", rows[to].text, rows[from].text);
+		log_error(log, object, "defect: %s cannot follow %s", texts[to], texts[from]);
 	return allowed;
 }

@@ -9,18 +9,12 @@
 
 #define STATE_BIT(state) (1u << (state))
 
-struct state_row {
-	const char *text; /* "connecting" */
-	unsigned next;	  /* STATE_BIT() of each state that may follow */
-	bool waits;	  /* has a timer */
-};
-
 /*
- * Checks and traces a transition of an object, which keeps the state and its timer. Returns false, and
- * reports a defect of the program, if the table does not allow it. format gives the object's name, which is formatted
- * only if it is printed.
+ * Checks and traces a transition of an object, which keeps the state and its timer. texts are those of its states, such
+ * as "connecting", next STATE_BIT() of each state that may follow. Returns false, and reports a defect of the program,
+ * if it may not. format gives the object's name, which is formatted only if it is printed.
  */
-bool state_change(const struct state_row *rows, unsigned from, unsigned to, const struct log *log, const char *format,
-		  ...) __attribute__((format(printf, 5, 6)));
+bool state_change(const char *const *texts, const uint16_t *next, unsigned from, unsigned to, const struct log *log,
+		  const char *format, ...) __attribute__((format(printf, 6, 7)));
 
 #endif

@@ -19,29 +19,52 @@
 
 #define BIT(state) STATE_BIT(ENDPOINT_##state)
 #define ENDED	   (BIT(FAILED) | BIT(DESTROYED))
+/* They have a timer. */
+#define WAITING                                                                                                        \
+	(BIT(RESOLVING_ADDRESS) | BIT(RESOLVING_ROUTE) | BIT(CONNECTING) | BIT(ACCEPTING) | BIT(DISCONNECTING) |       \
+	 BIT(JOINING))
 
-static const struct state_row states[] = {
-	[ENDPOINT_IDLE] = { "idle", BIT(RESOLVING_ADDRESS) | BIT(LISTENING) | BIT(REQUESTED) | ENDED },
-	[ENDPOINT_RESOLVING_ADDRESS] = { "resolving the address", BIT(ADDRESS_RESOLVED) | ENDED, .waits = true },
-	[ENDPOINT_ADDRESS_RESOLVED] = { "address resolved", BIT(RESOLVING_ROUTE) | BIT(JOINING) | ENDED },
-	[ENDPOINT_RESOLVING_ROUTE] = { "resolving the route", BIT(ROUTE_RESOLVED) | ENDED, .waits = true },
-	[ENDPOINT_ROUTE_RESOLVED] = { "route resolved", BIT(CONNECTING) | ENDED },
-	[ENDPOINT_CONNECTING] = { "connecting", BIT(ESTABLISHED) | ENDED, .waits = true },
-	[ENDPOINT_LISTENING] = { "listening", ENDED },
-	[ENDPOINT_REQUESTED] = { "requested", BIT(ACCEPTING) | ENDED },
-	[ENDPOINT_ACCEPTING] = { "accepting", BIT(ESTABLISHED) | ENDED, .waits = true },
-	[ENDPOINT_ESTABLISHED] = { "established", BIT(DISCONNECTING) | BIT(DISCONNECTED) | ENDED },
-	[ENDPOINT_DISCONNECTING] = { "disconnecting", BIT(DISCONNECTED) | ENDED, .waits = true },
-	[ENDPOINT_DISCONNECTED] = { "disconnected", ENDED },
-	[ENDPOINT_JOINING] = { "joining", BIT(JOINED) | ENDED, .waits = true },
-	[ENDPOINT_JOINED] = { "joined", ENDED },
-	[ENDPOINT_FAILED] = { "failed", BIT(DESTROYED) },
-	[ENDPOINT_DESTROYED] = { "destroyed", BIT(DESTROYED) },
+static const char *const state_texts[] = {
+	[ENDPOINT_IDLE] = "idle",
+	[ENDPOINT_RESOLVING_ADDRESS] = "resolving the address",
+	[ENDPOINT_ADDRESS_RESOLVED] = "address resolved",
+	[ENDPOINT_RESOLVING_ROUTE] = "resolving the route",
+	[ENDPOINT_ROUTE_RESOLVED] = "route resolved",
+	[ENDPOINT_CONNECTING] = "connecting",
+	[ENDPOINT_LISTENING] = "listening",
+	[ENDPOINT_REQUESTED] = "requested",
+	[ENDPOINT_ACCEPTING] = "accepting",
+	[ENDPOINT_ESTABLISHED] = "established",
+	[ENDPOINT_DISCONNECTING] = "disconnecting",
+	[ENDPOINT_DISCONNECTED] = "disconnected",
+	[ENDPOINT_JOINING] = "joining",
+	[ENDPOINT_JOINED] = "joined",
+	[ENDPOINT_FAILED] = "failed",
+	[ENDPOINT_DESTROYED] = "destroyed",
+};
+
+static const uint16_t next_states[] = {
+	[ENDPOINT_IDLE] = BIT(RESOLVING_ADDRESS) | BIT(LISTENING) | BIT(REQUESTED) | ENDED,
+	[ENDPOINT_RESOLVING_ADDRESS] = BIT(ADDRESS_RESOLVED) | ENDED,
+	[ENDPOINT_ADDRESS_RESOLVED] = BIT(RESOLVING_ROUTE) | BIT(JOINING) | ENDED,
+	[ENDPOINT_RESOLVING_ROUTE] = BIT(ROUTE_RESOLVED) | ENDED,
+	[ENDPOINT_ROUTE_RESOLVED] = BIT(CONNECTING) | ENDED,
+	[ENDPOINT_CONNECTING] = BIT(ESTABLISHED) | ENDED,
+	[ENDPOINT_LISTENING] = ENDED,
+	[ENDPOINT_REQUESTED] = BIT(ACCEPTING) | ENDED,
+	[ENDPOINT_ACCEPTING] = BIT(ESTABLISHED) | ENDED,
+	[ENDPOINT_ESTABLISHED] = BIT(DISCONNECTING) | BIT(DISCONNECTED) | ENDED,
+	[ENDPOINT_DISCONNECTING] = BIT(DISCONNECTED) | ENDED,
+	[ENDPOINT_DISCONNECTED] = ENDED,
+	[ENDPOINT_JOINING] = BIT(JOINED) | ENDED,
+	[ENDPOINT_JOINED] = ENDED,
+	[ENDPOINT_FAILED] = BIT(DESTROYED),
+	[ENDPOINT_DESTROYED] = BIT(DESTROYED),
 };
 
 const char *endpoint_state_text(enum endpoint_state state)
 {
-	return states[state].text;
+	return state_texts[state];
 }
 
 void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enum endpoint_kind kind,
@@ -97,7 +120,7 @@ void endpoint_timed_out(void *context)
 	error_failure(
 		endpoint_error(endpoint),
 		&(struct failure){ .object = endpoint->name,
-				   .phase = states[endpoint->state].text,
+				   .phase = state_texts[endpoint->state],
 				   .kind = endpoint->state <= ENDPOINT_CONNECTING ? ERROR_NO_REPLY : ERROR_OTHER },
 		"%s%s", loop_phase_text(endpoint->transport->loop, endpoint->options.timeout, text),
 		endpoint_timeout_cause(endpoint, cause));
@@ -106,13 +129,15 @@ void endpoint_timed_out(void *context)
 
 bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 {
-	if (!state_change(states, endpoint->state, state, endpoint->transport->log, "%s",
-			  endpoint->name[0] ? endpoint->name : "endpoint"))
+	bool waits = WAITING >> state & 1;
+
+	if (WITH_CAUSES && !state_change(state_texts, next_states, endpoint->state, state, endpoint->transport->log,
+					 "%s", endpoint->name[0] ? endpoint->name : "endpoint"))
 		return false;
 	endpoint->state = state;
-	if (WITH_REPORT && states[state].waits && !endpoint->began)
+	if (WITH_REPORT && waits && !endpoint->began)
 		endpoint->began = clock_now();
-	if (states[state].waits && endpoint->options.timeout)
+	if (waits && endpoint->options.timeout)
 		loop_phase_start(endpoint->transport->loop, &endpoint->timer, endpoint->options.timeout,
 				 endpoint_timed_out, endpoint);
 	else

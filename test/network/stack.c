@@ -9,7 +9,7 @@ struct soft_transport *stack_open(void)
 	static const struct log quiet = { .name = "test" };
 	struct transport *transport;
 
-	assert_int_equal(soft_backend.open(NULL, &quiet, &(struct error){ 0 }, &transport), OUTCOME_OK);
+	assert_int_equal(transport_open("soft", NULL, &quiet, &(struct error){ 0 }, &transport), OUTCOME_OK);
 	return soft_of(transport);
 }
 

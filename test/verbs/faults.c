@@ -52,7 +52,7 @@ static const struct {
 	{ "ibv_query_device", EIO, &rping, OUTCOME_INTERNAL, "opening the device" },
 	{ "ibv_query_port", EIO, &rping, OUTCOME_INTERNAL, "opening the device" },
 	{ "ibv_query_port", EIO, &mckey, OUTCOME_INTERNAL, "opening the device" },
-	{ "ibv_alloc_pd", EPERM, &rping, OUTCOME_INTERNAL, "creating a protection domain" },
+	{ "ibv_alloc_pd", EPERM, &rping, OUTCOME_INTERNAL, "opening the device" },
 	{ "ibv_create_comp_channel", EMFILE, &rping, OUTCOME_INTERNAL,
 	  "opening the device" },
 	{ "ibv_create_cq", ENOMEM, &rping, OUTCOME_INTERNAL, "creating a completion queue" },

@@ -15,15 +15,20 @@ enum {
 
 #define TERMINAL (NEXT(TIMEWAIT) | NEXT(REJECTED))
 
-static const struct state_row states[] = {
-	[CM_IDLE] = { "idle", NEXT(REQ_SENT) | NEXT(REQ_RECEIVED) },
-	[CM_REQ_SENT] = { "REQ sent", NEXT(ESTABLISHED) | TERMINAL },
-	[CM_REQ_RECEIVED] = { "REQ received", NEXT(REP_SENT) | TERMINAL },
-	[CM_REP_SENT] = { "REP sent", NEXT(ESTABLISHED) | TERMINAL },
-	[CM_ESTABLISHED] = { "established", NEXT(DREQ_SENT) | NEXT(TIMEWAIT) },
-	[CM_DREQ_SENT] = { "DREQ sent", NEXT(TIMEWAIT) },
-	[CM_TIMEWAIT] = { "timewait", 0 },
-	[CM_REJECTED] = { "rejected", 0 },
+static const char *const state_texts[] = {
+	[CM_IDLE] = "idle",	    [CM_REQ_SENT] = "REQ sent",	      [CM_REQ_RECEIVED] = "REQ received",
+	[CM_REP_SENT] = "REP sent", [CM_ESTABLISHED] = "established", [CM_DREQ_SENT] = "DREQ sent",
+	[CM_TIMEWAIT] = "timewait", [CM_REJECTED] = "rejected",
+};
+
+static const uint16_t next_states[] = {
+	[CM_IDLE] = NEXT(REQ_SENT) | NEXT(REQ_RECEIVED),
+	[CM_REQ_SENT] = NEXT(ESTABLISHED) | TERMINAL,
+	[CM_REQ_RECEIVED] = NEXT(REP_SENT) | TERMINAL,
+	[CM_REP_SENT] = NEXT(ESTABLISHED) | TERMINAL,
+	[CM_ESTABLISHED] = NEXT(DREQ_SENT) | NEXT(TIMEWAIT),
+	[CM_DREQ_SENT] = NEXT(TIMEWAIT),
+	[CM_REJECTED] = 0,
 };
 
 /* ---- look-up ---- */
@@ -261,7 +266,7 @@ bool soft_cm_id_enter(struct soft_cm_id *cm_id, enum cm_state state)
 
 	if (log->debug)
 		address_host(&cm_id->path.peer, host);
-	if (!state_change(states, cm_id->state, state, log, "%s cm_id %08x", host, cm_id->local_id))
+	if (!state_change(state_texts, next_states, cm_id->state, state, log, "%s cm_id %08x", host, cm_id->local_id))
 		return false;
 	loop_timer_stop(&cm_id->timer);
 	cm->half_open += is_half_open(state);

@@ -64,11 +64,9 @@ bool verbs_delay_established(struct verbs_endpoint *endpoint, const void *data, 
 
 int verbs_send_disconnect(struct verbs_endpoint *endpoint)
 {
-	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_ERR };
-
 	/* librdmacm does that with a QP that it has made. An error is ignored: the QP is destroyed soon. */
 	if (endpoint->base.options.own_qp)
-		ibv_modify_qp(endpoint->qp, &attributes, IBV_QP_STATE);
+		verbs_qp_modify(endpoint, IBV_QPS_ERR, IBV_QP_STATE);
 	return rdma_disconnect(endpoint->id);
 }
 

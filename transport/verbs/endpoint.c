@@ -159,7 +159,7 @@ static enum outcome set_options(struct verbs_endpoint *endpoint)
 	error = verbs_set_option(endpoint, RDMA_OPTION_ID_ACK_TIMEOUT, ack_timeout);
 	if (!error)
 		return OUTCOME_OK;
-	/* A kernel without this option: qp_modify() sets the ACK timeout of an own QP. */
+	/* A kernel without this option: verbs_qp_modify() sets the ACK timeout of an own QP. */
 	endpoint->base.options.own_qp = true;
 	if (error == ENOSYS)
 		return OUTCOME_OK;

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue pairs: created by librdmacm, or with options.own_qp by libibverbs, and then modified here. */
+/* Queue pairs: created by librdmacm, or with options.own_qp by libibverbs, and then modified by modify.c. */
 #include <errno.h>
 
 #include "transport/verbs/verbs.h"
 
 enum {
-	/*
-	 * min_rnr_timer of 0.01 ms (ibv_modify_qp(3)). librdmacm leaves 0, the longest one, 655 ms: 64 sends to a peer
-	 * with 4 receives then take ten seconds.
-	 */
-	RNR_TIMER_SHORTEST = 1,
-	DEPTH_LEAST = 64, /* create_qp_within_limits() requests no fewer receives */
+	DEPTH_LEAST = 64, /* the fewest receives that create_qp_within_limits() requests */
 };
 
-/* Returns 0 or an errno value. */
-static int create_qp(struct verbs_endpoint *endpoint, const struct ibv_qp_init_attr_ex *wanted)
+/* Returns 0 or an errno value. Each try fills the capacities again: both calls change them. */
+static int create_qp(struct verbs_endpoint *endpoint, struct ibv_qp_init_attr_ex *attributes, uint32_t receive_depth)
 {
-	struct ibv_qp_init_attr_ex attributes = *wanted; /* both calls modify it */
-
+	attributes->cap = (struct ibv_qp_cap){
+		.max_send_wr = endpoint->base.options.send_depth,
+		.max_recv_wr = receive_depth,
+		.max_send_sge = 1,
+		.max_recv_sge = 1,
+		.max_inline_data = (uint32_t)endpoint_option_or(&endpoint->base, inline_size, 0),
+	};
 	errno = 0;
+	/* As ibv_create_qp_ex() does without anything beyond the protection domain. */
 	if (endpoint->base.options.own_qp)
-		endpoint->qp = ibv_create_qp_ex(endpoint->id->verbs, &attributes);
-	else if (!rdma_create_qp_ex(endpoint->id, &attributes))
+		endpoint->qp = ibv_create_qp(attributes->pd, (struct ibv_qp_init_attr *)attributes);
+	else if (!rdma_create_qp_ex(endpoint->id, attributes))
 		endpoint->qp = endpoint->id->qp;
 	if (endpoint->qp)
 		return 0;
@@ -39,51 +40,33 @@ static bool is_limit(int error)
  */
 static int create_qp_within_limits(struct verbs_endpoint *endpoint, struct ibv_qp_init_attr_ex *attributes)
 {
-	int error = create_qp(endpoint, attributes);
+	uint32_t *depth = &endpoint->base.options.receive_depth;
+	int error;
 
-	while (is_limit(error) && attributes->cap.max_recv_wr >= 2 * DEPTH_LEAST) {
-		attributes->cap.max_recv_wr /= 2;
-		error = create_qp(endpoint, attributes);
-	}
-	endpoint->base.options.receive_depth = attributes->cap.max_recv_wr;
+	while ((error = create_qp(endpoint, attributes, *depth)) && is_limit(error) && *depth >= 2 * DEPTH_LEAST)
+		*depth /= 2;
 	return error;
 }
 
-/* ibv_modify_qp() reads the attributes in the mask only. */
-static enum outcome qp_modify(struct verbs_endpoint *endpoint, enum ibv_qp_state state)
+/* Moves our own QP from INIT to that state. */
+static enum outcome qp_advance(struct verbs_endpoint *endpoint, enum ibv_qp_state last)
 {
-	struct ibv_qp_attr attributes = { .qp_state = state };
-	int64_t service_level = endpoint_option(&endpoint->base, service_level);
-	int64_t ack_timeout = endpoint->base.options.path->ack_timeout;
-	int mask;
-	int error = rdma_init_qp_attr(endpoint->id, &attributes, &mask) ? errno : 0;
+	for (int state = IBV_QPS_INIT; state <= (int)last; state++) {
+		int error = verbs_qp_modify(endpoint, (enum ibv_qp_state)state, 0);
 
-	/* The peer may request more RDMA READs than we need: verbs_accept() has limited them. */
-	if (endpoint->request.responder_resources)
-		attributes.max_dest_rd_atomic = endpoint->request.responder_resources;
-	if (endpoint->request.initiator_depth)
-		attributes.max_rd_atomic = endpoint->request.initiator_depth;
-	if (service_level != PATH_UNSET)
-		attributes.ah_attr.sl = (uint8_t)service_level;
-	if (ack_timeout != PATH_UNSET)
-		attributes.timeout = (uint8_t)ack_timeout;
-	attributes.min_rnr_timer = RNR_TIMER_SHORTEST;
-	if (!error)
-		error = ibv_modify_qp(endpoint->qp, &attributes, mask);
-	if (!error)
-		return OUTCOME_OK;
-	error_errno(endpoint_error(&endpoint->base), endpoint->base.name, error, "moving the queue pair to state %d",
-		    (int)state);
-	return OUTCOME_INTERNAL;
+		if (error) {
+			error_errno(endpoint_error(&endpoint->base), endpoint->base.name, error,
+				    "moving the queue pair to state %d", state);
+			return OUTCOME_INTERNAL;
+		}
+	}
+	return OUTCOME_OK;
 }
 
-/* Whether the peer has withdrawn its request: rdma_init_qp_attr() then fails. */
-static bool is_withdrawn(const struct verbs_endpoint *endpoint)
+/* Whether the peer has withdrawn its request: librdmacm then has no attributes for a QP. */
+static bool is_withdrawn(struct verbs_endpoint *endpoint)
 {
-	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_INIT };
-	int mask;
-
-	return endpoint->base.state == ENDPOINT_REQUESTED && rdma_init_qp_attr(endpoint->id, &attributes, &mask);
+	return endpoint->base.state == ENDPOINT_REQUESTED && verbs_qp_modify(endpoint, IBV_QPS_INIT, 0);
 }
 
 enum outcome verbs_create_qp(struct endpoint *base)
@@ -93,11 +76,6 @@ enum outcome verbs_create_qp(struct endpoint *base)
 	struct error *reason = endpoint_error(base);
 	uint32_t inline_size = (uint32_t)endpoint_option_or(base, inline_size, 0);
 	struct ibv_qp_init_attr_ex attributes = {
-		.cap = { .max_send_wr = options->send_depth,
-			 .max_recv_wr = options->receive_depth,
-			 .max_send_sge = 1,
-			 .max_recv_sge = 1,
-			 .max_inline_data = inline_size },
 		.qp_type = base->kind == ENDPOINT_GROUP ? IBV_QPT_UD : IBV_QPT_RC,
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 		.pd = verbs_domain_of(endpoint)->pd,
@@ -138,29 +116,20 @@ enum outcome verbs_create_qp(struct endpoint *base)
 		return verbs_report_resources(reason, base->domain->device, "creating a queue pair", error);
 	}
 	base->qpn = endpoint->qp->qp_num;
-	return options->own_qp ? qp_modify(endpoint, IBV_QPS_INIT) : OUTCOME_OK;
+	return options->own_qp ? qp_advance(endpoint, IBV_QPS_INIT) : OUTCOME_OK;
 }
 
 enum outcome verbs_qp_ready(struct verbs_endpoint *endpoint)
 {
 	/* INIT again: its access flags depend on the READs of the connection, which the kernel now knows. */
-	enum outcome outcome = qp_modify(endpoint, IBV_QPS_INIT);
-
-	if (!outcome)
-		outcome = qp_modify(endpoint, IBV_QPS_RTR);
-	if (!outcome)
-		outcome = qp_modify(endpoint, IBV_QPS_RTS);
-	return outcome;
+	return qp_advance(endpoint, IBV_QPS_RTS);
 }
 
 void verbs_qp_set_rnr_timer(struct verbs_endpoint *endpoint)
 {
-	struct ibv_qp_attr attributes = { .min_rnr_timer = RNR_TIMER_SHORTEST };
-
 	/* iWARP has no RNR timer: TCP flow control stops the sender. */
-	if (endpoint->base.domain->fabric == FABRIC_IWARP)
-		return;
-	if (ibv_modify_qp(endpoint->qp, &attributes, IBV_QP_MIN_RNR_TIMER))
+	if (endpoint->base.domain->fabric != FABRIC_IWARP &&
+	    verbs_qp_modify(endpoint, IBV_QPS_RESET, IBV_QP_MIN_RNR_TIMER))
 		log_debug(endpoint->base.transport->log, "%s: the device keeps its receiver-not-ready timer",
 			  endpoint->base.name);
 }

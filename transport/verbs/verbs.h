@@ -11,6 +11,7 @@
  *   qp.c          queue pairs
  *   completion.c  completion queues
  *   delay.c       what an endpoint reports later than its event
+ *   modify.c      modifies queue pairs
  *   work.c        posts work requests
  *   region.c      memory regions
  *   path.c        device, port and GID of an id, and the options that name them
@@ -222,6 +223,13 @@ void verbs_report_established(void *endpoint);
 void verbs_report_disconnected(void *endpoint);
 /* Stops the QP and sends a DREQ, or the DREP that the peer waits for. Returns 0, or -1 with errno. */
 int verbs_send_disconnect(struct verbs_endpoint *endpoint);
+
+/* modify.c */
+/*
+ * Modifies the QP: what the mask says; 0: all that librdmacm sets for that state. Options of the path, and the shortest
+ * RNR timer, take precedence. Returns 0 or an errno value, without a QP that of librdmacm.
+ */
+int verbs_qp_modify(struct verbs_endpoint *endpoint, enum ibv_qp_state state, int mask);
 
 /* region.c */
 enum outcome verbs_region_create(struct domain *domain, size_t length, unsigned access, struct region **region);

@@ -44,9 +44,9 @@ struct transport {
 	const struct backend *backend;
 	struct loop *loop;
 	const struct log *log;
-	struct error error;		    /* see above */
 	int64_t spin;			    /* transport_spin() */
 	struct log_limit request_log_limit; /* of lines about peers that are not connected */
+	struct error error;		    /* see above */
 };
 
 /*
@@ -332,21 +332,23 @@ struct endpoint_options {
 
 /* Base of the backend's struct. */
 struct endpoint {
-	/* Commands write these, options before endpoint_create_qp() ... */
+	/* Commands only read these ... */
+	struct transport *transport;
+	struct channel *channel;
+	struct domain *domain; /* NULL before EVENT_ADDRESS_RESOLVED */
+	enum endpoint_kind kind;
+	enum endpoint_state state;
+	uint32_t qpn;	       /* 0: no QP */
+	uint32_t max_datagram; /* payload bytes: the port's active MTU; known with the domain */
+	bool no_reads;	       /* the peer accepts no RDMA READ (responder resources 0) */
+
+	/* ... write these, options before endpoint_create_qp() ... */
+	bool done; /* the command expects nothing more: do not log that the device failed */
 	const struct endpoint_handlers *handlers;
 	void *context;
-	bool done; /* the command expects nothing more: do not log that the device failed */
 	struct endpoint_options options;
 
 	/* ... and only read these. */
-	struct transport *transport;
-	struct channel *channel;
-	enum endpoint_kind kind;
-	enum endpoint_state state;
-	struct domain *domain;	      /* NULL before EVENT_ADDRESS_RESOLVED */
-	uint32_t qpn;		      /* 0: no QP */
-	uint32_t max_datagram;	      /* payload bytes: the port's active MTU; known with the domain */
-	bool no_reads;		      /* the peer accepts no RDMA READ (responder resources 0) */
 	char name[ADDRESS_TEXT_SIZE]; /* in messages: the peer's address, or a listener's own */
 	struct address local;
 	struct address peer;

@@ -47,8 +47,8 @@ struct verbs_name {
 	char text[IBV_SYSFS_NAME_MAX];
 };
 
+/* What is used most comes before the large base: instructions that reach it are shorter. */
 struct verbs_transport {
-	struct transport base;
 	struct verbs_channel *channels;
 	struct verbs_domain *domains;
 	struct verbs_name *names;
@@ -58,9 +58,10 @@ struct verbs_transport {
 	/* To be freed by the reaper, in this order. */
 	struct verbs_endpoint *destroyed_endpoints;
 	struct verbs_region *destroyed_regions;
+	loop_callback *reap; /* verbs.c's, for the reaper */
 	bool reaping;
+	struct transport base;
 	struct loop_timer reaper;
-	loop_callback *reap; /* verbs.c's, for this timer */
 };
 
 /* An rdma_cm event channel, watched by the loop. */
@@ -134,7 +135,7 @@ struct verbs_endpoint {
 
 static inline struct verbs_transport *verbs_of(struct transport *transport)
 {
-	return (struct verbs_transport *)transport;
+	return (struct verbs_transport *)((char *)transport - offsetof(struct verbs_transport, base));
 }
 
 static inline struct verbs_domain *verbs_domain_of(const struct verbs_endpoint *endpoint)

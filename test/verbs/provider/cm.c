@@ -717,7 +717,7 @@ static struct action *try_resolve(action_run *resolved, struct cm_id *id, int li
 	}
 	if (provider.route_held && resolved == route_resolved)
 		action->until = INT64_MAX;
-	else if (action->status || provider.answer_missed)
+	else if (action->status || (provider.answer_missed && resolved != route_resolved))
 		action->until = clock_now() + limit * CLOCK_NS_PER_MS;
 	return action;
 }

@@ -86,7 +86,7 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state);
 void endpoint_set_name(struct endpoint *endpoint);
 
 /*
- * Enters the state that the event stands for, and reports it with the time that it took, which it sets. Ignored if the endpoint has
+ * Enters the state that the event stands for, sets the time that it took, and reports it. Ignored if the endpoint has
  * failed or is destroyed. endpoint_error() has the cause of EVENT_FAILED and EVENT_REQUEST_FAILED.
  */
 void endpoint_report(struct endpoint *endpoint, struct endpoint_event *event);

@@ -123,45 +123,38 @@ bool address_same_host(const struct address *one, const struct address *other)
 	       !memcmp(one->bytes, other->bytes, address_length(one));
 }
 
-/* Where the bytes are in a struct sockaddr_in or sockaddr_in6, which begin with family and port. */
-static size_t bytes_offset(const struct address *address)
-{
-	return address->family == ADDRESS_IP4 ? offsetof(struct sockaddr_in, sin_addr)
-					      : offsetof(struct sockaddr_in6, sin6_addr);
-}
-
 size_t address_to_socket(const struct address *address, struct sockaddr_storage *socket_address)
 {
-	struct sockaddr_in6 ip6 = {
-		.sin6_family = address->family == ADDRESS_IP4 ? AF_INET : AF_INET6,
-		.sin6_port = htons(address->port),
-	};
+	struct sockaddr_in6 *ip6 = (struct sockaddr_in6 *)socket_address;
+	struct sockaddr_in *ip4 = (struct sockaddr_in *)socket_address;
 
 	memset(socket_address, 0, sizeof(*socket_address));
-	if (address->family != ADDRESS_IP4 && address->family != ADDRESS_IP6)
-		return 0;
-	if (address->family == ADDRESS_IP6)
-		ip6.sin6_scope_id = address->scope;
-	memcpy((char *)&ip6 + bytes_offset(address), address->bytes, address_length(address));
-	memcpy(socket_address, &ip6, sizeof(ip6));
-	return address->family == ADDRESS_IP4 ? sizeof(struct sockaddr_in) : sizeof(ip6);
+	ip6->sin6_port = htons(address->port); /* where IPv4 has it, too */
+	if (address->family == ADDRESS_IP4) {
+		ip4->sin_family = AF_INET;
+		memcpy(&ip4->sin_addr, address->bytes, sizeof(ip4->sin_addr));
+		return sizeof(*ip4);
+	}
+	ip6->sin6_family = AF_INET6;
+	ip6->sin6_scope_id = address->scope;
+	memcpy(&ip6->sin6_addr, address->bytes, sizeof(ip6->sin6_addr));
+	return address->family == ADDRESS_IP6 ? sizeof(*ip6) : 0;
 }
 
 bool address_from_socket(const void *socket_address, struct address *address)
 {
+	const char *bytes = socket_address;
 	struct sockaddr_in start;
-	struct address read = { .family = ADDRESS_IP4 };
 
-	memcpy(&start, socket_address, sizeof(start));
-	if (start.sin_family == AF_INET6) {
-		read.family = ADDRESS_IP6;
-		memcpy(&read.scope, (const char *)socket_address + offsetof(struct sockaddr_in6, sin6_scope_id),
-		       sizeof(read.scope));
-	} else if (start.sin_family != AF_INET) {
-		return false;
+	memcpy(&start, bytes, sizeof(start));
+	*address = (struct address){ .port = ntohs(start.sin_port) };
+	if (start.sin_family == AF_INET) {
+		address->family = ADDRESS_IP4;
+		memcpy(address->bytes, &start.sin_addr, sizeof(start.sin_addr));
+	} else if (start.sin_family == AF_INET6) {
+		address->family = ADDRESS_IP6;
+		memcpy(address->bytes, bytes + offsetof(struct sockaddr_in6, sin6_addr), sizeof(address->bytes));
+		memcpy(&address->scope, bytes + offsetof(struct sockaddr_in6, sin6_scope_id), sizeof(address->scope));
 	}
-	read.port = ntohs(start.sin_port);
-	memcpy(read.bytes, (const char *)socket_address + bytes_offset(&read), address_length(&read));
-	*address = read;
-	return true;
+	return address->family != ADDRESS_NONE;
 }

@@ -128,8 +128,7 @@ enum outcome verbs_channel_create(struct transport *transport, struct channel **
 		free(channel);
 		return verbs_report_no_channel(&transport->error, error);
 	}
-	verbs_set_nonblocking(channel->events->fd);
-	loop_io_start(transport->loop, &channel->readable, channel->events->fd, channel_readable, channel);
+	verbs_watch(transport, &channel->readable, channel->events->fd, channel_readable, channel);
 	channel->next = verbs->channels;
 	verbs->channels = channel;
 	*result = &channel->base;

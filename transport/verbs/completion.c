@@ -186,12 +186,13 @@ static bool arm_all(void *context)
 /* Before the first CQ of the domain. */
 static void start_polling(struct verbs_domain *domain)
 {
-	struct loop *loop = domain->base.transport->loop;
+	struct transport *transport = domain->base.transport;
 
-	loop_io_start(loop, &domain->completion_readable, domain->completion_channel->fd, completion_readable, domain);
+	verbs_watch(transport, &domain->completion_readable, domain->completion_channel->fd, completion_readable,
+		    domain);
 	/* --spin: polls without completion events, and arms the CQs before the loop sleeps. */
 	if (WITH_EXTRAS)
-		loop_poller_start(loop, &domain->completion_poller, poll_all, arm_all, domain);
+		loop_poller_start(transport->loop, &domain->completion_poller, poll_all, arm_all, domain);
 }
 
 void verbs_completion_queue_drain(struct verbs_completion_queue *completions)

@@ -7,10 +7,11 @@
 
 #include "transport/verbs/verbs.h"
 
-void verbs_set_nonblocking(int descriptor)
+void verbs_watch(struct transport *transport, struct loop_io *io, int fd, loop_callback *callback, void *context)
 {
-	fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK);
-	fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	loop_io_start(transport->loop, io, fd, callback, context);
 }
 
 /* Starts the timer once: one that is restarted in every turn of a busy loop never expires. */
@@ -139,9 +140,8 @@ void verbs_device_bind(struct verbs_domain *domain, struct rdma_cm_id *id, const
 		domain->bound_id = NULL;
 		return;
 	}
-	verbs_set_nonblocking(domain->bound_id->channel->fd);
-	loop_io_start(domain->base.transport->loop, &domain->bound_id_readable, domain->bound_id->channel->fd,
-		      bound_id_readable, domain);
+	verbs_watch(domain->base.transport, &domain->bound_id_readable, domain->bound_id->channel->fd,
+		    bound_id_readable, domain);
 }
 
 /*
@@ -239,7 +239,5 @@ static void async_readable(void *context)
 
 void verbs_device_watch(struct verbs_domain *domain)
 {
-	verbs_set_nonblocking(domain->context->async_fd);
-	loop_io_start(domain->base.transport->loop, &domain->async_readable, domain->context->async_fd, async_readable,
-		      domain);
+	verbs_watch(domain->base.transport, &domain->async_readable, domain->context->async_fd, async_readable, domain);
 }

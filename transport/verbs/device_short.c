@@ -8,9 +8,10 @@
 
 #include "transport/verbs/verbs.h"
 
-void verbs_set_nonblocking(int descriptor)
+void verbs_watch(struct transport *transport, struct loop_io *io, int fd, loop_callback *callback, void *context)
 {
-	fcntl(descriptor, F_SETFL, O_RDWR | O_NONBLOCK);
+	fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
+	loop_io_start(transport->loop, io, fd, callback, context);
 }
 
 void verbs_reap_later(struct verbs_transport *transport)

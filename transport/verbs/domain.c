@@ -40,12 +40,12 @@ static enum outcome domain_open(struct verbs_domain *domain, struct error *reaso
 
 	if (!error)
 		error = (ibv_query_port)(context, domain->port, (struct _compat_ibv_port_attr *)&port);
-	if (!error && !domain->pd && !(domain->pd = ibv_alloc_pd(context)))
-		error = errno;
-	if (!error && !(domain->completion_channel = ibv_create_comp_channel(context)))
-		error = errno;
-	if (error) {
-		verbs_report_resources(reason, domain->base.device, "opening the device", error);
+	if (!error && !domain->pd)
+		domain->pd = ibv_alloc_pd(context);
+	if (!error && domain->pd)
+		domain->completion_channel = ibv_create_comp_channel(context);
+	if (!domain->completion_channel) {
+		verbs_report_resources(reason, domain->base.device, "opening the device", error ? error : errno);
 		/* Else the next endpoint tries again. */
 		if (TRANSPORT_CLEANS_UP)
 			verbs_domain_destroy(domain);
@@ -60,7 +60,6 @@ static enum outcome domain_open(struct verbs_domain *domain, struct error *reaso
 	domain->base.max_message = port.max_msg_sz;
 	/* One completion queue takes the completions of both queues of a queue pair. */
 	domain->base.max_qp_wr = (uint32_t)MIN(domain->limits.max_qp_wr, domain->limits.max_cqe / 2);
-	verbs_set_nonblocking(domain->completion_channel->fd);
 	verbs_device_watch(domain);
 	return OUTCOME_OK;
 }
@@ -75,13 +74,17 @@ static enum outcome domain_use(struct verbs_transport *transport, struct rdma_cm
 	while (domain && (domain->context != id->verbs || domain->port != id->port_num))
 		domain = domain->next;
 	if (!domain) {
-		const char *device = name_of(transport, id->verbs->device->name);
+		const char *device = id->verbs->device->name;
 
-		domain = device ? calloc(1, sizeof(*domain)) : NULL;
-		if (!domain)
+		domain = calloc(1, sizeof(*domain));
+		if (domain)
+			domain->base.device = WITH_CAUSES ? name_of(transport, device)
+							  : memcpy(domain->name, device, sizeof(domain->name));
+		if (!domain || !domain->base.device) {
+			free(domain);
 			return verbs_report_resources(reason, device, "opening the device", ENOMEM);
+		}
 		domain->base.transport = &transport->base;
-		domain->base.device = device;
 		domain->context = id->verbs;
 		domain->port = id->port_num;
 		domain->next = transport->domains;

@@ -103,6 +103,7 @@ struct verbs_domain {
 	struct loop_io async_readable; /* asynchronous events of the device, its ports, QPs and CQs */
 	struct loop_io bound_id_readable;
 	struct ibv_device_attr limits;
+	char name[IBV_SYSFS_NAME_MAX]; /* without WITH_CAUSES, which never frees a domain */
 };
 
 struct verbs_region {
@@ -183,8 +184,8 @@ void verbs_completion_queue_destroy(struct verbs_completion_queue *completions);
 void verbs_domains_reap(struct verbs_transport *transport);
 
 /* device.c */
-/* Sets O_NONBLOCK and FD_CLOEXEC. */
-void verbs_set_nonblocking(int descriptor);
+/* Calls back while fd, a descriptor of the libraries, is readable. Sets its O_NONBLOCK and FD_CLOEXEC. */
+void verbs_watch(struct transport *transport, struct loop_io *io, int fd, loop_callback *callback, void *context);
 /* Frees destroyed objects in the next turn of the loop. */
 void verbs_reap_later(struct verbs_transport *transport);
 /* Handles the device's asynchronous events. */

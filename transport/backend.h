@@ -26,9 +26,8 @@ struct backend {
 	enum outcome (*endpoint_create)(struct channel *channel, enum endpoint_kind kind,
 					const struct endpoint_options *options, struct endpoint **endpoint);
 	void (*endpoint_destroy)(struct endpoint *endpoint);
-	enum outcome (*listen)(struct endpoint *endpoint, const struct address *address);
-	enum outcome (*resolve)(struct endpoint *endpoint, const struct address *source,
-				const struct address *destination);
+	enum outcome (*listen)(struct endpoint *endpoint);  /* on endpoint->local */
+	enum outcome (*resolve)(struct endpoint *endpoint); /* endpoint->peer, from endpoint->local if that is set */
 	enum outcome (*create_qp)(struct endpoint *endpoint);
 	enum outcome (*connect)(struct endpoint *endpoint, const void *data, size_t length);
 	enum outcome (*accept)(struct endpoint *endpoint, const void *data, size_t length);

@@ -129,7 +129,7 @@ enum outcome endpoint_listen(struct endpoint *endpoint, const struct address *ad
 	endpoint_set_name(endpoint);
 	outcome = path_find_interface(endpoint, &endpoint->local);
 	if (!outcome)
-		outcome = begin_call(endpoint)->listen(endpoint, &endpoint->local);
+		outcome = begin_call(endpoint)->listen(endpoint);
 	if (!outcome)
 		endpoint_set_name(endpoint);
 	return end_call(endpoint, ENDPOINT_LISTENING, outcome);
@@ -138,7 +138,6 @@ enum outcome endpoint_listen(struct endpoint *endpoint, const struct address *ad
 enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *source,
 			      const struct address *destination)
 {
-	struct address local = { .family = ADDRESS_NONE };
 	const struct backend *backend = begin_call(endpoint);
 	enum outcome outcome;
 
@@ -146,12 +145,12 @@ enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *s
 	endpoint->peer = *destination;
 	endpoint_set_name(endpoint);
 	if (source)
-		local = *source;
-	outcome = path_find_source(endpoint, destination->family, &local);
+		endpoint->local = *source;
+	outcome = path_find_source(endpoint, destination->family, &endpoint->local);
 	if (!outcome)
 		outcome = path_find_interface(endpoint, &endpoint->peer);
 	if (!outcome)
-		outcome = backend->resolve(endpoint, local.family ? &local : NULL, &endpoint->peer);
+		outcome = backend->resolve(endpoint);
 	return end_call(endpoint, ENDPOINT_RESOLVING_ADDRESS, outcome);
 }
 

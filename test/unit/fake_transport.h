@@ -123,17 +123,14 @@ static inline void fake_endpoint_destroy(struct endpoint *endpoint)
 	loop_timer_stop(&endpoint->timer);
 }
 
-static inline enum outcome fake_listen(struct endpoint *endpoint, const struct address *address)
+static inline enum outcome fake_listen(struct endpoint *endpoint)
 {
 	loop_stop(endpoint->transport->loop);
 	return OUTCOME_OK;
 }
 
-static inline enum outcome fake_resolve(struct endpoint *endpoint, const struct address *source,
-					const struct address *destination)
+static inline enum outcome fake_resolve(struct endpoint *endpoint)
 {
-	if (source)
-		endpoint->local = *source;
 	loop_stop(endpoint->transport->loop);
 	return once(&fake.next.resolve);
 }

@@ -38,8 +38,8 @@ static void fake_destroy(struct endpoint *endpoint)
 		now++;                                                                                                 \
 		return result;                                                                                         \
 	}
-FAKE(listen, , const struct address *address)
-FAKE(resolve, , const struct address *source, const struct address *destination)
+FAKE(listen)
+FAKE(resolve)
 FAKE(connect, , const void *data, size_t length)
 FAKE(accept, , const void *data, size_t length)
 FAKE(disconnect)

@@ -114,11 +114,11 @@ static uint16_t find_free_port(struct endpoint *base)
 	return port;
 }
 
-enum outcome soft_listen(struct endpoint *base, const struct address *address)
+enum outcome soft_listen(struct endpoint *base)
 {
 	struct soft_transport *transport = soft_of(base->transport);
 	const struct soft_endpoint *other;
-	enum outcome outcome = soft_socket_listen(base, address);
+	enum outcome outcome = soft_socket_listen(base, &base->local);
 
 	if (outcome)
 		return outcome;
@@ -156,16 +156,16 @@ static void set_loopback(struct address *address)
 		address->bytes[0] = 127;
 }
 
-enum outcome soft_resolve(struct endpoint *base, const struct address *source, const struct address *destination)
+enum outcome soft_resolve(struct endpoint *base)
 {
 	struct soft_endpoint *endpoint = soft_endpoint_of(base);
-	struct address peer = *destination;
+	struct address peer = base->peer;
 	enum outcome outcome;
 
 	/* As in librdmacm, the any address is this host. */
 	if (address_is_any(&peer))
 		set_loopback(&peer);
-	outcome = soft_path_find(base, source, &peer, &endpoint->path);
+	outcome = soft_path_find(base, base->local.family ? &base->local : NULL, &peer, &endpoint->path);
 	if (outcome)
 		return outcome;
 	base->local = endpoint->path.local;

@@ -35,8 +35,8 @@ enum outcome soft_endpoint_create(struct channel *channel, enum endpoint_kind ki
 				  const struct endpoint_options *options, struct endpoint **endpoint);
 void soft_endpoint_destroy(struct endpoint *endpoint);
 void soft_endpoint_free(struct soft_endpoint *endpoint);
-enum outcome soft_listen(struct endpoint *endpoint, const struct address *address);
-enum outcome soft_resolve(struct endpoint *endpoint, const struct address *source, const struct address *destination);
+enum outcome soft_listen(struct endpoint *endpoint);
+enum outcome soft_resolve(struct endpoint *endpoint);
 enum outcome soft_join(struct endpoint *endpoint);
 enum outcome soft_post(struct endpoint *endpoint, const struct work *work, size_t count);
 void soft_endpoint_path(const struct endpoint *endpoint, struct path *path);

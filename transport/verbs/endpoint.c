@@ -177,12 +177,12 @@ static enum outcome attach_device(struct verbs_endpoint *endpoint)
 	return outcome ? outcome : set_options(endpoint);
 }
 
-enum outcome verbs_listen(struct endpoint *base, const struct address *address)
+enum outcome verbs_listen(struct endpoint *base)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 	struct sockaddr_storage storage;
 
-	if (rdma_bind_addr(endpoint->id, verbs_socket_address(address, &base->options, &storage)))
+	if (rdma_bind_addr(endpoint->id, verbs_socket_address(&base->local, &base->options, &storage)))
 		return verbs_report_address(base, "binding", errno);
 	if (rdma_listen(endpoint->id, (int)endpoint_option_or(base, backlog, BACKLOG)))
 		return verbs_report_address(base, "listening", errno);
@@ -206,7 +206,7 @@ static enum outcome resolve_address(struct verbs_endpoint *endpoint)
 	struct sockaddr_storage source, destination;
 	struct endpoint *base = &endpoint->base;
 
-	if (!rdma_resolve_addr(endpoint->id, verbs_socket_address(&endpoint->source, &base->options, &source),
+	if (!rdma_resolve_addr(endpoint->id, verbs_socket_address(&base->local, &base->options, &source),
 			       verbs_socket_address(&base->peer, &base->options, &destination),
 			       next_try(endpoint, ADDRESS_TRY_FIRST, ADDRESS_TRY_LONGEST)))
 		return OUTCOME_OK;
@@ -272,27 +272,25 @@ static void address_resolved(void *context)
 }
 
 /* A native multicast GID is not resolved: binding to the source address selects the device. */
-static enum outcome bind_group(struct verbs_endpoint *endpoint, struct sockaddr *source)
+static enum outcome bind_group(struct verbs_endpoint *endpoint)
 {
-	if (rdma_bind_addr(endpoint->id, source))
-		return verbs_report_address(&endpoint->base, "binding", errno);
+	struct sockaddr_storage storage;
+	struct endpoint *base = &endpoint->base;
+
+	if (rdma_bind_addr(endpoint->id, verbs_socket_address(&base->local, &base->options, &storage)))
+		return verbs_report_address(base, "binding", errno);
 	if (!endpoint->id->verbs)
-		return endpoint_no_connection(&endpoint->base, "binding", ENODEV,
-					      "the address does not belong to an RDMA device");
+		return endpoint_no_connection(base, "binding", ENODEV, "the address does not belong to an RDMA device");
 	verbs_timer_start(endpoint, 0, address_resolved);
 	return OUTCOME_OK;
 }
 
-enum outcome verbs_resolve(struct endpoint *base, const struct address *source, const struct address *destination)
+enum outcome verbs_resolve(struct endpoint *base)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
-	struct sockaddr_storage storage;
 
-	if (base->kind == ENDPOINT_GROUP && destination->family == ADDRESS_GID)
-		return bind_group(endpoint, verbs_socket_address(source, &base->options, &storage));
-	if (source)
-		endpoint->source = *source;
-	return resolve_address(endpoint);
+	return base->kind == ENDPOINT_GROUP && base->peer.family == ADDRESS_GID ? bind_group(endpoint)
+										: resolve_address(endpoint);
 }
 
 enum outcome verbs_migrate(struct endpoint *base, struct channel *channel)

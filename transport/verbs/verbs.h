@@ -116,9 +116,8 @@ struct verbs_endpoint {
 	struct endpoint base;
 	struct rdma_cm_id *id;
 	uint32_t slot;
-	struct address source; /* to resolve from, if its family is set */
-	int last_try;	       /* of the kernel, to resolve: its limit in milliseconds; 0: none yet */
-	struct ibv_qp *qp;     /* the id's, or our own with options.own_qp */
+	int last_try;	   /* of the kernel, to resolve: its limit in milliseconds; 0: none yet */
+	struct ibv_qp *qp; /* the id's, or our own with options.own_qp */
 	struct verbs_completion_queue *completions;
 	uint32_t reserved;		/* entries of the CQ */
 	struct rdma_conn_param request; /* of the peer's REQ; when accepting, ours */
@@ -246,8 +245,8 @@ void verbs_endpoint_destroy(struct endpoint *endpoint);
 void verbs_endpoint_free(struct verbs_endpoint *endpoint);
 /* Handles a CM event, which is already acknowledged. A CONNECT_REQUEST is the listener's. */
 void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event);
-enum outcome verbs_listen(struct endpoint *endpoint, const struct address *address);
-enum outcome verbs_resolve(struct endpoint *endpoint, const struct address *source, const struct address *destination);
+enum outcome verbs_listen(struct endpoint *endpoint);
+enum outcome verbs_resolve(struct endpoint *endpoint);
 enum outcome verbs_migrate(struct endpoint *endpoint, struct channel *channel);
 
 /* connection.c */

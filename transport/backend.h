@@ -107,8 +107,8 @@ void endpoint_request_failed(struct endpoint *listener, enum outcome outcome);
 
 /*
  * Reports a completion, of a failed one with its error. code_name and code: as in struct failure. words: the
- * backend's own text for COMPLETION_OTHER, or NULL. Drops completions of a connection that is not established. On the
- * accepting side the first receive may come before the RTU: then reports EVENT_ESTABLISHED first.
+ * backend's own text where completion_status_text() has none, or NULL. Drops completions of a connection that is not
+ * established. On the accepting side the first receive may come before the RTU: then reports EVENT_ESTABLISHED first.
  */
 void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, const char *code_name, int code,
 		       const char *words);

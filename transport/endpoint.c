@@ -209,8 +209,8 @@ void endpoint_report(struct endpoint *endpoint, struct endpoint_event *event)
 	endpoint->handlers->event(endpoint->context, endpoint, event);
 }
 
-static void report(struct endpoint *endpoint, enum event_kind kind, enum outcome outcome, const uint8_t *private_data,
-		   size_t length)
+static void report_outcome(struct endpoint *endpoint, enum event_kind kind, enum outcome outcome,
+			   const uint8_t *private_data, size_t length)
 {
 	endpoint_report(endpoint, &(struct endpoint_event){
 					  .kind = kind,
@@ -222,7 +222,7 @@ static void report(struct endpoint *endpoint, enum event_kind kind, enum outcome
 
 void endpoint_reached(struct endpoint *endpoint, enum event_kind kind)
 {
-	report(endpoint, kind, OUTCOME_OK, NULL, 0);
+	report_outcome(endpoint, kind, OUTCOME_OK, NULL, 0);
 }
 
 void endpoint_destroy(struct endpoint *endpoint)
@@ -259,7 +259,7 @@ void endpoint_report_request(struct endpoint *listener, struct endpoint *request
 void endpoint_request_failed(struct endpoint *listener, enum outcome outcome)
 {
 	if (outcome != OUTCOME_NO_CONNECTION)
-		report(listener, EVENT_REQUEST_FAILED, outcome, NULL, 0);
+		report_outcome(listener, EVENT_REQUEST_FAILED, outcome, NULL, 0);
 }
 
 void endpoint_request_no_memory(struct endpoint *listener)
@@ -270,12 +270,12 @@ void endpoint_request_no_memory(struct endpoint *listener)
 
 void endpoint_fail(struct endpoint *endpoint, enum outcome outcome)
 {
-	report(endpoint, EVENT_FAILED, outcome, NULL, 0);
+	report_outcome(endpoint, EVENT_FAILED, outcome, NULL, 0);
 }
 
 void endpoint_rejected(struct endpoint *endpoint, const uint8_t *private_data, size_t length)
 {
-	report(endpoint, EVENT_FAILED, endpoint_outcome(endpoint), private_data, length);
+	report_outcome(endpoint, EVENT_FAILED, endpoint_outcome(endpoint), private_data, length);
 }
 
 const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[ENDPOINT_REJECT_TEXT_SIZE])
@@ -293,7 +293,7 @@ const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[E
 void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data, size_t length)
 {
 	if (endpoint->state == ENDPOINT_CONNECTING || endpoint->state == ENDPOINT_ACCEPTING)
-		report(endpoint, EVENT_ESTABLISHED, OUTCOME_OK, private_data, length);
+		report_outcome(endpoint, EVENT_ESTABLISHED, OUTCOME_OK, private_data, length);
 }
 
 static void report_failed_completion(struct endpoint *endpoint, const struct completion *completion,
@@ -336,10 +336,9 @@ const char *completion_status_text(enum completion_status status)
 		[COMPLETION_REMOTE_OPERATION] = "the peer failed to carry it out",
 		[COMPLETION_RETRY_EXCEEDED] = "the peer does not answer, retries exceeded",
 		[COMPLETION_RNR_EXCEEDED] = "the peer has no receive posted, retries exceeded",
-		[COMPLETION_OTHER] = "the queue pair failed",
 	};
 
-	return texts[status];
+	return status < sizeof(texts) / sizeof(*texts) ? texts[status] : NULL;
 }
 
 const char *work_kind_text(enum work_kind kind)

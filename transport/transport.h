@@ -208,11 +208,11 @@ enum work_kind {
 	WORK_WRITE, /* RDMA WRITE from the region into the peer's memory */
 };
 
-/* As in ibv_poll_cq(3), with the numbers of enum ibv_wc_status. */
+/* As in ibv_poll_cq(3), with the numbers of enum ibv_wc_status, which has more. */
 enum completion_status {
 	COMPLETION_OK = 0,
 	COMPLETION_LENGTH = 1,	   /* the message did not fit into the receive */
-	COMPLETION_OTHER = 2,	   /* or any number that is not here */
+	COMPLETION_OTHER = 2,	   /* the queue pair failed */
 	COMPLETION_PROTECTION = 4, /* wrong local key or bounds */
 	COMPLETION_REMOTE_REQUEST = 9,
 	COMPLETION_REMOTE_ACCESS = 10, /* wrong remote key or bounds */
@@ -425,6 +425,7 @@ enum outcome endpoint_migrate(struct endpoint *endpoint, struct channel *channel
 
 /* Such as "resolving the address" or "connecting". */
 const char *endpoint_state_text(enum endpoint_state state);
+/* NULL: the backend has its own text. */
 const char *completion_status_text(enum completion_status status);
 const char *work_kind_text(enum work_kind kind);
 

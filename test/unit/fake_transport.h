@@ -305,9 +305,11 @@ static inline struct work next_receive(struct endpoint *endpoint)
 /* A client's endpoint as far as asking its server. */
 static inline void resolved(struct endpoint *endpoint)
 {
-	endpoint->domain = &fake.domain;
-	endpoint_reached(endpoint, EVENT_ADDRESS_RESOLVED);
-	endpoint_enter(endpoint, ENDPOINT_RESOLVING_ROUTE);
+	if (endpoint->state == ENDPOINT_RESOLVING_ADDRESS) {
+		endpoint->domain = &fake.domain;
+		endpoint_reached(endpoint, EVENT_ADDRESS_RESOLVED);
+		endpoint_enter(endpoint, ENDPOINT_RESOLVING_ROUTE);
+	}
 	endpoint_reached(endpoint, EVENT_ROUTE_RESOLVED);
 }
 

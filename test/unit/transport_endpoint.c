@@ -317,7 +317,8 @@ TEST(completions_in_every_state, create_loop, destroy_loop)
 
 	for (size_t kind = 0; kind < LENGTH(kinds); kind++)
 		for (unsigned status = 0; status <= COMPLETION_RNR_EXCEEDED; status++)
-			for (enum endpoint_state at = 0; at < STATES && completion_status_text(status); at++) {
+			for (enum endpoint_state at = 0;
+			     at < STATES && (completion_status_text(status) || status == COMPLETION_OTHER); at++) {
 				const struct completion completion = { .kind = WORK_SEND, .tag = 5, .status = status };
 				struct endpoint *endpoint = create(kinds[kind], NULL);
 				bool establishes = (at == ENDPOINT_ACCEPTING || at == ENDPOINT_CONNECTING) && !status;

@@ -15,18 +15,6 @@ enum {
 	ACKNOWLEDGE_AT = 64, /* completion events: each ibv_ack_cq_events() locks a mutex */
 };
 
-static enum completion_status status_of(enum ibv_wc_status status)
-{
-	const unsigned known = 1u << COMPLETION_OK | 1u << COMPLETION_LENGTH | 1u << COMPLETION_PROTECTION |
-			       1u << COMPLETION_REMOTE_REQUEST | 1u << COMPLETION_REMOTE_ACCESS |
-			       1u << COMPLETION_REMOTE_OPERATION | 1u << COMPLETION_RETRY_EXCEEDED |
-			       1u << COMPLETION_RNR_EXCEEDED;
-
-	if (status == IBV_WC_LOC_ACCESS_ERR)
-		return COMPLETION_PROTECTION;
-	return status < 32 && known >> status & 1 ? (enum completion_status)status : COMPLETION_OTHER;
-}
-
 static struct verbs_endpoint *endpoint_of_wr_id(struct verbs_transport *transport, uint64_t wr_id)
 {
 	uint32_t slot = (wr_id >> (VERBS_TAG_BITS + VERBS_KIND_BITS)) & ((1u << VERBS_SLOT_BITS) - 1);
@@ -44,7 +32,7 @@ static void dispatch_completion(struct verbs_transport *transport, const struct 
 	struct completion completion = {
 		.kind = (wc->wr_id >> VERBS_TAG_BITS) & ((1u << VERBS_KIND_BITS) - 1),
 		.tag = wc->wr_id & WORK_TAG_MAX,
-		.status = status_of(wc->status),
+		.status = (enum completion_status)wc->status,
 	};
 
 	if (!endpoint)
@@ -66,7 +54,7 @@ static void dispatch_completion(struct verbs_transport *transport, const struct 
 			completion.immediate = be32toh(wc->imm_data);
 		}
 	}
-	if (!WITH_CAUSES || completion.status == COMPLETION_OTHER)
+	if (completion.status && (!WITH_CAUSES || !completion_status_text(completion.status)))
 		words = ibv_wc_status_str(wc->status);
 	if (completion.kind != WORK_RECEIVE && endpoint->outstanding)
 		endpoint->outstanding--;

@@ -26,21 +26,18 @@ enum outcome verbs_region_create(struct domain *base, size_t length, unsigned ac
 	struct error *reason = &base->transport->error;
 	struct verbs_region *region = calloc(1, sizeof(*region));
 
-	if (region)
-		region->base.memory = calloc(1, length);
-	if (!region || !region->base.memory) {
-		free(region);
-		return verbs_report_resources(reason, base->device, "allocating memory", ENOMEM);
+	if (region && (region->base.memory = calloc(1, length)))
+		region->registration =
+			(ibv_reg_mr)(domain->pd, region->base.memory, length, (int)verbs_access(base, access));
+	if (!region || !region->registration) {
+		int error = errno;
+
+		if (region)
+			verbs_region_free(region);
+		return verbs_report_resources(reason, base->device, "registering memory", error);
 	}
 	region->base.domain = base;
 	region->base.length = length;
-	region->registration = (ibv_reg_mr)(domain->pd, region->base.memory, length, (int)verbs_access(base, access));
-	if (!region->registration) {
-		int error = errno;
-
-		verbs_region_free(region);
-		return verbs_report_resources(reason, base->device, "registering memory", error);
-	}
 	region->base.local_key = region->registration->lkey;
 	region->base.remote_key = region->registration->rkey;
 	domain->users++;

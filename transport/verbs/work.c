@@ -15,15 +15,13 @@ static const enum ibv_wr_opcode send_opcodes[] = {
 };
 
 /* Fills what a receive has too, which begins as a send does. */
-static void fill_request(const struct verbs_endpoint *endpoint, const struct work *work, struct ibv_send_wr *request,
+static void fill_request(uint16_t generation, uint32_t slot, const struct work *work, struct ibv_send_wr *request,
 			 struct ibv_sge *element)
 {
-	uint16_t generation = verbs_of(endpoint->base.transport)->slots[endpoint->slot].generation;
-
 	element->addr = (uintptr_t)(work->region->memory + work->offset);
 	element->length = work->length;
 	element->lkey = work->region->local_key;
-	request->wr_id = verbs_wr_id(generation, endpoint->slot, work->kind, work->tag);
+	request->wr_id = verbs_wr_id(generation, slot, work->kind, work->tag);
 	request->sg_list = element;
 	request->num_sge = 1;
 }
@@ -55,6 +53,7 @@ static void fill_send(const struct verbs_endpoint *endpoint, const struct work *
 enum outcome verbs_post(struct endpoint *base, const struct work *work, size_t count)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
+	uint16_t generation = verbs_of(base->transport)->slots[endpoint->slot].generation;
 	bool receives = work->kind == WORK_RECEIVE;
 	struct ibv_send_wr requests[CHAIN], *request;
 	struct ibv_sge elements[CHAIN];
@@ -66,7 +65,7 @@ enum outcome verbs_post(struct endpoint *base, const struct work *work, size_t c
 
 		do {
 			request = &requests[filled];
-			fill_request(endpoint, work, request, &elements[filled]);
+			fill_request(generation, endpoint->slot, work, request, &elements[filled]);
 			if (!receives) {
 				fill_send(endpoint, work, request);
 				signalled += !work->unsignalled;

@@ -58,7 +58,8 @@ bool address_is_link_local(const struct address *address); /* IPv6 only */
 bool address_same_host(const struct address *one, const struct address *other);
 
 /*
- * Conversion to and from sockaddr, IPv4 and IPv6 only. address_to_socket() returns the length, 0 for another family.
+ * Conversion to and from sockaddr, IPv4 and IPv6 only. address_to_socket() returns the length, 0 for another family,
+ * which it writes as IPv6.
  * address_from_socket() takes any sockaddr, as getifaddrs(3) and getaddrinfo(3) have them: it need not be aligned, and
  * no longer than its family needs.
  */

@@ -2,6 +2,7 @@
 /* Our addresses as sockaddrs of librdmacm: AF_INET, AF_INET6, and for a native GID AF_IB with a service id. */
 #include <endian.h>
 #include <infiniband/ib.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -11,37 +12,36 @@ enum {
 	PKEY_DEFAULT = 0xffff
 };
 
+/* A struct sockaddr_ib has its address where a struct sockaddr_in6 has it. */
+_Static_assert(offsetof(struct sockaddr_ib, sib_addr) == offsetof(struct sockaddr_in6, sin6_addr), "another place");
+
 struct sockaddr *verbs_socket_address(const struct address *address, const struct endpoint_options *options,
 				      struct sockaddr_storage *socket_address)
 {
+	struct sockaddr_ib *native = (struct sockaddr_ib *)socket_address;
 
-	if (!address || address->family == ADDRESS_NONE)
+	if (address->family == ADDRESS_NONE)
 		return NULL;
+	address_to_socket(address, socket_address);
 	if (address->family == ADDRESS_GID) {
-		struct sockaddr_ib *native = (struct sockaddr_ib *)socket_address;
-
-		memset(socket_address, 0, sizeof(*socket_address));
 		native->sib_family = AF_IB;
 		native->sib_pkey = htobe16(PKEY_DEFAULT);
-		memcpy(native->sib_addr.sib_raw, address->bytes, sizeof(address->bytes));
 		native->sib_scope_id = address->scope;
 		/* The service id of a port, and a mask of its significant bits, as rdma_getaddrinfo(3) builds them. */
 		native->sib_sid = htobe64(((uint64_t)options->port_space << 16) + address->port);
 		native->sib_sid_mask = htobe64(RDMA_IB_IP_PS_MASK | (address->port ? RDMA_IB_IP_PORT_MASK : 0));
-	} else {
-		address_to_socket(address, socket_address);
 	}
 	return (struct sockaddr *)socket_address;
 }
 
 void verbs_address(const struct sockaddr *socket_address, struct address *address)
 {
-	if (socket_address->sa_family == AF_IB) {
-		const struct sockaddr_ib *native = (const struct sockaddr_ib *)socket_address;
+	const struct sockaddr_ib *native = (const struct sockaddr_ib *)socket_address;
 
-		*address = (struct address){ .family = ADDRESS_GID, .port = (uint16_t)be64toh(native->sib_sid) };
+	address_from_socket(socket_address, address);
+	if (native->sib_family == AF_IB) {
+		address->family = ADDRESS_GID;
+		address->port = (uint16_t)be64toh(native->sib_sid);
 		memcpy(address->bytes, native->sib_addr.sib_raw, sizeof(address->bytes));
-	} else {
-		address_from_socket(socket_address, address);
 	}
 }

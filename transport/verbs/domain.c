@@ -139,7 +139,7 @@ void verbs_domains_reap(struct verbs_transport *transport)
 {
 	for (struct verbs_domain *domain = transport->domains, *next; domain; domain = next) {
 		next = domain->next;
-		if (WITH_CAUSES && domain->base.removed && !domain->users)
+		if (domain->base.removed && !domain->users)
 			verbs_domain_destroy(domain);
 	}
 }

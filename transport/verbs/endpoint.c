@@ -119,9 +119,11 @@ void verbs_endpoint_free(struct verbs_endpoint *endpoint)
 	free(endpoint->delayed);
 	/* First: verbs_qp_destroy() handles completions, and those of this endpoint must no longer find it. */
 	slot_release(verbs_of(endpoint->base.transport), endpoint);
-	verbs_abandon(endpoint);
+	/* A group is left, and freed, at the end of a run. */
+	if (TRANSPORT_CLEANS_UP)
+		verbs_abandon(endpoint);
 	verbs_qp_destroy(endpoint);
-	if (endpoint->group_handle)
+	if (TRANSPORT_CLEANS_UP && endpoint->group_handle)
 		ibv_destroy_ah(endpoint->group_handle);
 	if (endpoint->base.domain)
 		verbs_domain_release(verbs_domain_of(endpoint));

@@ -195,11 +195,12 @@ enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, s
 		       work[index].length <= work[index].region->length - work[index].offset);
 		/* A WRITE with immediate data would consume a receive of the peer, which no command expects. */
 		assert(!work[index].has_immediate || work[index].kind == WORK_SEND);
-		if (work[index].kind == WORK_READ && endpoint->no_reads) {
-			error_set(endpoint_error(endpoint), endpoint->name,
-				  "the peer allows no RDMA READ (responder resources 0)");
-			return OUTCOME_FAILED;
-		}
+		assert(work[index].kind != WORK_READ || !index);
+	}
+	if (work->kind == WORK_READ && endpoint->no_reads) {
+		error_set(endpoint_error(endpoint), endpoint->name,
+			  "the peer allows no RDMA READ (responder resources 0)");
+		return OUTCOME_FAILED;
 	}
 	return backend_of(endpoint->transport)->post(endpoint, work, count);
 }

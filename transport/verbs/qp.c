@@ -102,8 +102,8 @@ enum outcome verbs_create_qp(struct endpoint *base)
 		if (is_withdrawn(endpoint))
 			return endpoint_no_connection(base, "accepting", error, "the peer withdrew the request");
 		if (options->no_loopback && (error == EOPNOTSUPP || error == EINVAL || error == ENOSYS)) {
-			error_failure(reason, &(struct failure){ .object = base->domain->device, .code = error },
-				      "the device cannot keep multicast from looping back: %s", strerror(error));
+			endpoint_no_connection(base, "the device cannot keep multicast from looping back", error,
+					       strerror(error));
 			return OUTCOME_NO_DEVICE;
 		}
 		/* No attribute of a device says how many it takes. */

@@ -265,17 +265,21 @@ static const char *no_device_cause(const struct endpoint *endpoint)
 	return error_cause(ENODEV);
 }
 
-enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *what, int error)
+enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *what)
 {
+	int error = errno;
+
 	return endpoint_no_connection(endpoint, what, error,
 				      error == ENODEV ? no_device_cause(endpoint) : error_cause(error));
 }
 
-enum outcome verbs_report_address(const struct endpoint *endpoint, const char *what, int error)
+enum outcome verbs_report_address(const struct endpoint *endpoint, const char *what)
 {
+	int error = errno;
 	enum outcome outcome = verbs_report_shortage(endpoint, what, error);
 
-	return outcome ? outcome : verbs_report_failure(endpoint, what, error);
+	errno = error;
+	return outcome ? outcome : verbs_report_failure(endpoint, what);
 }
 
 static const char *event_cause(const struct endpoint *endpoint, const struct rdma_cm_event *event)

@@ -32,16 +32,16 @@ enum outcome verbs_report_shortage(const struct endpoint *endpoint, const char *
 		       : OUTCOME_OK;
 }
 
-enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *what, int error)
+enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *what)
 {
-	return endpoint_no_connection(endpoint, what, error, strerror(error));
+	return endpoint_no_connection(endpoint, what, errno, strerror(errno));
 }
 
-enum outcome verbs_report_address(const struct endpoint *endpoint, const char *what, int error)
+enum outcome verbs_report_address(const struct endpoint *endpoint, const char *what)
 {
-	enum outcome outcome = verbs_report_shortage(endpoint, what, error);
+	enum outcome outcome = verbs_report_shortage(endpoint, what, errno);
 
-	return outcome ? outcome : verbs_report_failure(endpoint, what, error);
+	return outcome ? outcome : verbs_report_failure(endpoint, what);
 }
 
 void verbs_report_event(const struct endpoint *endpoint, const struct rdma_cm_event *event)

@@ -185,9 +185,9 @@ enum outcome verbs_listen(struct endpoint *base)
 	struct sockaddr_storage storage;
 
 	if (rdma_bind_addr(endpoint->id, verbs_socket_address(&base->local, &base->options, &storage)))
-		return verbs_report_address(base, "binding", errno);
+		return verbs_report_address(base, "binding");
 	if (rdma_listen(endpoint->id, (int)endpoint_option_or(base, backlog, BACKLOG)))
-		return verbs_report_address(base, "listening", errno);
+		return verbs_report_address(base, "listening");
 	verbs_address(rdma_get_local_addr(endpoint->id), &base->local);
 	return OUTCOME_OK;
 }
@@ -212,7 +212,7 @@ static enum outcome resolve_address(struct verbs_endpoint *endpoint)
 			       verbs_socket_address(&base->peer, &base->options, &destination),
 			       next_try(endpoint, ADDRESS_TRY_FIRST, ADDRESS_TRY_LONGEST)))
 		return OUTCOME_OK;
-	return verbs_report_address(base, "resolving the address", errno);
+	return verbs_report_address(base, "resolving the address");
 }
 
 /* With a new id: the kernel before 5.14 leaves an id that has failed with the source address of its route. */
@@ -233,7 +233,7 @@ static enum outcome resolve_route(struct verbs_endpoint *endpoint)
 {
 	if (!rdma_resolve_route(endpoint->id, next_try(endpoint, ROUTE_TRY_FIRST, ROUTE_TRY_LONGEST)))
 		return OUTCOME_OK;
-	return verbs_report_failure(&endpoint->base, "resolving the route", errno);
+	return verbs_report_failure(&endpoint->base, "resolving the route");
 }
 
 /* -ETIMEDOUT of the kernel ends a try; any other status is its verdict. */
@@ -280,7 +280,7 @@ static enum outcome bind_group(struct verbs_endpoint *endpoint)
 	struct endpoint *base = &endpoint->base;
 
 	if (rdma_bind_addr(endpoint->id, verbs_socket_address(&base->local, &base->options, &storage)))
-		return verbs_report_address(base, "binding", errno);
+		return verbs_report_address(base, "binding");
 	if (!endpoint->id->verbs)
 		return endpoint_no_connection(base, "binding", ENODEV, "the address does not belong to an RDMA device");
 	verbs_timer_start(endpoint, 0, address_resolved);

@@ -20,7 +20,7 @@ enum outcome verbs_join(struct endpoint *base)
 	endpoint->is_member = !failed;
 	if (!failed)
 		return OUTCOME_OK;
-	verbs_report_failure(base, "joining the group", error);
+	verbs_report_failure(base, "joining the group");
 	if (base->options.send_only && base->domain->fabric == FABRIC_INFINIBAND &&
 	    (error == EOPNOTSUPP || error == EINVAL))
 		error_hint(endpoint_error(base),

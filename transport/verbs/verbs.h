@@ -153,10 +153,10 @@ enum outcome verbs_report_resources(struct error *reason, const char *object, co
  * opened. Else sets nothing and returns OUTCOME_OK.
  */
 enum outcome verbs_report_shortage(const struct endpoint *endpoint, const char *what, int error);
-/* Logs an error of librdmacm. Returns OUTCOME_NO_CONNECTION. */
-enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *what, int error);
-/* Either. */
-enum outcome verbs_report_address(const struct endpoint *endpoint, const char *what, int error);
+/* Sets the cause: an error of librdmacm, which is in errno. Returns OUTCOME_NO_CONNECTION. */
+enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *what);
+/* Either, with errno. */
+enum outcome verbs_report_address(const struct endpoint *endpoint, const char *what);
 /* Sets the cause: a CM event that means a failure. */
 void verbs_report_event(const struct endpoint *endpoint, const struct rdma_cm_event *event);
 

@@ -29,7 +29,7 @@ TEST(a_group_without_a_device, NULL, end)
 	assert_int_equal(endpoint_create(ENDPOINT_GROUP, bench.channel, &options, &(struct endpoint_handlers){ 0 },
 					 &bench.client, &bench.client.endpoint),
 			 0);
-	EXPECT_TOLD("the address does not belong to an RDMA device",
+	EXPECT_TOLD("not an address of this host with an RDMA device",
 		    assert_int_equal(endpoint_resolve(bench.client.endpoint, &any, &gid), OUTCOME_NO_CONNECTION));
 }
 

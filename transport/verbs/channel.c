@@ -118,16 +118,15 @@ enum outcome verbs_channel_create(struct transport *transport, struct channel **
 	struct verbs_transport *verbs = verbs_of(transport);
 	struct verbs_channel *channel = calloc(1, sizeof(*channel));
 
-	if (!channel)
-		return verbs_report_resources(&transport->error, NULL, "creating an event channel", ENOMEM);
-	channel->base.transport = transport;
-	channel->events = create_events();
-	if (!channel->events) {
+	if (channel)
+		channel->events = create_events();
+	if (!channel || !channel->events) {
 		int error = errno;
 
 		free(channel);
 		return verbs_report_no_channel(&transport->error, error);
 	}
+	channel->base.transport = transport;
 	verbs_watch(transport, &channel->readable, channel->events->fd, channel_readable, channel);
 	channel->next = verbs->channels;
 	verbs->channels = channel;

@@ -281,8 +281,10 @@ static enum outcome bind_group(struct verbs_endpoint *endpoint)
 
 	if (rdma_bind_addr(endpoint->id, verbs_socket_address(&base->local, &base->options, &storage)))
 		return verbs_report_address(base, "binding");
-	if (!endpoint->id->verbs)
-		return endpoint_no_connection(base, "binding", ENODEV, "the address does not belong to an RDMA device");
+	if (!endpoint->id->verbs) {
+		errno = EADDRNOTAVAIL;
+		return verbs_report_failure(base, "binding");
+	}
 	verbs_timer_start(endpoint, 0, address_resolved);
 	return OUTCOME_OK;
 }

@@ -12,8 +12,6 @@
 #define DISCONNECT_DELAY (500 * CLOCK_NS_PER_MS)
 
 enum {
-	SLOTS_FIRST = 16,
-	SLOTS_MAX = 1 << VERBS_SLOT_BITS,
 	BACKLOG = 1024, /* of a listener; as the kernel's default limit, net.rdma_ucm.max_backlog */
 	/* Limits of the kernel's tries to resolve, milliseconds. The stock tools have one of 2 s. */
 	ADDRESS_TRY_FIRST = 20,
@@ -24,26 +22,18 @@ enum {
 
 /* ---- the table of endpoints ---- */
 
-/* False without memory, or if the table is full. */
+/* False if the table is full. */
 static bool slot_take(struct verbs_transport *transport, struct verbs_endpoint *endpoint)
 {
-	if (transport->first_free == transport->slot_count) {
-		uint32_t count = transport->slot_count ? 2 * transport->slot_count : SLOTS_FIRST;
-		struct verbs_slot *slots;
+	uint32_t slot = transport->first_free;
 
-		if (count > SLOTS_MAX)
-			return false;
-		slots = realloc(transport->slots, count * sizeof(*slots));
-		if (!slots)
-			return false;
-		for (uint32_t slot = transport->slot_count; slot < count; slot++)
-			slots[slot] = (struct verbs_slot){ .next_free = slot + 1 };
-		transport->slots = slots;
-		transport->slot_count = count;
-	}
-	endpoint->slot = transport->first_free;
-	transport->first_free = transport->slots[endpoint->slot].next_free;
-	transport->slots[endpoint->slot].endpoint = endpoint;
+	if (slot == VERBS_SLOTS_MAX)
+		return false;
+	if (slot == transport->slot_count)
+		transport->slots[slot].next_free = ++transport->slot_count;
+	transport->first_free = transport->slots[slot].next_free;
+	transport->slots[slot].endpoint = endpoint;
+	endpoint->slot = slot;
 	return true;
 }
 

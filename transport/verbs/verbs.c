@@ -32,8 +32,12 @@ static enum outcome verbs_open(struct loop *loop, const struct log *log, struct 
 {
 	struct verbs_transport *verbs = calloc(1, sizeof(*verbs));
 
-	if (!verbs)
+	if (verbs)
+		verbs->slots = calloc(VERBS_SLOTS_MAX, sizeof(*verbs->slots));
+	if (!verbs || !verbs->slots) {
+		free(verbs);
 		return verbs_report_resources(reason, NULL, "opening the transport", ENOMEM);
+	}
 	verbs->base.loop = loop;
 	verbs->base.log = log;
 	verbs->reap = reap;

@@ -52,9 +52,9 @@ struct verbs_transport {
 	struct verbs_channel *channels;
 	struct verbs_domain *domains;
 	struct verbs_name *names;
-	struct verbs_slot *slots;
-	uint32_t slot_count;
-	uint32_t first_free; /* slot_count if none */
+	struct verbs_slot *slots; /* VERBS_SLOTS_MAX: the kernel gives pages to those that were used */
+	uint32_t slot_count;	  /* that were used */
+	uint32_t first_free;	  /* slot_count if none of these */
 	/* To be freed by the reaper, in this order. */
 	struct verbs_endpoint *destroyed_endpoints;
 	struct verbs_region *destroyed_regions;
@@ -290,7 +290,8 @@ enum outcome verbs_post(struct endpoint *endpoint, const struct work *work, size
 enum {
 	VERBS_TAG_BITS = 24,
 	VERBS_KIND_BITS = 4,
-	VERBS_SLOT_BITS = 20
+	VERBS_SLOT_BITS = 20,
+	VERBS_SLOTS_MAX = 1 << 17, /* twice as many as a client of ucmatose has connections */
 };
 
 static inline uint64_t verbs_wr_id(uint16_t generation, uint32_t slot, enum work_kind kind, uint32_t tag)

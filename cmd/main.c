@@ -60,7 +60,10 @@ static void print_usage(struct output *output, const char *name)
 		     "Commands:\n",
 		     name, name);
 	for (const struct command *const *row = command_table; *row; row++)
-		output_print(output, "  %-10s %s\n", (*row)->name, (*row)->summary);
+		if (WITH_HELP)
+			output_print(output, "  %-10s %s\n", (*row)->name, (*row)->summary);
+		else
+			output_print(output, "  %s\n", (*row)->name);
 	output_print(output, "\n"
 			     "Options:\n"
 			     "      --list     List the commands that have links, one name a line\n"

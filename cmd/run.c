@@ -129,7 +129,8 @@ static void print_lines(const char *lines, const char *prefix, const char *name,
 void command_help(const struct command *command, const char *name, bool brief, struct output *output)
 {
 	print_lines(command->synopsis, "Usage: ", name, output);
-	output_print(output, "\n%s - %s\n", command->name, command->summary);
+	if (WITH_HELP)
+		output_print(output, "\n%s - %s\n", command->name, command->summary);
 	options_help(command->options, brief, output);
 	if (!brief || !WITH_HELP)
 		return;

@@ -31,7 +31,7 @@ enum interruption {
 
 struct command {
 	const char *name;
-	const char *summary;  /* half a line for --help and the man page */
+	const char *summary;  /* half a line for --help and the man page; NULL without WITH_HELP */
 	const char *synopsis; /* the lines of "Usage:" without the name, each ending in a newline */
 	const char *examples; /* three such lines with a comment each, for -h; NULL without WITH_HELP */
 	const struct option *options;
@@ -81,6 +81,9 @@ struct command {
 };
 
 /* ---- the rows ---- */
+
+/* The summary and the examples of a row. */
+#define COMMAND_TEXT(text) (WITH_HELP ? text : NULL)
 
 /*
  * cmd/table.c has those of the program, up to NULL: dispatch, --list, help, links, man pages and completions use them.

@@ -50,14 +50,15 @@ static size_t help_column(const struct option *table, bool brief)
 
 static void print_row(const struct option *row, bool brief, size_t column, struct output *output)
 {
-	char left[LEFT_SIZE], right[RIGHT_SIZE] = "";
+	char left[LEFT_SIZE], right[RIGHT_SIZE];
 
 	if (format_left(left, row) + 2 > column) {
 		output_print(output, "%s\n", left);
 		*left = 0;
 	}
-	if (WITH_HELP)
-		format_right(right, row, brief);
+	if (!WITH_HELP)
+		return;
+	format_right(right, row, brief);
 	output_print(output, "%-*s", (int)column, left);
 	wrap_print(output, column, column, 0, right);
 }
@@ -69,11 +70,12 @@ void options_help(const struct option *table, bool brief, struct output *output)
 	};
 	size_t column = WITH_HELP ? help_column(table, brief) : 0;
 
-	for (unsigned section = 0; section < (brief ? 1 : sizeof(titles) / sizeof(titles[0])); section++) {
+	for (unsigned section = 0; section < (brief || !WITH_HELP ? 1 : sizeof(titles) / sizeof(titles[0]));
+	     section++) {
 		bool titled = false;
 
 		for (const struct option *row = option_first(table); row; row = option_next(row)) {
-			if (brief ? !row->brief : row->section != section)
+			if (brief ? !row->brief : WITH_HELP && row->section != section)
 				continue;
 			if (!titled)
 				output_print(output, "\n%s:\n", titles[section]);

@@ -9,13 +9,13 @@
 
 static const struct unit {
 	char suffix[3];
-	uint8_t type; /* enum option_type */
-	double factor;
+	uint8_t type;	/* enum option_type */
+	uint16_t times; /* the unit of that type before it, or what the option has */
 } units[] = {
-	{ "h", OPTION_DURATION, 3600e9 }, { "m", OPTION_DURATION, 60e9 }, { "s", OPTION_DURATION, 1e9 },
-	{ "", OPTION_DURATION, 1e9 },	  { "ms", OPTION_DURATION, 1e6 }, { "us", OPTION_DURATION, 1e3 },
-	{ "ns", OPTION_DURATION, 1 },	  { "G", OPTION_SIZE, 1 << 30 },  { "M", OPTION_SIZE, 1 << 20 },
-	{ "K", OPTION_SIZE, 1 << 10 },	  { "", OPTION_SIZE, 1 },	  { "", OPTION_INTEGER, 1 },
+	{ "ns", OPTION_DURATION, 1 },	{ "us", OPTION_DURATION, 1000 }, { "ms", OPTION_DURATION, 1000 },
+	{ "s", OPTION_DURATION, 1000 }, { "", OPTION_DURATION, 1 },	 { "m", OPTION_DURATION, 60 },
+	{ "h", OPTION_DURATION, 60 },	{ "", OPTION_SIZE, 1 },		 { "K", OPTION_SIZE, 1024 },
+	{ "M", OPTION_SIZE, 1024 },	{ "G", OPTION_SIZE, 1024 },	 { "", OPTION_INTEGER, 1 },
 };
 
 const char *option_field(const struct option *row, enum option_field field)
@@ -42,6 +42,7 @@ const char *option_label(const struct option *row, char text[OPTION_TEXT_SIZE])
 /* Returns the end of the number at text with its unit, which ends at a blank or '-'; NULL if there is none. */
 static const char *parse_number(enum option_type type, const char *text, double *value)
 {
+	double factor = 1;
 	size_t length;
 	char *end;
 
@@ -55,9 +56,12 @@ static const char *parse_number(enum option_type type, const char *text, double 
 	if (type == OPTION_SIZES)
 		type = OPTION_SIZE;
 	for (const struct unit *unit = units; unit < units + sizeof(units) / sizeof(units[0]); unit++) {
-		if (unit->type != type || strncasecmp(unit->suffix, end, length) != 0 || unit->suffix[length])
+		if (unit->type != type)
 			continue;
-		*value *= unit->factor;
+		factor *= unit->times;
+		if (strncasecmp(unit->suffix, end, length) || unit->suffix[length])
+			continue;
+		*value *= factor;
 		return end + length;
 	}
 	return NULL;
@@ -68,7 +72,8 @@ void option_limits(const struct option *row, double *minimum, double *maximum)
 	const char *rest = parse_number(row->type, option_field(row, OPTION_RANGE), minimum);
 
 	*maximum = NUMBER_MAX;
-	if (!strncmp(rest, " to ", 4))
+	/* Else it is "or more". */
+	if (rest[1] == 't')
 		parse_number(row->type, rest + 4, maximum);
 }
 

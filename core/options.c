@@ -38,7 +38,7 @@ static const struct option *find_row(const struct option *table, const char *nam
 	const struct option *row = option_first(table);
 
 	for (*position = 0; row; ++*position, row = option_next(row))
-		if (length ? !strncmp(row->text, name, length) && !row->text[length] : row->letter == *name)
+		if (length ? strlen(row->text) == length && !memcmp(row->text, name, length) : row->letter == *name)
 			break;
 	if (!row || row->type != OPTION_ALIAS)
 		return row;
@@ -74,14 +74,6 @@ static enum outcome set_value(const struct parse *parse, const struct option *ro
 			  : *text ? "too many of them"
 				  : "not empty");
 	return OUTCOME_USAGE;
-}
-
-/* The value is the next argument. If it may also be an operand, one that looks like an option is none. */
-static enum outcome take_next(const struct parse *parse, const struct option *row, const char *value)
-{
-	bool is_option = row->operand && value && value[0] == '-' && value[1];
-
-	return set_value(parse, row, is_option ? NULL : value);
 }
 
 /* As in the stock tools, the last one of some flags counts. */
@@ -123,43 +115,40 @@ static enum outcome unknown_option(const struct parse *parse, const char *prefix
 	return OUTCOME_USAGE;
 }
 
-/* "-vVC5" and "-C 5": flags may share one dash. The rest of the argument is the value of an option that takes one. */
-static enum outcome parse_letters(struct parse *parse, char *const *argv, int *index)
+/*
+ * "--count=5" and "--count 5", "-vVC5" and "-C 5": flags may share one dash. The rest of the argument is the value of
+ * an option that takes one, or else the next argument. If that may also be an operand, one that looks like an option is
+ * none.
+ */
+static enum outcome parse_option(struct parse *parse, char *const *argv, int *index)
 {
-	for (const char *letter = argv[*index] + 1; *letter && !parse->stops; letter++) {
+	const char *text = argv[*index] + 1;
+	bool is_name = *text == '-';
+
+	do {
+		size_t length = is_name ? strcspn(++text, "=") : 0;
 		unsigned position;
-		const struct option *row = find_row(parse->table, letter, 0, &position);
+		const struct option *row = find_row(parse->table, text, length, &position);
+		char name[OPTION_TEXT_SIZE];
 
 		if (!row)
-			return unknown_option(parse, "-", letter, 1);
+			return unknown_option(parse, is_name ? "--" : "-", text, is_name ? length : 1);
 		mark_given(parse, position);
-		if (row->type != OPTION_FLAG)
-			return letter[1] ? set_value(parse, row, letter + 1) : take_next(parse, row, argv[++*index]);
+		text += is_name ? length : 1;
+		if (row->type != OPTION_FLAG) {
+			const char *value = *text ? text + is_name : argv[++*index];
+
+			if (!*text && row->operand && value && value[0] == '-' && value[1])
+				value = NULL;
+			return set_value(parse, row, value);
+		}
 		set_flag(parse, row);
-	}
+		if (is_name && *text) {
+			log_error(parse->log, option_label(row, name), "takes no value");
+			return OUTCOME_USAGE;
+		}
+	} while (*text && !parse->stops);
 	return OUTCOME_OK;
-}
-
-/* "--count=5" and "--count 5". */
-static enum outcome parse_name(struct parse *parse, char *const *argv, int *index)
-{
-	const char *text = argv[*index] + 2;
-	size_t length = strcspn(text, "=");
-	const char *value = text[length] ? text + length + 1 : NULL;
-	char name[OPTION_TEXT_SIZE];
-	unsigned position;
-	const struct option *row = length ? find_row(parse->table, text, length, &position) : NULL;
-
-	if (!row)
-		return unknown_option(parse, "--", text, length);
-	mark_given(parse, position);
-	if (row->type != OPTION_FLAG)
-		return value ? set_value(parse, row, value) : take_next(parse, row, argv[++*index]);
-	set_flag(parse, row);
-	if (!value)
-		return OUTCOME_OK;
-	log_error(parse->log, option_label(row, name), "takes no value");
-	return OUTCOME_USAGE;
 }
 
 /* Called after all options are parsed, because whether an operand is ignored depends on them. */
@@ -236,12 +225,10 @@ static enum outcome parse_arguments(struct parse *parse, int argc, char *const *
 		if (only_operands || text[0] != '-' || !text[1]) {
 			if (parse->operand_count <= OPTION_LIST_MAX)
 				parse->operands[parse->operand_count++] = text;
-		} else if (text[1] != '-') {
-			outcome = parse_letters(parse, argv, &i);
-		} else if (text[2]) {
-			outcome = parse_name(parse, argv, &i);
-		} else {
+		} else if (!strcmp(text, "--")) {
 			only_operands = true;
+		} else {
+			outcome = parse_option(parse, argv, &i);
 		}
 		if (outcome)
 			return outcome;

@@ -94,9 +94,6 @@ enum option_field {
 #define OPTION_HELP(...)
 #endif
 
-/* The examples of a command's row. */
-#define OPTION_EXAMPLES(lines) (WITH_HELP ? lines : NULL)
-
 /* A row: kind, letter, long name, options struct and member, argument, range, initial, help; other members by name. */
 #define OPTION_ROW(kind, short_letter, name, struct_type, member, argument, range, initial, ...)                       \
 	{ .letter = short_letter,                                                                                      \

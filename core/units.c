@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/clock.h"
+#include "core/log.h"
+
 struct unit {
 	double size;
 	const char *text;
@@ -33,7 +36,12 @@ double units_seconds(int64_t nanoseconds)
 
 const char *units_limit(int64_t nanoseconds, char text[UNITS_TEXT_SIZE])
 {
-	snprintf(text, UNITS_TEXT_SIZE, "%.9g s", units_seconds(nanoseconds));
+	int seconds = (int)(nanoseconds / CLOCK_NS_PER_S), rest = (int)(nanoseconds % CLOCK_NS_PER_S);
+	size_t length = strlen(log_text(text, UNITS_TEXT_SIZE, "%d.%09d", seconds, rest));
+
+	while (text[length - 1] == '0')
+		length--;
+	strcpy(text + length - (text[length - 1] == '.'), " s");
 	return text;
 }
 

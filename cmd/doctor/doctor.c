@@ -216,11 +216,11 @@ static void doctor_stop(void *state)
 
 const struct command doctor_command = {
 	.name = "doctor",
-	.summary = "check the RDMA set-up of this host, and the route to ADDRESS",
+	.summary = COMMAND_TEXT("check the RDMA set-up of this host, and the route to ADDRESS"),
 	.synopsis = "[ADDRESS] [-p PORT] [-d] [--transport " TRANSPORT_NAMES "]\n",
-	.examples = OPTION_EXAMPLES("                            # this host\n"
-				    "192.0.2.7                   # also its route and rping server\n"
-				    "--json                      # for programs\n"),
+	.examples = COMMAND_TEXT("                            # this host\n"
+				 "192.0.2.7                   # also its route and rping server\n"
+				 "--json                      # for programs\n"),
 	.options = options_table,
 	.options_size = sizeof(struct doctor_options),
 	.chooses_transport = true,

@@ -288,11 +288,11 @@ static void mckey_stop(void *context)
 
 const struct command mckey_command = {
 	.name = "mckey",
-	.summary = "join a multicast group, and send or receive datagrams in it",
+	.summary = COMMAND_TEXT("join a multicast group, and send or receive datagrams in it"),
 	.synopsis = "[-m] ADDRESS [-s] [-b ADDRESS] [OPTION]...\n-M GID -b ADDRESS [-s] [OPTION]...\n",
-	.examples = OPTION_EXAMPLES("239.1.1.1                   # receive ten datagrams\n"
-				    "239.1.1.1 -s                # send them\n"
-				    "239.1.1.1 -C 0              # only join\n"),
+	.examples = COMMAND_TEXT("239.1.1.1                   # receive ten datagrams\n"
+				 "239.1.1.1 -s                # send them\n"
+				 "239.1.1.1 -C 0              # only join\n"),
 	.options = options_table,
 	.options_size = sizeof(struct mckey_options),
 	.linked = true,

@@ -151,13 +151,13 @@ static void rping_stop(void *state)
 
 const struct command rping_command = {
 	.name = "rping",
-	.summary = "ping over a reliable connection, with RDMA READ and WRITE",
+	.summary = COMMAND_TEXT("ping over a reliable connection, with RDMA READ and WRITE"),
 	.synopsis = "-s [-vVdPq] [-a ADDRESS] [-p PORT]\n"
 		    "-c [-vVdq] [-C N] [-S BYTES] [-p PORT] -a ADDRESS...\n"
 		    "ADDRESS... [OPTION...]\n",
-	.examples = OPTION_EXAMPLES("-s                          # serve one client; -P: any\n"
-				    "192.0.2.7 -C 10 -V          # ten, every byte compared\n"
-				    "192.0.2.7 --duration 1m     # as many pings as a minute allows\n"),
+	.examples = COMMAND_TEXT("-s                          # serve one client; -P: any\n"
+				 "192.0.2.7 -C 10 -V          # ten, every byte compared\n"
+				 "192.0.2.7 --duration 1m     # as many pings as a minute allows\n"),
 	.options = rping_option_table,
 	.options_size = sizeof(struct rping_options),
 	.linked = true,

@@ -557,11 +557,11 @@ static struct figures selftest_figures_update(void *state)
 
 const struct command selftest_command = {
 	.name = "selftest",
-	.summary = "run each test with server and client in one process",
+	.summary = COMMAND_TEXT("run each test with server and client in one process"),
 	.synopsis = "[-a ADDRESS] [-vd] [--transport " TRANSPORT_NAMES "]\n",
-	.examples = OPTION_EXAMPLES("                            # over a device, else soft\n"
-				    "--transport soft            # needs no device\n"
-				    "-a 192.0.2.7                # over the device of that one\n"),
+	.examples = COMMAND_TEXT("                            # over a device, else soft\n"
+				 "--transport soft            # needs no device\n"
+				 "-a 192.0.2.7                # over the device of that one\n"),
 	.options = options_table,
 	.options_size = sizeof(struct selftest_options),
 	.chooses_transport = true,

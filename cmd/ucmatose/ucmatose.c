@@ -103,12 +103,12 @@ static enum outcome ucmatose_check(struct environment *environment, const void *
 
 const struct command ucmatose_command = {
 	.name = "ucmatose",
-	.summary = "make many connections, send messages both ways on each, and end them",
+	.summary = COMMAND_TEXT("make many connections, send messages both ways on each, and end them"),
 	.synopsis = "[-b ADDRESS] [-c N] [-C N] [-S BYTES] [OPTION...]\n"
 		    "[-s] SERVER [-c N] [-C N] [-S BYTES] [OPTION...]\n",
-	.examples = OPTION_EXAMPLES("-C 1000 -S 64K              # serve 1,000 messages each way\n"
-				    "192.0.2.7 -C 1000 -S 64K    # its client: same -c, -C, -S\n"
-				    "192.0.2.7 -c 100 -C 0       # only connect: same -c, -C\n"),
+	.examples = COMMAND_TEXT("-C 1000 -S 64K              # serve 1,000 messages each way\n"
+				 "192.0.2.7 -C 1000 -S 64K    # its client: same -c, -C, -S\n"
+				 "192.0.2.7 -c 100 -C 0       # only connect: same -c, -C\n"),
 	.options = options_table,
 	.options_size = sizeof(struct ucmatose_options),
 	.linked = true,

@@ -14,6 +14,7 @@
 #include "cmd/hello.h"
 #include "cmd/lookup.h"
 #include "cmd/rping/target.h"
+#include "core/units.h"
 
 enum {
 	LOOKUPS_MAX = 48,   /* at once: each has a process */
@@ -54,10 +55,10 @@ static void finish_several(struct rping_client *client)
 {
 	const struct ping_counts *counts = sum_targets(client);
 	bool verified = client->options->validate && counts->verified == counts->answered.count;
-	char pings[PINGS_TEXT_SIZE];
 
-	environment_finish(client->environment, OUTCOME_OK, NULL, "total: %s answered%s, %zu of %zu targets passed",
-			   peer_pings_text(counts->answered.count, 0, pings), verified ? " and verified" : "",
+	environment_finish(client->environment, OUTCOME_OK, NULL,
+			   "total: %" PRIu64 " ping%s answered%s, %zu of %zu targets passed", counts->answered.count,
+			   units_plural(counts->answered.count), verified ? " and verified" : "",
 			   client->count - client->failed, client->count);
 }
 
@@ -98,7 +99,7 @@ static void target_end_if_failed(struct target *target, enum outcome outcome)
 /* After each change: connects targets that wait. */
 static void client_advance(struct rping_client *client)
 {
-	const size_t *in_state = client->in_state;
+	const uint32_t *in_state = client->in_state;
 
 	while (in_state[TARGET_WAITING] && in_state[TARGET_CONNECTING] < CONNECTING_MAX && !client->ending &&
 	       !client->environment->ended && !loop_deadline_passed(client->environment->loop)) {

@@ -22,10 +22,6 @@ enum {
 	PEER_RECEIVES = 4, /* the protocol needs two */
 };
 
-enum {
-	PINGS_TEXT_SIZE = 64
-};
-
 /* For how long a state may last. The transport limits the time of connecting, accepting and disconnecting. */
 enum peer_limit {
 	WITHOUT_LIMIT,
@@ -106,9 +102,6 @@ enum outcome peer_create_endpoint(enum endpoint_kind kind, struct channel *chann
  */
 void peer_print_event(const struct peer *peer, enum event_kind kind);
 void peer_print_completions(const struct peer *peer, const char *lines);
-
-/* Writes "1 ping", "3 pings", or if requested is not 0, "3 of 10 pings". Returns text. */
-const char *peer_pings_text(uint64_t answered, uint64_t requested, char text[PINGS_TEXT_SIZE]);
 
 /* Prints the verdict, and if that is all of the run, ends it. */
 void peer_print_result(const struct peer *peer, enum outcome outcome, bool ends_run);

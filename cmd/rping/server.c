@@ -52,14 +52,15 @@ static void stop_listening(struct rping_server *server)
 static void server_finish(struct rping_server *server, enum outcome outcome)
 {
 	const struct server_figures *figures = &server->figures;
-	char pings[PINGS_TEXT_SIZE], text[48];
 	const char *failures = "";
+	char text[48];
 
 	if (figures->failed)
 		failures = log_text(text, sizeof(text), ", %" PRIu64 " client%s failed", figures->failed,
 				    units_plural(figures->failed));
-	environment_finish(server->environment, outcome, NULL, "served %" PRIu64 " client%s, %s%s", figures->served,
-			   units_plural(figures->served), peer_pings_text(figures->answered, 0, pings), failures);
+	environment_finish(server->environment, outcome, NULL, "served %" PRIu64 " client%s, %" PRIu64 " ping%s%s",
+			   figures->served, units_plural(figures->served), figures->answered,
+			   units_plural(figures->answered), failures);
 }
 
 static void idle_expired(void *context);

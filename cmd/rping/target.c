@@ -145,9 +145,10 @@ static enum outcome ended_early(struct target *target)
 /* Closes the connection, and counts an unanswered ping as lost. Does nothing without a connection. */
 static void drop_connection(struct target *target)
 {
-	if (has_counts(target->client))
+	if (has_counts(target->client)) {
 		target->counts.lost += target->sent_at != 0;
-	target->sent_at = 0;
+		target->sent_at = 0;
+	}
 	peer_close(&target->peer);
 }
 
@@ -474,6 +475,7 @@ void target_end(struct target *target, enum outcome outcome)
 void target_prepare(struct target *target, struct rping_client *client, const char *address, uint16_t port)
 {
 	const struct rping_options *options = client->options;
+	struct dial_options *dial = &target->dial.options;
 	struct peer *peer = &target->peer;
 
 	client->in_state[TARGET_WAITING]++;
@@ -484,17 +486,16 @@ void target_prepare(struct target *target, struct rping_client *client, const ch
 	peer->log = &client->environment->log;
 	peer->expired = client->handlers->expired;
 	peer->requested = rping_sweep(options) ? 0 : (uint64_t)options->count;
-	target->dial.options = (struct dial_options){
-		.handlers = &client->handlers->dial,
-		.context = target,
-		.environment = client->environment,
-		.common = &options->common,
-		.format = ADDRESS_FORMAT_ANY,
-		.host = address,
-		.port = port,
-		.server = WITH_CAUSES && options->addresses.count == 1 ? "rping -s" : NULL,
-		.wait_server = EXTRA(options->wait_server),
-	};
+	dial->handlers = &client->handlers->dial;
+	dial->context = target;
+	dial->environment = client->environment;
+	dial->common = &options->common;
+	dial->host = address;
+	dial->port = port;
+	if (WITH_CAUSES && options->addresses.count == 1)
+		dial->server = "rping -s";
+	if (WITH_EXTRAS)
+		dial->wait_server = options->wait_server;
 	target->first = (uint64_t)EXTRA(options->warmup);
 	target->complete = !requested_count(target) && !EXTRA(options->duration);
 }

@@ -67,7 +67,7 @@ struct rping_client {
 	struct target *targets, **last; /* all of them */
 	struct target *next;		/* those that wait to connect take turns */
 	size_t count, failed;
-	size_t in_state[TARGET_STATES];
+	uint32_t in_state[TARGET_STATES];
 	bool ending;		/* start no more targets */
 	struct resolver source; /* of -I; else its address is ADDRESS_NONE */
 	char *file;		/* the text of --targets */

@@ -134,9 +134,10 @@ static void begin_first_half(struct ucmatose *run)
 /* The channel that they leave is freed with the transport. */
 static enum outcome migrate(struct ucmatose *run)
 {
-	enum outcome outcome = channel_create(run->environment->transport, &run->channel);
+	enum outcome outcome;
 
 	environment_print(run->environment, "migrating to new event channel");
+	outcome = channel_create(run->environment->transport, &run->channel);
 	if (!outcome && run->listener)
 		outcome = endpoint_migrate(run->listener, run->channel);
 	for (uint32_t i = 0; !outcome && i < run->wanted; i++)

@@ -118,8 +118,7 @@ static enum outcome connection_established(struct ucmatose_connection *connectio
 	return run->is_server ? OUTCOME_OK : ucmatose_messages_begin(connection);
 }
 
-static void connection_failed(struct ucmatose_connection *connection, const struct endpoint_event *event,
-			      enum outcome outcome)
+static void connection_failed(struct ucmatose_connection *connection, enum outcome outcome, bool busy)
 {
 	struct ucmatose *run = connection->run;
 	bool connecting = connection->state == CONNECTION_CONNECTING;
@@ -127,7 +126,7 @@ static void connection_failed(struct ucmatose_connection *connection, const stru
 	if (connecting && run->is_server && !run->no_more && outcome == OUTCOME_NO_CONNECTION)
 		drop_request(connection);
 	else if (connecting && !run->is_server && !connection->index) /* it may be tried again */
-		dial_failed(&run->dial, outcome, hello_says_busy(event->private_data, event->private_length));
+		dial_failed(&run->dial, outcome, busy);
 	else
 		ucmatose_connection_check(connection, outcome);
 }
@@ -168,7 +167,7 @@ static void connection_event(void *context, struct endpoint *endpoint, const str
 		break;
 	}
 	if (outcome)
-		connection_failed(connection, event, outcome);
+		connection_failed(connection, outcome, hello_says_busy(event->private_data, event->private_length));
 	advance(run);
 }
 
@@ -203,7 +202,7 @@ static enum outcome resolve(struct ucmatose_connection *connection)
 
 	if (outcome)
 		return outcome;
-	return endpoint_resolve(connection->endpoint, &run->source, &run->dial.address);
+	return endpoint_resolve(connection->endpoint, run->local.addresses, &run->dial.address);
 }
 
 /* The first one is made alone: if it fails, each other would fail with the same error after its own timeout. */
@@ -267,7 +266,7 @@ static enum outcome dial_server(struct ucmatose *run)
 		.wait_server = EXTRA(run->options->wait_server),
 	};
 	dial_look_up(&run->dial);
-	outcome = dial_looked_up(&run->dial, run->source.family);
+	outcome = dial_looked_up(&run->dial, run->local.addresses->family);
 	if (outcome)
 		return outcome;
 	environment_print(run->environment, "cmatose: connecting");
@@ -299,12 +298,10 @@ static void accept_request(struct ucmatose *run, struct endpoint *request, const
 		run->stock_iwarp |= request->domain->fabric == FABRIC_IWARP;
 	}
 	outcome = request_accept(run->environment, request, greet, connection);
-	if (outcome)
-		connection->endpoint = NULL;
-	if (outcome == OUTCOME_NO_CONNECTION)
-		drop_request(connection);
-	else
-		ucmatose_connection_check(connection, outcome);
+	if (!outcome)
+		return;
+	connection->endpoint = NULL;
+	connection_failed(connection, outcome, false);
 }
 
 /* Returns whether it changes the run. A refusal would delay the failure of a run whose client is silent. */
@@ -354,11 +351,11 @@ static enum outcome serve(struct ucmatose *run)
 	static const struct endpoint_handlers handlers = { .event = server_listener_event };
 	enum outcome outcome;
 
-	run->source.port = (uint16_t)run->options->port;
+	run->local.addresses->port = (uint16_t)run->options->port;
 	outcome = endpoint_create(ENDPOINT_LISTENER, run->channel, &run->endpoint_options, &handlers, run,
 				  &run->listener);
 	if (!outcome)
-		outcome = endpoint_listen(run->listener, &run->source);
+		outcome = endpoint_listen(run->listener, run->local.addresses);
 	if (outcome)
 		return outcome;
 	run->phase = PHASE_CONNECTING;
@@ -411,7 +408,6 @@ enum outcome ucmatose_start(struct environment *environment, const void *all_opt
 	const bool is_server = !options->server;
 	const char *bind = is_server ? ucmatose_listen_address(options) : options->bind;
 	struct ucmatose *run = *state = environment_allocate(environment, 1, sizeof(*run));
-	struct resolver resolver;
 	enum outcome outcome;
 
 	if (!run)
@@ -435,10 +431,9 @@ enum outcome ucmatose_start(struct environment *environment, const void *all_opt
 	if (outcome)
 		return outcome;
 	environment_print(environment, "cmatose: starting %s", is_server ? "server" : "client");
-	if (bind) {
-		outcome = lookup(&resolver, environment, &options->common, bind, (enum address_format)options->format);
-		run->source = resolver.addresses[0];
-	}
+	if (bind)
+		outcome =
+			lookup(&run->local, environment, &options->common, bind, (enum address_format)options->format);
 	if (!outcome)
 		outcome = is_server ? serve(run) : dial_server(run);
 	if (outcome)

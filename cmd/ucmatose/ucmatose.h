@@ -145,6 +145,7 @@ struct ucmatose {
 	struct address source;	   /* ADDRESS_NONE without -b */
 	struct endpoint_options endpoint_options;
 	struct dial dial;	   /* of a client's first connection */
+	struct resolver local;	   /* its first address is where to listen or connect from; ADDRESS_NONE: any */
 	struct loop_timer pause;   /* begins the next phase */
 	struct loop_timer silence; /* no progress, or no client */
 	struct ucmatose_figures figures, before;

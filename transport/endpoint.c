@@ -106,6 +106,8 @@ enum error_kind endpoint_rejection_kind(int reason)
 
 const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
 {
+	if (!WITH_CAUSES)
+		return "";
 	*text = '\0';
 	if (backend_of(endpoint->transport)->timeout_cause)
 		backend_of(endpoint->transport)->timeout_cause(endpoint, text);

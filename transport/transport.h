@@ -406,7 +406,7 @@ enum {
 
 /*
  * Returns text: why the peer may not respond, or may have received nothing before it disconnected, as far as this host
- * knows, "; ..." for the end of a message, or "".
+ * knows, "; ..." for the end of a message, or "", as always without WITH_CAUSES.
  */
 const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE]);
 

@@ -53,17 +53,13 @@ bool hello_says_busy(const uint8_t *bytes, size_t length)
 	return begins_with(bytes, length, HELLO_BUSY) || begins_with(bytes, length, HELLO_FULL);
 }
 
-enum outcome request_accept(struct environment *environment, struct endpoint *endpoint,
-			    enum outcome (*accept)(void *context), void *context)
+void request_refuse(const struct environment *environment, struct endpoint *request)
 {
-	const struct errors *errors = environment->log.errors;
-	enum outcome outcome = accept(context);
-	char reason[PRIVATE_DATA_MAX];
+	const char *reason = HELLO_REFUSED;
+	char text[PRIVATE_DATA_MAX];
 
-	if (!outcome)
-		return OUTCOME_OK;
 	environment_report_error(environment);
-	log_text(reason, sizeof(reason), "%s", WITH_CAUSES ? errors->last.cause : HELLO_REFUSED);
-	endpoint_reject(endpoint, reason, strlen(reason));
-	return outcome;
+	if (WITH_CAUSES)
+		reason = log_text(text, sizeof(text), "%s", environment->log.errors->last.cause);
+	endpoint_reject(request, reason, strlen(reason));
 }

@@ -55,11 +55,9 @@ bool hello_read(const uint8_t *bytes, size_t length, enum hello_tool tool, struc
 bool hello_says_busy(const uint8_t *bytes, size_t length);
 
 /*
- * Calls accept, which allocates what the connection needs and calls endpoint_accept(). If it fails, rejects the request
- * with the cause of its last error, which our clients print: the request's endpoint is gone. OUTCOME_NO_CONNECTION:
- * the client has withdrawn the request.
+ * The request cannot be accepted: reports the error, and rejects the request with its cause, which our clients print.
+ * The request's endpoint is gone then.
  */
-enum outcome request_accept(struct environment *environment, struct endpoint *request,
-			    enum outcome (*accept)(void *context), void *context);
+void request_refuse(const struct environment *environment, struct endpoint *request);
 
 #endif

@@ -220,7 +220,9 @@ static void connection_requested(struct rping_server *server, const struct endpo
 	session = environment_allocate(server->environment, 1, sizeof(*session));
 	if (session)
 		add_session(server, session, event);
-	outcome = request_accept(server->environment, event->request, session_accept, session);
+	outcome = session_accept(session);
+	if (outcome)
+		request_refuse(server->environment, event->request);
 	if (outcome && session) {
 		session->peer.endpoint = NULL;
 		session_end(session, outcome);

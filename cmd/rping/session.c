@@ -50,9 +50,8 @@ static uint32_t session_limit(const struct session *session)
 	return ping_limit(session->peer.endpoint->domain, PING_SIZE_MAX);
 }
 
-enum outcome session_accept(void *context)
+enum outcome session_accept(struct session *session)
 {
-	struct session *session = context;
 	enum outcome outcome = session ? peer_open(&session->peer) : OUTCOME_INTERNAL;
 
 	return outcome ? outcome : peer_greet(&session->peer, session_limit(session), 0, endpoint_accept);

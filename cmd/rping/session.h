@@ -58,7 +58,7 @@ void session_prepare(struct session *session, struct rping_server *server, const
 		     const struct endpoint_event *request);
 
 /* Allocates queue pair and memory, and accepts the request. NULL: there is no memory for it. */
-enum outcome session_accept(void *session);
+enum outcome session_accept(struct session *session);
 void session_established(struct session *session);
 /* False for a pending request: its source address may be forged. */
 bool session_is_connected(const struct session *session);

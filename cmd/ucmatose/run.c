@@ -72,9 +72,8 @@ static bool hello_of(const struct endpoint_event *event, enum hello_tool tool, s
 }
 
 /* Tells the peer our options: a client requests the connection, a server accepts it. */
-static enum outcome greet(void *context)
+static enum outcome greet(struct ucmatose_connection *connection)
 {
-	struct ucmatose_connection *connection = context;
 	struct ucmatose *run = connection->run;
 	enum outcome outcome = ucmatose_messages_prepare(connection);
 
@@ -297,9 +296,10 @@ static void accept_request(struct ucmatose *run, struct endpoint *request, const
 		request->options.timeout *= 1 + run->wanted / STOCK_ACCEPTS_PER_TIMEOUT;
 		run->stock_iwarp |= request->domain->fabric == FABRIC_IWARP;
 	}
-	outcome = request_accept(run->environment, request, greet, connection);
+	outcome = greet(connection);
 	if (!outcome)
 		return;
+	request_refuse(run->environment, request);
 	connection->endpoint = NULL;
 	connection_failed(connection, outcome, false);
 }

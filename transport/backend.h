@@ -64,6 +64,9 @@ struct channel {
 void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enum endpoint_kind kind,
 			 const struct endpoint_options *options);
 
+/* The Makefile has HAS_GROUPS and HAS_GIDS: whether a command of the program has groups, or native GIDs. */
+#define endpoint_is_group(endpoint) (HAS_GROUPS && (endpoint)->kind == ENDPOINT_GROUP)
+
 /* The value of a path option that WITH_EXTRAS=0 leaves out, or PATH_UNSET. */
 #define endpoint_option(endpoint, option) (WITH_EXTRAS ? (endpoint)->options.path->option : PATH_UNSET)
 #define endpoint_option_or(endpoint, option, preset)                                                                   \

@@ -151,7 +151,7 @@ void endpoint_set_name(struct endpoint *endpoint)
 {
 	if (endpoint->kind == ENDPOINT_LISTENER)
 		address_text(&endpoint->local, endpoint->name);
-	else if (endpoint->kind == ENDPOINT_GROUP)
+	else if (endpoint_is_group(endpoint))
 		address_host(&endpoint->peer, endpoint->name);
 	else
 		address_text(&endpoint->peer, endpoint->name);
@@ -319,7 +319,7 @@ void endpoint_complete(struct endpoint *endpoint, const struct completion *compl
 		endpoint_established(endpoint, NULL, 0);
 	if (endpoint->kind == ENDPOINT_CONNECTION && endpoint->state != ENDPOINT_ESTABLISHED)
 		return;
-	if (endpoint->kind == ENDPOINT_GROUP && endpoint->state >= ENDPOINT_FAILED)
+	if (endpoint_is_group(endpoint) && endpoint->state >= ENDPOINT_FAILED)
 		return;
 	if (completion->status != COMPLETION_OK)
 		report_failed_completion(endpoint, completion, code_name, code, words);

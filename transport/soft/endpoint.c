@@ -90,7 +90,7 @@ void soft_endpoint_free(struct soft_endpoint *endpoint)
 
 	loop_timer_stop(&endpoint->base.timer);
 	loop_timer_stop(&endpoint->deferred);
-	if (endpoint->base.kind == ENDPOINT_GROUP)
+	if (endpoint_is_group(&endpoint->base))
 		leave_group(&endpoint->base);
 	if (endpoint->base.kind == ENDPOINT_LISTENER)
 		for (struct soft_endpoint *other = transport->endpoints; other; other = other->next)

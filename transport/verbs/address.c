@@ -23,7 +23,7 @@ struct sockaddr *verbs_socket_address(const struct address *address, const struc
 	if (address->family == ADDRESS_NONE)
 		return NULL;
 	address_to_socket(address, socket_address);
-	if (address->family == ADDRESS_GID) {
+	if (HAS_GIDS && address->family == ADDRESS_GID) {
 		native->sib_family = AF_IB;
 		native->sib_pkey = htobe16(PKEY_DEFAULT);
 		native->sib_scope_id = address->scope;
@@ -39,7 +39,7 @@ void verbs_address(const struct sockaddr *socket_address, struct address *addres
 	const struct sockaddr_ib *native = (const struct sockaddr_ib *)socket_address;
 
 	address_from_socket(socket_address, address);
-	if (native->sib_family == AF_IB) {
+	if (HAS_GIDS && native->sib_family == AF_IB) {
 		address->family = ADDRESS_GID;
 		address->port = (uint16_t)be64toh(native->sib_sid);
 		memcpy(address->bytes, native->sib_addr.sib_raw, sizeof(address->bytes));

@@ -46,7 +46,7 @@ static void dispatch_completion(struct verbs_transport *transport, const struct 
 		/* For a WRITE with immediate byte_len is the length of the WRITE, not of the receive. */
 		if (wc->opcode != IBV_WC_RECV_RDMA_WITH_IMM)
 			completion.length = wc->byte_len;
-		if (endpoint->base.kind == ENDPOINT_GROUP)
+		if (endpoint_is_group(&endpoint->base))
 			completion.length -= DATAGRAM_HEADER_SIZE;
 		completion.source_qpn = wc->src_qp;
 		if (wc->wc_flags & IBV_WC_WITH_IMM) {

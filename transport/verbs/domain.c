@@ -123,7 +123,7 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 		error_set(&transport->base.error, domain->base.device, "the device has failed before");
 		return OUTCOME_FAILED;
 	}
-	if (endpoint->base.kind == ENDPOINT_GROUP)
+	if (endpoint_is_group(&endpoint->base))
 		endpoint->base.max_datagram = domain->mtu;
 	return OUTCOME_OK;
 }

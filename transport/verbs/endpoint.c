@@ -283,8 +283,8 @@ enum outcome verbs_resolve(struct endpoint *base)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 
-	return base->kind == ENDPOINT_GROUP && base->peer.family == ADDRESS_GID ? bind_group(endpoint)
-										: resolve_address(endpoint);
+	return endpoint_is_group(base) && base->peer.family == ADDRESS_GID ? bind_group(endpoint)
+									   : resolve_address(endpoint);
 }
 
 enum outcome verbs_migrate(struct endpoint *base, struct channel *channel)
@@ -444,7 +444,8 @@ void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_
 		verbs_disconnect_event(endpoint, event);
 		break;
 	case RDMA_CM_EVENT_MULTICAST_JOIN:
-		verbs_joined(endpoint, &event->param.ud);
+		if (HAS_GROUPS)
+			verbs_joined(endpoint, &event->param.ud);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:

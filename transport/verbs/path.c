@@ -106,7 +106,7 @@ enum outcome verbs_gid_check(struct verbs_endpoint *endpoint)
 
 	if (wanted == PATH_UNSET)
 		return OUTCOME_OK;
-	used = endpoint->base.kind == ENDPOINT_GROUP ? endpoint->group_gid_index : gid_index_of(endpoint->id);
+	used = endpoint_is_group(&endpoint->base) ? endpoint->group_gid_index : gid_index_of(endpoint->id);
 	if (used == PATH_UNSET || used == wanted)
 		return OUTCOME_OK;
 	error_set(reason, endpoint->base.name,
@@ -178,8 +178,7 @@ void verbs_path(const struct endpoint *base, struct path *path)
 		path->peer_qpn = attributes.dest_qp_num;
 	}
 	if (!verbs_find_gid(endpoint->id,
-			    base->kind == ENDPOINT_GROUP ? endpoint->group_gid_index : gid_index_of(endpoint->id),
-			    &entry))
+			    endpoint_is_group(base) ? endpoint->group_gid_index : gid_index_of(endpoint->id), &entry))
 		return;
 	path->gid_index = (int)entry.gid_index;
 	memcpy(path->gid, entry.gid.raw, sizeof(path->gid));

@@ -76,18 +76,18 @@ enum outcome verbs_create_qp(struct endpoint *base)
 	struct error *reason = endpoint_error(base);
 	uint32_t inline_size = (uint32_t)endpoint_option_or(base, inline_size, 0);
 	struct ibv_qp_init_attr_ex attributes = {
-		.qp_type = base->kind == ENDPOINT_GROUP ? IBV_QPT_UD : IBV_QPT_RC,
+		.qp_type = endpoint_is_group(base) ? IBV_QPT_UD : IBV_QPT_RC,
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 		.pd = verbs_domain_of(endpoint)->pd,
 	};
 	enum outcome outcome;
 	int error;
 
-	if (base->kind == ENDPOINT_GROUP && !base->domain->multicast) {
+	if (endpoint_is_group(base) && !base->domain->multicast) {
 		error_set(reason, base->domain->device, "the device has no multicast");
 		return OUTCOME_NO_DEVICE;
 	}
-	if (options->no_loopback) {
+	if (HAS_GROUPS && options->no_loopback) {
 		attributes.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
 		attributes.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
 	}
@@ -101,7 +101,7 @@ enum outcome verbs_create_qp(struct endpoint *base)
 		verbs_completion_release(endpoint);
 		if (is_withdrawn(endpoint))
 			return endpoint_no_connection(base, "accepting", error, "the peer withdrew the request");
-		if (options->no_loopback && (error == EOPNOTSUPP || error == EINVAL || error == ENOSYS)) {
+		if (HAS_GROUPS && options->no_loopback && (error == EOPNOTSUPP || error == EINVAL || error == ENOSYS)) {
 			endpoint_no_connection(base, "the device cannot keep multicast from looping back", error,
 					       strerror(error));
 			return OUTCOME_NO_DEVICE;

@@ -40,7 +40,7 @@ static void fill_send(const struct verbs_endpoint *endpoint, const struct work *
 	request->send_flags = work->unsignalled ? 0 : IBV_SEND_SIGNALED;
 	if (work->kind != WORK_READ && work->length <= endpoint_option(&endpoint->base, inline_size))
 		request->send_flags |= IBV_SEND_INLINE;
-	if (endpoint->base.kind == ENDPOINT_GROUP) {
+	if (endpoint_is_group(&endpoint->base)) {
 		request->wr.ud.ah = endpoint->group_handle;
 		request->wr.ud.remote_qpn = endpoint->group.qpn;
 		request->wr.ud.remote_qkey = endpoint->group.qkey;

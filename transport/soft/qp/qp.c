@@ -83,7 +83,7 @@ static uint32_t qpn_allocate(struct soft_qp_table *table)
 
 static bool is_group_qp(const struct soft_qp *qp)
 {
-	return qp->endpoint->base.kind == ENDPOINT_GROUP;
+	return endpoint_is_group(&qp->endpoint->base);
 }
 
 /* One allocation for the queue pair and both rings. */

@@ -32,7 +32,7 @@ static enum outcome unknown_word(const struct log *log, const char *word)
 	unsigned least = SPELLING_FAR;
 
 	log_error(log, word, is_option ? "unknown option" : "unknown command");
-	for (const struct command *const *row = command_table; *row && !is_option; row++) {
+	for (const struct command *const *row = command_table; WITH_CAUSES && *row && !is_option; row++) {
 		unsigned distance = spelling_distance(word, (*row)->name);
 
 		if (distance >= least)

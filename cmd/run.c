@@ -368,7 +368,7 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 	}
 	environment_record_outcome(environment, outcome);
 	if (!outcome && (options->help || options->usage)) {
-		command_help(command, name, options->usage, output);
+		command_help(command, name, WITH_HELP && options->usage, output);
 	} else if (!outcome && options->version) {
 		output_print(output, "%s (rdmatest) %s\n", command->name, RDMATEST_VERSION RDMATEST_COMMIT);
 	} else {

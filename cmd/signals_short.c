@@ -13,17 +13,13 @@ void fatal_exit_name(const char *name)
 	(void)name;
 }
 
-bool signals_ignored(int number)
-{
-	return signal(number, SIG_IGN) == SIG_IGN;
-}
-
 void signals_catch(struct loop *loop, struct loop_signal watchers[SIGNALS], loop_callback *callback, void *context)
 {
 	static const uint8_t numbers[SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
 
+	/* What the caller has ignored stays so; of the others the loop replaces it. */
 	for (size_t i = 0; i < SIGNALS; i++)
-		if (!signals_ignored(numbers[i]))
+		if (signal(numbers[i], SIG_IGN) != SIG_IGN)
 			loop_signal_start(loop, &watchers[i], numbers[i], callback, context);
 }
 

@@ -100,7 +100,8 @@ static enum outcome unknown_option(const struct parse *parse, const char *prefix
 
 	log_text(typed, sizeof(typed), "%s%.*s", prefix, (int)length, name);
 	log_error(parse->log, typed, "unknown option");
-	for (const struct option *row = option_first(parse->table); row && prefix[1]; row = option_next(row)) {
+	for (const struct option *row = option_first(parse->table); WITH_CAUSES && row && prefix[1];
+	     row = option_next(row)) {
 		unsigned distance = spelling_distance(typed + 2, row->text);
 
 		if (distance >= least)

@@ -28,7 +28,7 @@ bool privileges_in_container(void)
 	return !privileges_user_namespace_is_initial() || !is_namespace("/proc/self/ns/pid", "pid:[4026531836]");
 }
 
-/* The C library has no functions for capget(2) and capset(2). */
+/* The C library has no functions for capget(2) and capset(2), and that for prctl(2) would be one more to import. */
 bool privileges_have(unsigned capability)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -51,6 +51,6 @@ void privileges_drop(const struct log *log, unsigned kept)
 	data[0].effective &= mask;
 	data[0].inheritable = 0;
 	memset(&data[1], 0, sizeof(data[1]));
-	if (syscall(SYS_capset, &header, data) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+	if (syscall(SYS_capset, &header, data) || syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		log_debug(log, "privileges are kept: %s", strerror(errno));
 }

@@ -27,11 +27,14 @@ static bool parse_scope(const char *text, uint32_t *scope)
 bool address_parse(const char *text, enum address_format format, struct address *address)
 {
 	struct address parsed = { .family = ADDRESS_IP4 };
-	/* "[::1]", as address_text() writes it. */
-	size_t length = strlen(text), bracket = *text == '[' && text[length - 1] == ']';
-	bool is_any = !strcmp(text, "0");
 	char host[ADDRESS_TEXT_SIZE], *scope;
+	size_t length, bracket;
 
+	if (!strcmp(text, "0"))
+		text = format < ADDRESS_FORMAT_IP6 ? "0.0.0.0" : "::";
+	/* "[::1]", as address_text() writes it. */
+	length = strlen(text);
+	bracket = *text == '[' && text[length - 1] == ']';
 	if (length >= sizeof(host))
 		return false;
 	memcpy(host, text + bracket, length + 1 - bracket);
@@ -39,9 +42,9 @@ bool address_parse(const char *text, enum address_format format, struct address 
 	scope = strchr(host, '%');
 	if (scope)
 		*scope++ = 0;
-	if (is_any ? format >= ADDRESS_FORMAT_IP6 : strchr(host, ':') != NULL)
+	if (strchr(host, ':'))
 		parsed.family = ADDRESS_IP6;
-	if (!is_any && inet_pton(parsed.family == ADDRESS_IP4 ? AF_INET : AF_INET6, host, parsed.bytes) != 1)
+	if (inet_pton(parsed.family == ADDRESS_IP4 ? AF_INET : AF_INET6, host, parsed.bytes) != 1)
 		return false;
 	if (parsed.family == ADDRESS_IP6 && format == ADDRESS_FORMAT_GID)
 		parsed.family = ADDRESS_GID;

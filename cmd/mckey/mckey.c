@@ -138,7 +138,8 @@ static void member_failed(const struct member *member, enum outcome outcome)
 {
 	struct mckey_run *run = member->run;
 
-	if (!member->joined) {
+	/* The error comes before its hint: end() reports what is left. */
+	if (WITH_CAUSES && !member->joined) {
 		run->figures.failed++;
 		environment_report_error(run->environment);
 		member_hint(member);
@@ -215,7 +216,7 @@ static void start_members(struct mckey_run *run)
 	}
 	environment_print(run->environment, "mckey: joining");
 	for (size_t i = 0; i < run->figures.asked && !run->environment->ended; i++) {
-		outcome = member_start(&run->members[i], &handlers);
+		outcome = member_start(run, &run->members[i], &handlers);
 		if (outcome)
 			member_failed(&run->members[i], outcome);
 	}
@@ -247,8 +248,6 @@ static enum outcome mckey_start(struct environment *environment, const void *con
 	run->figures.target = options->gid ? options->gid : options->group;
 	run->figures.asked = run->senders.members = (uint32_t)options->connections;
 	run->figures.size = (uint64_t)options->size;
-	for (size_t i = 0; i < run->figures.asked; i++)
-		run->members[i].run = run;
 	outcome = channel_create(environment->transport, &run->channel);
 	if (outcome)
 		return outcome;

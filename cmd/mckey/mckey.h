@@ -109,7 +109,7 @@ enum outcome addresses_check(const struct mckey_options *options, const struct l
 enum outcome addresses_look_up(struct mckey_run *run);
 
 /* member.c */
-enum outcome member_start(struct member *member, const struct endpoint_handlers *handlers);
+enum outcome member_start(struct mckey_run *run, struct member *member, const struct endpoint_handlers *handlers);
 /* The address of the group is resolved. */
 enum outcome member_join(struct member *member);
 /* After a failure before it has joined: the failures that have one likely cause. */

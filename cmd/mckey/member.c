@@ -12,9 +12,8 @@ enum {
 	MEMORY_MAX = 32 << 20, /* bytes for the slots of all members */
 };
 
-enum outcome member_start(struct member *member, const struct endpoint_handlers *handlers)
+enum outcome member_start(struct mckey_run *run, struct member *member, const struct endpoint_handlers *handlers)
 {
-	const struct mckey_run *run = member->run;
 	const struct mckey_options *options = run->options;
 	const struct endpoint_options endpoint_options = {
 		.port_space = (enum port_space)options->port_space,
@@ -23,10 +22,11 @@ enum outcome member_start(struct member *member, const struct endpoint_handlers 
 		.send_only = options->send_only,
 		.no_loopback = options->no_loopback,
 	};
-	enum outcome outcome =
-		endpoint_create(ENDPOINT_GROUP, run->channel, &endpoint_options, handlers, member, &member->endpoint);
+	enum outcome outcome;
 
-	return outcome ? outcome : endpoint_resolve(member->endpoint, options->bind ? &run->source : NULL, &run->group);
+	member->run = run;
+	outcome = endpoint_create(ENDPOINT_GROUP, run->channel, &endpoint_options, handlers, member, &member->endpoint);
+	return outcome ? outcome : endpoint_resolve(member->endpoint, &run->source, &run->group);
 }
 
 void member_hint(const struct member *member)

@@ -6,8 +6,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "core/log.h"
-
 enum {
 	LINE_SIZE = 2048
 };
@@ -40,7 +38,8 @@ void output_line(struct output *output, const char *format, va_list list)
 {
 	char line[LINE_SIZE];
 
-	output_print(output, "%s\n", log_text_list(line, sizeof(line), format, list));
+	vsnprintf(line, sizeof(line), format, list);
+	output_print(output, "%s\n", line);
 }
 
 void output_end_echo(const struct output *output)

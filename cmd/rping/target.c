@@ -116,7 +116,7 @@ static void hint_at_size(const struct target *target)
 	const struct peer *peer = &target->peer;
 	bool in_ping = peer->state == TARGET_READ || peer->state == TARGET_WRITTEN;
 
-	if (!in_ping || loop_deadline_passed(peer->environment->loop) || (peer->pings && peer->pings != target->first))
+	if (!in_ping || loop_deadline_passed(peer->environment->loop) || peer->longest >= peer->size)
 		return;
 	if (target->stock && peer->size > PING_SIZE_STOCK && peer->endpoint->state == ENDPOINT_DISCONNECTED)
 		log_hint(peer->log, "a stock server ends when a ping is longer than its own -S (64 by default): "

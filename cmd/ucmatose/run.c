@@ -340,9 +340,12 @@ static void server_listener_event(void *context, struct endpoint *endpoint, cons
 		return;
 	if (event->kind == EVENT_FAILED)
 		give_up(run, event->outcome);
-	/* The transport had no endpoint for a request. */
-	if (event->kind == EVENT_REQUEST_FAILED && ucmatose_wants_more(run))
+	/* The transport had no endpoint for a request. It would have been refused anyway if none is awaited. */
+	if (event->kind == EVENT_REQUEST_FAILED) {
+		if (!ucmatose_wants_more(run))
+			return;
 		ucmatose_connection_check(ucmatose_connection_next(run, CONNECTION_NEW), event->outcome);
+	}
 	advance(run);
 }
 

@@ -142,7 +142,6 @@ struct ucmatose {
 	uint32_t in_state[CONNECTION_STATES];
 	size_t pattern;		   /* where it begins in the memory of a device */
 	uint8_t hello[HELLO_SIZE]; /* the one that is sent */
-	struct address source;	   /* ADDRESS_NONE without -b */
 	struct endpoint_options endpoint_options;
 	struct dial dial;	   /* of a client's first connection */
 	struct resolver local;	   /* its first address is where to listen or connect from; ADDRESS_NONE: any */

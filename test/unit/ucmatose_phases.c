@@ -335,6 +335,9 @@ static const struct run server_runs[] = {
 	  OUTCOME_FAILED,
 	  PEER "connection 0 (sending): timed out after 0.4 s: sent 1, received 0 of 3 messages\n" PEER
 	       "connection 1 (receiving): timed out after 0.4 s: sent 3, received 2 of 3 messages\n" },
+	{ "a request that is lost when none is awaited prolongs nothing",
+	  "run; take 0; wait 300; lost 1; wait 102; over 0", OUTCOME_FAILED,
+	  PEER "connection 0 (sending): timed out after 0.4 s: sent 0, received 0 of 1 message\n" },
 	{ "the steps are timed",
 	  "run; ask 0; pass 40; confirm 0; transfer 0; wait 11; pass 1000; leave 0; reports "
 	  "\"accept\":{\"count\":1,\"min_ns\":40000000,; reports \"connect\":{\"count\":0,; reports "

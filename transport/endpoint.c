@@ -307,7 +307,7 @@ static void report_failed_completion(struct endpoint *endpoint, const struct com
 	error_failure(endpoint_error(endpoint),
 		      &(struct failure){ .object = endpoint->name, .code_name = code_name, .code = code },
 		      "%s failed: %s%s", work_kind_text(completion->kind),
-		      words || !WITH_CAUSES ? words : completion_status_text(completion->status),
+		      words || !(WITH_CAUSES || WITH_SOFT) ? words : completion_status_text(completion->status),
 		      unanswered ? endpoint_timeout_cause(endpoint, cause) : "");
 }
 

@@ -22,7 +22,10 @@ enum {
 	PEER_RECEIVES = 4, /* the protocol needs two */
 };
 
-/* For how long a state may last. The transport limits the time of connecting, accepting and disconnecting. */
+/*
+ * For how long a state may last: --timeout divided by it. The transport limits the time of connecting, accepting and
+ * disconnecting.
+ */
 enum peer_limit {
 	WITHOUT_LIMIT,
 	FOR_TIMEOUT,

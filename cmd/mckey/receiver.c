@@ -193,6 +193,6 @@ void receiver_result(struct mckey_run *run, struct mckey_result *result)
 		result->note = ", a sender has another -C or -S";
 	else if (all.damaged)
 		result->note = ", some of them damaged";
-	else if (!run->environment->outcome && !all.lost)
+	else if (!run->environment->outcome && result->done == result->asked)
 		result->note = all.unnumbered ? ", number and length verified" : ", every byte verified";
 }

@@ -197,6 +197,9 @@ static const struct run receiver_runs[] = {
 	  "run -C 6; join 1; data 0 17.1 0-5/6; reports \"rate_per_second\":null,\"bytes_per_second\":null; pass 1000; "
 	  "data 0 17.1 5-6/6; reports \"rate_per_second\":5.000,\"bytes_per_second\":500.000; ends",
 	  OUTCOME_OK, "" },
+	{ "interrupted before the first datagram: nothing is verified",
+	  "run; join 1; interrupt; verdict 0 of 10 datagrams received (", OUTCOME_FAILED,
+	  "mckey: 239.1.1.1: 10 of 10 datagrams not received: interrupted\n" STOCK_HINT },
 	{ "the first member that fails ends the run, and is the only one that fails",
 	  "run -c 3; address_of 0; joined 0; address_of 1; fails 1 4; fails 2 4; reports "
 	  "\"connections\":{\"asked\":3,\"joined\":1,\"failed\":1}",

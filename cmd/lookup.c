@@ -65,7 +65,7 @@ static enum outcome filter(struct resolver *resolver, const struct common_option
 	log_error(resolver->log, resolver->text, "no address matches %s",
 		  ip4	? "--ipv4"
 		  : ip6 ? "--ipv6"
-			: "the family of the other one");
+			: "the family of the other address");
 	return OUTCOME_NO_CONNECTION;
 }
 

@@ -13,7 +13,7 @@
 struct output {
 	FILE *stream; /* output.c: stdout, stderr, /dev/null, or the memory of a child run */
 	int fd;	      /* output_short.c, which writes at once */
-	int error;    /* and of which write(2) it was the first error, an errno value; else 0 */
+	int error;    /* output_short.c: the errno value of the first write(2) that failed, or 0 */
 };
 
 /* Begins with standard output, or standard error. */

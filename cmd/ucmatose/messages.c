@@ -56,7 +56,7 @@ static enum outcome memory_create(struct ucmatose *run, struct domain *domain)
 	if (!memory)
 		return OUTCOME_INTERNAL;
 	if (!run->slots) {
-		uint32_t most = MIN(domain->max_qp_wr - GRANTS_MAX, MIN(SLOTS_MAX, run->messages));
+		uint32_t most = MIN(MAX(domain->max_qp_wr, GRANTS_MAX + 1) - GRANTS_MAX, MIN(SLOTS_MAX, run->messages));
 
 		run->slots = (uint32_t)MIN(MAX(SLOTS_BUDGET / size_of_all, 1), most);
 		run->batch = half_of(run->slots);

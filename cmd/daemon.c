@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -63,6 +64,8 @@ static void detach_terminal(int null)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fstat(fd, &status) || !S_ISREG(status.st_mode))
 			dup3(null, fd, 0);
+	/* A reader that left before the ready line: nothing that is written from now on is lost. */
+	clearerr(stdout);
 }
 
 enum outcome daemon_ready(const struct log *log, int parent)

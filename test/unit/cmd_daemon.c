@@ -59,3 +59,35 @@ TEST(daemon_without_dev_null_fails)
 	assert_int_equal(exit_status(caller), OUTCOME_INTERNAL);
 	assert_string_equal(capture_end(&errors), "tool: --daemon: opening /dev/null: Too many open files (24)\n");
 }
+
+/* Else it would end with "write failed: Input/output error": a later write, to /dev/null, finds no error. */
+TEST(daemon_forgets_a_reader_that_has_left)
+{
+	bool failed[2] = { false, true };
+	int output[2], result[2];
+	pid_t caller;
+
+	assert_int_equal(pipe(output), 0);
+	close(output[0]);
+	assert_int_equal(pipe(result), 0);
+	caller = fork();
+	if (!caller) {
+		int parent;
+
+		daemon_begin(&tool_log, &parent);
+		signal(SIGPIPE, SIG_IGN);
+		dup2(output[1], STDOUT_FILENO);
+		puts("ready");
+		fflush(stdout);
+		failed[0] = ferror(stdout);
+		daemon_ready(&tool_log, parent);
+		failed[1] = ferror(stdout);
+		_exit(write(result[1], failed, sizeof(failed)) != sizeof(failed));
+	}
+	assert_int_equal(exit_status(caller), OUTCOME_OK);
+	assert_int_equal(read(result[0], failed, sizeof(failed)), sizeof(failed));
+	assert_true(failed[0] && !failed[1]);
+	close(output[1]);
+	close(result[0]);
+	close(result[1]);
+}

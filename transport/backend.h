@@ -3,7 +3,7 @@
  * The interface between transport/ and its backends, which are in folders of their own. Commands do not include it.
  * Each file calls only those below it:
  *
- *   transport.c   the calls of transport.h, and the table of the backends
+ *   transport.c   the calls of transport.h, and which backend a name means
  *   endpoint.c    the states of an endpoint, its deadlines, the order of its events and completions, causes in words
  *   path.c        local addresses that belong to the options of a path
  */
@@ -80,7 +80,7 @@ static inline struct error *endpoint_error(const struct endpoint *endpoint)
 
 /*
  * Sets an endpoint's state. Logs the transition, or an error and returns false if it is not allowed, which is a bug of
- * ours. Starts or stops the deadline.
+ * ours; without WITH_CAUSES it does neither. Starts or stops the deadline.
  */
 bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state);
 
@@ -110,8 +110,9 @@ void endpoint_request_failed(struct endpoint *listener, enum outcome outcome);
 
 /*
  * Reports a completion, of a failed one with its error. code_name and code: as in struct failure. words: the
- * backend's own text where completion_status_text() has none, or NULL. Drops completions of a connection that is not
- * established. On the accepting side the first receive may come before the RTU: then reports EVENT_ESTABLISHED first.
+ * backend's own text, or NULL: that of completion_status_text(), which a program without WITH_CAUSES has for soft
+ * alone. Drops completions of a connection that is not established. On the accepting side the first receive may come
+ * before the RTU: then reports EVENT_ESTABLISHED first.
  */
 void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, const char *code_name, int code,
 		       const char *words);

@@ -62,9 +62,3 @@ void verbs_device_release(struct verbs_domain *domain)
 {
 	(void)domain;
 }
-
-void verbs_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
-{
-	(void)endpoint;
-	*text = '\0';
-}

@@ -64,7 +64,8 @@ int output_close(struct output *output)
 	bool failed = fflush(stdout) || ferror(stdout);
 	int error = failed ? output_error() : 0;
 
-	(void)output;
+	if (output->stream != stdout && output->stream != stderr)
+		fclose(output->stream);
 	if (fclose(stdout) && !error)
 		error = errno;
 	return error == EPIPE ? 0 : error;

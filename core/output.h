@@ -34,8 +34,7 @@ bool output_is_lost(const struct output *output);
 
 /*
  * Flushes and closes stdout, and what takes its place. Returns the errno value of a write that failed, or 0. EPIPE is
- * not an error: grep -q
- * closes the pipe early.
+ * not an error: grep -q closes the pipe early.
  */
 int output_close(struct output *output);
 

@@ -19,7 +19,7 @@ struct output {
 /* Begins with standard output, or standard error. */
 void output_begin(struct output *output, int fd);
 
-/* From now on what is printed is discarded. Returns false if /dev/null cannot be opened, with errno. */
+/* Discards all later output. Returns false with errno if /dev/null cannot be opened. */
 bool output_discard(struct output *output);
 
 void output_print(struct output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));

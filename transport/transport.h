@@ -392,8 +392,8 @@ enum outcome endpoint_disconnect(struct endpoint *endpoint);
 enum outcome endpoint_join(struct endpoint *endpoint);
 
 /*
- * Posts count works in order, one or more: either receives or none of them, and a READ comes first. If one fails, the
- * later ones are not posted; if one is invalid, none is.
+ * Posts count works (at least 1) in order. All are receives, or none is. Only the first may be a READ. After one that
+ * fails, the later ones are not posted. If one is invalid, none is posted.
  */
 enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count);
 

@@ -281,10 +281,8 @@ install: $(if $(wildcard $(BUILD)/commands),,all) ## install the program, links,
 	$(Q)install -D -m 755 $(stripped) $(BUILD)/rdmatest $(bin)/rdmatest
 	$(Q)[ "$(LINKS)" = no ] || [ -z "$$(cat $(BUILD)/commands)" ] || \
 		LIST=$(BUILD)/commands DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh install
-	$(Q)install -D -m 755 docs/all-pairs $(bin)/rdmatest-all-pairs
 	$(Q)install -D -m 644 -t $(doc) $(documents)
 	$(Q)sed -i 's,/usr/bin/,$(PREFIX)/bin/,' $(doc)/rdmatest-rping.service
-	$(Q)install -D -m 644 docs/all-pairs.1 $(man)/rdmatest-all-pairs.1
 	$(Q)install -D -m 644 docs/man/rdmatest.1 $(man)/rdmatest.1
 	$(Q)for name in $$(cat $(BUILD)/commands); do \
 		install -D -m 644 docs/man/$$name.1 $(man)/$(if $(filter no,$(LINKS)),rdmatest-)$$name.1; done
@@ -294,6 +292,11 @@ install: $(if $(wildcard $(BUILD)/commands),,all) ## install the program, links,
 
 install-strip: stripped := --strip --strip-program=$(CROSS_COMPILE)strip
 install-strip: install ## the same, with the program stripped of its symbols
+
+# It starts commands on many hosts, and alone needs bash and jq: an image or a package of the program does not.
+install-all-pairs: ## install rdmatest-all-pairs, which tests a cluster from this host, and its manual page
+	$(Q)install -D -m 755 docs/all-pairs $(bin)/rdmatest-all-pairs
+	$(Q)install -D -m 644 docs/all-pairs.1 $(man)/rdmatest-all-pairs.1
 
 uninstall: ## remove what install has put there
 	$(Q)echo $(linked) | LIST=- DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh remove
@@ -331,4 +334,4 @@ help: ## this list
 
 include test/tools.mk
 
-.PHONY: all writable tiny small static demo check check-quick check-fast check-all docs install install-strip uninstall dist deb clean help
+.PHONY: all writable tiny small static demo check check-quick check-fast check-all docs install install-strip install-all-pairs uninstall dist deb clean help

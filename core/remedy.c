@@ -74,7 +74,6 @@ static const struct row rows[] = {
 	{ PROBLEM_NO_DEVICE, false, FACT_SIW | FACT_NAMED | FACT_FIRST_NETWORK, FACT_CONTAINER,
 	  "software device: rdma link add siw0 type siw netdev @" },
 
-	{ PROBLEM_LENGTH, false, 0, 0, "compare the MTU of both interfaces and of every switch between them" },
 	{ PROBLEM_LOOPBACK, false, FACT_ADMIN, 0, "ip link set lo up" },
 #endif
 };

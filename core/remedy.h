@@ -18,7 +18,6 @@ enum problem {
 	PROBLEM_MEMORY,	      /* the limit of locked memory */
 	PROBLEM_NO_DEVICE,    /* @: an interface for a software device */
 	PROBLEM_FILE,	      /* @: the path of a device file */
-	PROBLEM_LENGTH,	      /* long packets are lost */
 	PROBLEM_LOOPBACK,     /* the loopback interface is down */
 };
 

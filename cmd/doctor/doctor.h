@@ -3,7 +3,8 @@
  * doctor checks what RDMA needs on this machine. Each file calls only those below it:
  *
  *   doctor.c     options, the checks one after the other, the verdict
- *   target.c     the route to ADDRESS, and a ping
+ *   target.c     the route to ADDRESS
+ *   ping.c       pings of it, by size
  *   soft.c       the transport soft, which connects to itself
  *   route.c      the local addresses that lead to a device, as the RDMA CM resolves them
  *   kernel.c     release, modules, namespaces, cards without an RDMA device, device files, locked memory
@@ -79,10 +80,11 @@ struct doctor {
 	struct channel *soft_channel;
 
 	struct probe probe;
-	struct resolver resolver;  /* of the target */
-	struct error lookup_error; /* if it has no address */
-	enum fabric fabric;	   /* of the device on the route to it */
-	uint32_t mtu;		   /* of that port */
+	struct resolver resolver;     /* of the target */
+	struct error lookup_error;    /* if it has no address */
+	enum fabric fabric;	      /* of the device on the route to it */
+	uint32_t mtu;		      /* of that port; 0: unknown */
+	char netdev[SYSFS_TEXT_SIZE]; /* the interface of that route; "": unknown */
 	struct findings findings;
 };
 
@@ -151,6 +153,11 @@ void route_interface(const struct address *address, char name[SYSFS_TEXT_SIZE]);
 
 /* Connects soft to itself. */
 void soft_check(struct doctor *doctor);
+
+/* ---- ping.c ---- */
+
+/* Pings the address, and names the size from which on none is answered. */
+void ping_check(struct doctor *doctor, const struct address *address);
 
 /* ---- target.c ---- */
 

@@ -233,8 +233,10 @@ enum outcome target_established(struct target *target, const struct endpoint_eve
 	struct domain *domain = peer->endpoint->domain;
 	enum outcome outcome;
 
-	if (WITH_REPORT)
+	if (WITH_REPORT) {
 		endpoint_path(target->peer.endpoint, &target->path);
+		peer->environment->path = target->path;
+	}
 	dial_stop(&target->dial);
 	target_enter(target, TARGET_PACING, "beginning", WITHOUT_LIMIT);
 	outcome = choose_size(target, event);

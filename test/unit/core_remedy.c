@@ -63,7 +63,6 @@ static const struct {
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_NAMED, "", "" },
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_FIRST_NETWORK, "", "" },
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK | FACT_CONTAINER, "", "" },
-	{ PROBLEM_LENGTH, 0, "", "compare the MTU of both interfaces and of every switch between them" },
 	{ PROBLEM_LOOPBACK, FACT_ADMIN, "", "ip link set lo up" },
 	{ PROBLEM_LOOPBACK, 0, "", "" },
 };

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Pings of ADDRESS on one connection: of 100 bytes, then of each power of two. Up to the path MTU a ping is one packet
+ * each way, as long as the longest of the path MTU of that size; then it is 2 and 4 in a row. If one is lost, that size
+ * and the one before it are tried again: another result shows that it was not the size.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/child_run.h"
+#include "cmd/doctor/doctor.h"
+
+enum {
+	FIRST_SIZE = 100,      /* the default of rping */
+	PACKETS = 4,	       /* of the path MTU, in the longest ping */
+	MTU_UNKNOWN = 1024,    /* what it is then taken for */
+	MTU_LEAST = 256,       /* of InfiniBand */
+	AGAIN = 3,	       /* pings of each of the two sizes */
+	ETHERNET_PERCENT = 146 /* of a path MTU: that of an interface that has it, 1500 bytes for 1024 */
+};
+
+/*
+ * A firewall must accept UDP port 4791 for RoCE, the server's own TCP port for iWARP. The ping itself refers its user
+ * to the doctor.
+ */
+static void hint_at_firewall(const struct doctor *doctor, struct error *error)
+{
+	bool tcp = doctor->fabric == FABRIC_IWARP;
+
+	*error->hint = '\0';
+	if (doctor->fabric == FABRIC_INFINIBAND)
+		error_hint(error, "check that the host is up, then run there: rdmatest doctor");
+	else
+		error_hint(error, "check that the host is up and that firewalls accept %s port %" PRId64 "%s",
+			   tcp ? "TCP" : "UDP", tcp ? doctor->options->port : 4791, tcp ? "" : " (RoCE v2)");
+}
+
+/* Runs an rping client with these options, and stops it. Returns the number of pings that were answered. */
+static unsigned send_pings(struct doctor *doctor, const char *host, const char *options, struct child_run *ping)
+{
+	struct environment parent = *doctor->environment;
+	char arguments[CHILD_RUN_ARGUMENTS_SIZE];
+
+	probe_begin(doctor);
+	parent.log = doctor->probe.log;
+	log_text(arguments, sizeof(arguments), "-c -V -a %s -p %" PRId64 " %s", host, doctor->options->port, options);
+	child_run_start(ping, &parent, &rping_command, "ping", doctor->options->common.timeout, arguments);
+	while (child_run_goes_on(ping) && environment_wait(doctor->environment))
+		;
+	child_run_stop(ping);
+	return (unsigned)strtoul(ping->environment.verdict, NULL, 10);
+}
+
+/*
+ * True if pings of the size that was lost are lost again, and those of the size before it are not. A server that has
+ * refused or is gone, as one for one client, leaves it at the first result.
+ */
+static bool is_size(struct doctor *doctor, const char *host, uint32_t passed, uint32_t lost)
+{
+	struct child_run ping = { .running = false };
+	char options[64];
+	bool is;
+
+	if (loop_deadline_passed(doctor->environment->loop))
+		return true;
+	log_text(options, sizeof(options), "-C %d -S %" PRIu32 "-%" PRIu32, AGAIN, passed, lost);
+	is = send_pings(doctor, host, options, &ping) == AGAIN ||
+	     (ping.environment.outcome == OUTCOME_NO_CONNECTION && doctor->probe.errors.first.kind != ERROR_NO_REPLY);
+	child_run_free(&ping);
+	return is;
+}
+
+/* Where to look for a hop that takes shorter packets only, and what passes it meanwhile. */
+static void hint_at_mtu(const struct doctor *doctor, const char *host, uint32_t passed, struct error *error)
+{
+	char meanwhile[64];
+
+	if (doctor->fabric == FABRIC_INFINIBAND) {
+		error_hint(error, "compare the active_mtu of both ports (ibv_devinfo), and the MTU of the partition");
+		return;
+	}
+	if (doctor->verbs_selected)
+		log_text(meanwhile, sizeof(meanwhile), "ip link set %s mtu %" PRIu32 ", on both hosts", doctor->netdev,
+			 passed * ETHERNET_PERCENT / 100);
+	else
+		log_text(meanwhile, sizeof(meanwhile), "rping --mtu %" PRIu32, passed);
+	error_hint(error,
+		   "compare the MTU of both ends (ip link show %s), switch ports and routers (tracepath %s); "
+		   "meanwhile: %s",
+		   doctor->netdev, host, meanwhile);
+}
+
+/* Pings of up to passed bytes were answered; then one was lost. */
+static void add_lost_size(struct doctor *doctor, const char *host, uint32_t mtu, uint32_t passed)
+{
+	const struct error lost = doctor->probe.errors.first;
+	const char *way = strstr(lost.phase, "write") ? "do not come back" : "do not arrive there";
+	uint32_t size = passed == FIRST_SIZE ? 128 : 2 * passed;
+	struct error error = { .object = "" };
+
+	if (!is_size(doctor, host, passed, size)) {
+		error_set(&error, NULL,
+			  "packets are lost, not only long ones; first in a ping of %" PRIu32 " bytes: %s", size,
+			  lost.cause);
+	} else if (doctor->fabric == FABRIC_IWARP || size > mtu || passed < MTU_LEAST) {
+		error_set(&error, NULL, "pings of up to %" PRIu32 " bytes pass, those of %" PRIu32 " %s: %s", passed,
+			  size, way, lost.cause);
+	} else {
+		error_set(&error, NULL,
+			  "packets of up to %" PRIu32 " bytes pass, those of %" PRIu32 " %s (path MTU %" PRIu32 "): %s",
+			  passed, size, way, mtu, lost.cause);
+		hint_at_mtu(doctor, host, passed, &error);
+	}
+	error_hint(&error, "look for dropped packets: ip -s link show %s, ethtool -S %s, the switch", doctor->netdev,
+		   doctor->netdev);
+	finding_add_error(doctor, FINDING_FAIL, "ping", &error);
+}
+
+static void add_passed_sizes(struct doctor *doctor, uint32_t mtu, uint32_t longest)
+{
+	char own[48] = "";
+
+	if (doctor->mtu > mtu)
+		log_text(own, sizeof(own), " (of this host %" PRIu32 ")", doctor->mtu);
+	finding_add(doctor, FINDING_OK, "mtu",
+		    "path MTU %" PRIu32 "%s: packets of up to that size pass both ways, and %" PRIu32 " in a row", mtu,
+		    own, longest / mtu);
+}
+
+void ping_check(struct doctor *doctor, const struct address *address)
+{
+	const uint32_t longest = PACKETS * (doctor->mtu ? doctor->mtu : MTU_UNKNOWN);
+	struct error *error = &doctor->probe.errors.first;
+	struct child_run ping = { .running = false };
+	char options[32] = "-C 1", host[ADDRESS_TEXT_SIZE];
+	unsigned answered;
+	uint32_t mtu;
+
+	if (WITH_REPORT)
+		log_text(options, sizeof(options), "-C 1 -S 0-%" PRIu32, longest);
+	answered = send_pings(doctor, address_host(address, host), options, &ping);
+	mtu = ping.environment.path.mtu;
+	if (error->kind == ERROR_NO_REPLY)
+		hint_at_firewall(doctor, error);
+	if (!ping.environment.outcome) {
+		finding_add(doctor, FINDING_OK, "ping", "%s%s", ping.environment.verdict,
+			    WITH_REPORT && answered == 1 ? "; a stock server takes no longer one" : "");
+		if (answered > 1 && mtu && doctor->fabric != FABRIC_IWARP)
+			add_passed_sizes(doctor, mtu, longest);
+	} else if (answered && strstr(error->phase, "waiting")) {
+		add_lost_size(doctor, host, mtu ? mtu : longest / PACKETS,
+			      answered == 1 ? FIRST_SIZE : UINT32_C(64) << (answered - 1));
+	} else { /* a host without a listener can be reached */
+		finding_add_error(doctor, error->kind == ERROR_NO_LISTENER ? FINDING_WARN : FINDING_FAIL, "ping",
+				  error);
+	}
+	child_run_free(&ping);
+}

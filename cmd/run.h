@@ -127,7 +127,7 @@ struct environment {
 
 	bool child; /* a child run: it also stops the loop once a peer may come, and is then ready */
 	bool ready;
-	struct path path; /* of the last connection of an rping client */
+	struct path *path; /* NULL, or where a child run of rping leaves the path of its connection */
 	char verdict[RESULT_SIZE];
 };
 

@@ -37,7 +37,8 @@ static void hint_at_firewall(const struct doctor *doctor, struct error *error)
 }
 
 /* Runs an rping client with these options, and stops it. Returns the number of pings that were answered. */
-static unsigned send_pings(struct doctor *doctor, const char *host, const char *options, struct child_run *ping)
+static unsigned send_pings(struct doctor *doctor, const char *host, const char *options, struct child_run *ping,
+			   struct path *path)
 {
 	struct environment parent = *doctor->environment;
 	char arguments[CHILD_RUN_ARGUMENTS_SIZE];
@@ -46,6 +47,7 @@ static unsigned send_pings(struct doctor *doctor, const char *host, const char *
 	parent.log = doctor->probe.log;
 	log_text(arguments, sizeof(arguments), "-c -V -a %s -p %" PRId64 " %s", host, doctor->options->port, options);
 	child_run_start(ping, &parent, &rping_command, "ping", doctor->options->common.timeout, arguments);
+	ping->environment.path = path;
 	while (child_run_goes_on(ping) && environment_wait(doctor->environment))
 		;
 	child_run_stop(ping);
@@ -65,7 +67,7 @@ static bool is_size(struct doctor *doctor, const char *host, uint32_t passed, ui
 	if (loop_deadline_passed(doctor->environment->loop))
 		return true;
 	log_text(options, sizeof(options), "-C %d -S %" PRIu32 "-%" PRIu32, AGAIN, passed, lost);
-	is = send_pings(doctor, host, options, &ping) == AGAIN ||
+	is = send_pings(doctor, host, options, &ping, NULL) == AGAIN ||
 	     (ping.environment.outcome == OUTCOME_NO_CONNECTION && doctor->probe.errors.first.kind != ERROR_NO_REPLY);
 	child_run_free(&ping);
 	return is;
@@ -134,22 +136,21 @@ void ping_check(struct doctor *doctor, const struct address *address)
 	struct error *error = &doctor->probe.errors.first;
 	struct child_run ping = { .running = false };
 	char options[32] = "-C 1", host[ADDRESS_TEXT_SIZE];
+	struct path path = { .mtu = 0 };
 	unsigned answered;
-	uint32_t mtu;
 
 	if (WITH_REPORT)
 		log_text(options, sizeof(options), "-C 1 -S 0-%" PRIu32, longest);
-	answered = send_pings(doctor, address_host(address, host), options, &ping);
-	mtu = ping.environment.path.mtu;
+	answered = send_pings(doctor, address_host(address, host), options, &ping, &path);
 	if (error->kind == ERROR_NO_REPLY)
 		hint_at_firewall(doctor, error);
 	if (!ping.environment.outcome) {
 		finding_add(doctor, FINDING_OK, "ping", "%s%s", ping.environment.verdict,
 			    WITH_REPORT && answered == 1 ? "; a stock server takes no longer one" : "");
-		if (answered > 1 && mtu && doctor->fabric != FABRIC_IWARP)
-			add_passed_sizes(doctor, mtu, longest);
+		if (answered > 1 && path.mtu && doctor->fabric != FABRIC_IWARP)
+			add_passed_sizes(doctor, path.mtu, longest);
 	} else if (answered && strstr(error->phase, "waiting")) {
-		add_lost_size(doctor, host, mtu ? mtu : longest / PACKETS,
+		add_lost_size(doctor, host, path.mtu ? path.mtu : longest / PACKETS,
 			      answered == 1 ? FIRST_SIZE : UINT32_C(64) << (answered - 1));
 	} else { /* a host without a listener can be reached */
 		finding_add_error(doctor, error->kind == ERROR_NO_LISTENER ? FINDING_WARN : FINDING_FAIL, "ping",

@@ -235,7 +235,8 @@ enum outcome target_established(struct target *target, const struct endpoint_eve
 
 	if (WITH_REPORT) {
 		endpoint_path(target->peer.endpoint, &target->path);
-		peer->environment->path = target->path;
+		if (HAS_CHILD_RUNS && peer->environment->path)
+			*peer->environment->path = target->path;
 	}
 	dial_stop(&target->dial);
 	target_enter(target, TARGET_PACING, "beginning", WITHOUT_LIMIT);

@@ -60,7 +60,7 @@ static void print_row(const struct option *row, bool brief, size_t column, struc
 		return;
 	format_right(right, row, brief);
 	output_print(output, "%-*s", (int)column, left);
-	wrap_print(output, column, column, 0, right);
+	wrap_print(output, WRAP_WIDTH, column, column, 0, right);
 }
 
 void options_help(const struct option *table, bool brief, struct output *output)

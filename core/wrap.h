@@ -4,14 +4,22 @@
 #define CORE_WRAP_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "core/output.h"
 
+enum {
+	WRAP_WIDTH = 80 /* columns of a text that is the same everywhere, and of a terminal that does not tell */
+};
+
+/* The columns of the terminal as it is now, at least 40; 0 if the stream is none. */
+size_t wrap_width(FILE *stream);
+
 /*
- * Prints a text in lines of at most 80 columns, broken at spaces, or only at those after that character if it is not 0.
- * What cannot be broken may be longer. The caller has printed the first columns ("used") of the first line.
- * Prints nothing if the text is empty.
+ * Prints a text in lines of at most width columns, or in one if that is 0. They are broken at spaces, or only at those
+ * after that character if it is not 0. What cannot be broken may be longer. The caller has printed the first columns
+ * ("used") of the first line. Prints nothing if the text is empty.
  */
-void wrap_print(struct output *output, size_t used, size_t indent, char after, const char *text);
+void wrap_print(struct output *output, size_t width, size_t used, size_t indent, char after, const char *text);
 
 #endif

@@ -5,6 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/wrap.h"
+
+enum {
+	INDENT = 16 /* columns before the text of a finding */
+};
+
 static const char *const status_names[FINDING_STATUSES] = { "OK", "WARN", "FAIL" };
 
 static void report_finding(struct report *report, const struct finding *finding)
@@ -28,19 +34,29 @@ static void report_failure(const struct doctor *doctor, const struct finding *fi
 		log_keep(log, &finding->error);
 }
 
+/* The columns of the terminal are asked for again: they may change. */
+static void print_line(struct doctor *doctor, const char *status, const char *check, const char *text)
+{
+	struct output *output = doctor->environment->output;
+
+	output_print(output, "%-4s  %-8s  ", status, check);
+	wrap_print(output, wrap_width(output->stream), INDENT, INDENT, 0, text);
+}
+
 static void print_finding(struct doctor *doctor, const struct finding *finding)
 {
 	struct report *record = environment_begin_record(doctor->environment, "finding");
-	char text[ERROR_TEXT_SIZE];
+	char text[ERROR_TEXT_SIZE], fix[ERROR_HINT_SIZE];
 
 	if (record) {
 		report_finding(record, finding);
 		report_close(record);
 	}
-	environment_print(doctor->environment, "%s%-4s  %-8s  %s", doctor->findings.new_group ? "\n" : "",
-			  status_names[finding->status], finding->error.object, error_text(&finding->error, text));
+	if (doctor->findings.new_group)
+		environment_print(doctor->environment, "%s", "");
+	print_line(doctor, status_names[finding->status], finding->error.object, error_text(&finding->error, text));
 	if (*finding->error.hint)
-		environment_print(doctor->environment, "%16sfix: %s", "", finding->error.hint);
+		print_line(doctor, "", "", log_text(fix, sizeof(fix), "fix: %s", finding->error.hint));
 	if (finding->status == FINDING_FAIL)
 		report_failure(doctor, finding);
 	doctor->findings.new_group = false;

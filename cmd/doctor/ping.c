@@ -152,9 +152,8 @@ void ping_check(struct doctor *doctor, const struct address *address)
 	} else if (answered && strstr(error->phase, "waiting")) {
 		add_lost_size(doctor, host, path.mtu ? path.mtu : longest / PACKETS,
 			      answered == 1 ? FIRST_SIZE : UINT32_C(64) << (answered - 1));
-	} else { /* a host without a listener can be reached */
-		finding_add_error(doctor, error->kind == ERROR_NO_LISTENER ? FINDING_WARN : FINDING_FAIL, "ping",
-				  error);
+	} else {
+		finding_add_error(doctor, FINDING_FAIL, "ping", error);
 	}
 	child_run_free(&ping);
 }

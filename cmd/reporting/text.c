@@ -157,8 +157,8 @@ static void print_figures(struct reporting *reporting, FILE *stream, const struc
 static void print_block(struct reporting *reporting, FILE *stream, const char *title)
 {
 	char *text = NULL, *rest, *line, time[UNITS_TEXT_SIZE];
-	size_t size;
-	FILE *unwrapped = isatty(fileno(stream)) ? open_memstream(&text, &size) : NULL;
+	size_t size, width = wrap_width(stream);
+	FILE *unwrapped = width ? open_memstream(&text, &size) : NULL;
 
 	fprintf(stream, "%s: %s %s:\n", reporting->environment->log.name, title,
 		units_time(clock_now() - reporting->environment->begun, time));
@@ -167,7 +167,7 @@ static void print_block(struct reporting *reporting, FILE *stream, const char *t
 		fclose(unwrapped);
 		rest = text;
 		while ((line = strsep(&rest, "\n")) && *line)
-			wrap_print(&(struct output){ .stream = stream }, 0, WRAPPED_INDENT, ',', line);
+			wrap_print(&(struct output){ .stream = stream }, width, 0, WRAPPED_INDENT, ',', line);
 		free(text);
 	}
 }

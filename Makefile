@@ -320,7 +320,8 @@ dist: writable ## the source as $(BUILD)/rdmatest-VERSION.tar.gz: the last commi
 	@gzip -9 -n -f $(BUILD)/$(archived).tar && echo $(BUILD)/$(archived).tar.gz
 
 deb: setup-deb dist ## Debian packages of that, in $(BUILD)/deb
-	docs/packaging/deb $(BUILD)/$(archived).tar.gz $(BUILD)/deb
+	@$(if $(V),,test/quiet $(BUILD)/deb.log 'building Debian packages') docs/packaging/deb $(BUILD)/$(archived).tar.gz $(BUILD)/deb
+	@ls $(BUILD)/deb/*_$(VERSION)_*.deb
 
 clean: ## remove what was built
 	rm -rf $(BUILD)

@@ -80,6 +80,10 @@ fortify = $(if $(or $(SANITIZE),$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAG
 	  $(if $(optimises),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
 harden_code = -fstack-protector -fPIE $(fortify)
 harden_file = $(if $(STATIC),,-pie) -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
+else
+# Where a PIE is the compiler's default.
+harden_code = -fno-pie
+harden_file = $(if $(STATIC),,-no-pie)
 endif
 known = $(shell $(CC) -Werror $(1) -S -o /dev/null -x c /dev/null >/dev/null 2>&1 && echo $(1))
 # An empty argument of a macro, by clang 19's name.
@@ -121,7 +125,7 @@ no_start_files := $(if $(sanitizers)$(STATIC),,$(if $(harden_file),$(start_file)
 # them. Sections in order of their alignment leave no gaps: -50. No build ID: -36; code and constants in one segment: -4,096
 # of the file. LDFLAGS come last: -Wl,--build-id and -Wl,-z,separate-code there undo these two.
 smaller_file := -Wl,--sort-section=alignment -Wl,--build-id=none -Wl,-z,noseparate-code
-link = $(CC) $(if $(whole_program),-fno-lto) $(sanitizers) $(harden_file) $(CFLAGS) $(smaller) -Wl,--gc-sections -Wl,--as-needed -Wl,-z,pack-relative-relocs $(smaller_file) \
+link = $(CC) $(if $(whole_program),-fno-lto) $(sanitizers) $(harden_file) $(if $(whole_program),$(harden_code)) $(CFLAGS) $(smaller) -Wl,--gc-sections -Wl,--as-needed -Wl,-z,pack-relative-relocs $(smaller_file) \
        $(if $(sanitizers)$(STATIC),,-Wl,-z,nodynamic-undefined-weak -Wl,--no-eh-frame-hdr) $(no_start_files) $(static) $(LDFLAGS)
 LIBEV := $(strip $(LIBEV))
 libraries := $(if $(filter 1,$(WITH_VERBS)),-lrdmacm -libverbs) $(if $(LIBEV),,-lev)
@@ -172,7 +176,7 @@ all: $(BUILD)/rdmatest ## build the program
 
 $(BUILD)/rdmatest: $(main) $(archive)
 	$(call say,LINK)
-	$(Q)$(link) $(if $(whole_program),$(code) $(harden_code) $(whole_program)) -o $@ $^ $(libraries)
+	$(Q)$(link) $(if $(whole_program),$(code) $(whole_program)) -o $@ $^ $(libraries)
 	$(Q)echo $(COMMANDS) >$(BUILD)/commands.all
 	$(Q)echo $(filter $(linked),$(COMMANDS)) >$(BUILD)/commands
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/lookup.h"
 
+#include <net/if.h>
 #include <string.h>
 
 #include "cmd/signals.h"
@@ -8,7 +9,7 @@
 
 #define DIGITS "0123456789"
 
-/* The digits that make a port: fewer are ping's way to count, "rping -c 5 HOST". */
+/* The digits that make a port: fewer are a count or size of ping, "rping -c 5 HOST" or "-s 100". */
 enum {
 	PORT_DIGITS = 4
 };
@@ -43,7 +44,10 @@ enum outcome host_check(const struct log *log, const char *option, const char *t
 		return OUTCOME_OK;
 	log_error(log, option, "%s %s", text, fault);
 	if (number && port_option)
-		log_hint(log, "did you mean %s %s?", number == text && strlen(text) < PORT_DIGITS ? "-C" : port_option,
+		log_hint(log, "did you mean %s %s?",
+			 number != text || strlen(text) >= PORT_DIGITS ? port_option
+			 : !strcmp(option, "-s")		       ? "-S"
+								       : "-C",
 			 number);
 	return OUTCOME_USAGE;
 }
@@ -96,6 +100,10 @@ enum outcome lookup_finish(struct resolver *resolver, const struct environment *
 		resolver->outcome = lookup_give_up(resolver, at_deadline, limit);
 	else
 		resolver->outcome = resolver_read(resolver);
+	/* As in ping -I eth0. */
+	if (WITH_NAMES && WITH_HELP && EXTRA(resolver->outcome == OUTCOME_NO_CONNECTION) &&
+	    if_nametoindex(resolver->text))
+		log_hint(resolver->log, "did you mean --interface %s?", resolver->text);
 	if (!resolver->outcome)
 		resolver->outcome = filter(resolver, options, source);
 	return resolver->outcome;

@@ -43,7 +43,7 @@ const char *option_label(const struct option *row, char text[OPTION_TEXT_SIZE])
 static const char *parse_number(enum option_type type, const char *text, double *value)
 {
 	double factor = 1;
-	size_t length;
+	size_t length, ignored = 0;
 	char *end;
 
 	/* strtod(3) also takes blanks, a '+' and names. */
@@ -51,10 +51,14 @@ static const char *parse_number(enum option_type type, const char *text, double 
 		return NULL;
 	*value = strtod(text, &end);
 	length = strcspn(end, " -");
-	if (end == text || length >= sizeof(units->suffix))
-		return NULL;
 	if (type == OPTION_SIZES)
 		type = OPTION_SIZE;
+	/* "64KB" and "64KiB" are "64K". */
+	if (WITH_CAUSES && type == OPTION_SIZE && length && strchr("Bb", end[length - 1]))
+		ignored = length == 3 && end[1] == 'i' ? 2 : 1;
+	length -= ignored;
+	if (end == text || length >= sizeof(units->suffix))
+		return NULL;
 	for (const struct unit *unit = units; unit < units + sizeof(units) / sizeof(units[0]); unit++) {
 		if (unit->type != type)
 			continue;
@@ -62,7 +66,7 @@ static const char *parse_number(enum option_type type, const char *text, double 
 		if (strncasecmp(unit->suffix, end, length) || unit->suffix[length])
 			continue;
 		*value *= factor;
-		return end + length;
+		return end + length + ignored;
 	}
 	return NULL;
 }

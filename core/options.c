@@ -57,6 +57,68 @@ static void hint_help(const struct parse *parse)
 	log_hint(parse->log, "%s --help lists the options", parse->log->name);
 }
 
+/*
+ * Letters of ping, fping, iperf3 and perftest, and our option for the same; "1s" is its value. Of several options of a
+ * letter the first one that accepts the value is meant, else the first. A number is no text.
+ */
+static const char habits[] = "4 ipv4\0"
+			     "6 ipv6\0"
+			     "B source\0"
+			     "D daemon\0"
+			     "D duration\0"
+			     "I source\0"
+			     "J json\0"
+			     "O warmup\0"
+			     "P connections\0"
+			     "Q tos\0"
+			     "T tos\0"
+			     "W timeout\0"
+			     "c server\0"
+			     "d device\0"
+			     "f targets\0"
+			     "i interval\0"
+			     "i interval-report\0"
+			     "l interval 1s\0"
+			     "l size\0"
+			     "m mtu\0"
+			     "n count\0"
+			     "q quiet\0"
+			     "t duration\0"
+			     "u quiet\0"
+			     "w deadline\0"
+			     "x gid-index\0";
+
+/* Returns false if no option of this command is meant; with fits also if none accepts the value. */
+static bool hint_habit(const struct parse *parse, char letter, const char *value, bool fits)
+{
+	const char *meant = NULL, *text = "";
+
+	for (const char *habit = habits; WITH_HELP && WITH_CAUSES && *habit; habit += strlen(habit) + 1) {
+		const char *option = habit + 2;
+		unsigned position;
+		const struct option *row = find_row(parse->table, option, strcspn(option, " "), &position);
+		bool has_value = row && row->type != OPTION_FLAG;
+
+		if (letter != *habit || !row)
+			continue;
+		if (has_value && value && *value != '-' &&
+		    (row->type != OPTION_TEXT || value[strspn(value, "0123456789")]) &&
+		    option_set(row, value, parse->options)) {
+			meant = option;
+			text = value;
+			break;
+		}
+		if (fits || meant)
+			continue;
+		meant = option;
+		if (has_value && !strchr(option, ' '))
+			text = option_field(row, OPTION_ARGUMENT);
+	}
+	if (meant)
+		log_hint(parse->log, "did you mean --%s%s%s?", meant, *text ? " " : "", text);
+	return meant;
+}
+
 /* text is NULL if it is missing. */
 static enum outcome set_value(const struct parse *parse, const struct option *row, const char *text)
 {
@@ -73,6 +135,8 @@ static enum outcome set_value(const struct parse *parse, const struct option *ro
 			  *range  ? range
 			  : *text ? "too many of them"
 				  : "not empty");
+	if (text)
+		hint_habit(parse, row->letter, text, true);
 	return OUTCOME_USAGE;
 }
 
@@ -91,8 +155,9 @@ static void set_flag(struct parse *parse, const struct option *row)
 	parse->stops = row->stops;
 }
 
-/* prefix: "-" or "--". */
-static enum outcome unknown_option(const struct parse *parse, const char *prefix, const char *name, size_t length)
+/* prefix: "-" or "--". next is the argument after it, or NULL. */
+static enum outcome unknown_option(const struct parse *parse, const char *prefix, const char *name, size_t length,
+				   const char *next)
 {
 	const struct option *nearest = NULL;
 	unsigned least = SPELLING_FAR;
@@ -111,7 +176,7 @@ static enum outcome unknown_option(const struct parse *parse, const char *prefix
 	}
 	if (nearest)
 		log_hint(parse->log, "did you mean --%s?", nearest->text);
-	else
+	else if (prefix[1] || !hint_habit(parse, *name, name[1] ? name + 1 : next, false))
 		hint_help(parse);
 	return OUTCOME_USAGE;
 }
@@ -133,7 +198,8 @@ static enum outcome parse_option(struct parse *parse, char *const *argv, int *in
 		char name[OPTION_TEXT_SIZE];
 
 		if (!row)
-			return unknown_option(parse, is_name ? "--" : "-", text, is_name ? length : 1);
+			return unknown_option(parse, is_name ? "--" : "-", text, is_name ? length : 1,
+					      argv[*index + 1]);
 		mark_given(parse, position);
 		text += is_name ? length : 1;
 		if (row->type != OPTION_FLAG) {

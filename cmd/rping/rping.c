@@ -2,6 +2,8 @@
 /* The options of rping, and its command row. */
 #include "cmd/rping/rping.h"
 
+#include <string.h>
+
 #include "cmd/lookup.h"
 
 /* clang-format off */
@@ -87,23 +89,28 @@ static enum outcome rping_check(struct environment *environment, const void *com
 {
 	const struct rping_options *options = command_options;
 	const struct log *log = &environment->log;
-	const char *fault = options_fault(options);
+	bool server = options->server;
 	enum outcome outcome = OUTCOME_OK;
+	const char *option, *fault;
 
-	if (fault) {
-		log_error(log, NULL, "%s", fault);
-		log_hint(log, "%s --help lists the options", log->name);
-		return OUTCOME_USAGE;
-	}
 	for (size_t i = 0; i < options->addresses.count && !outcome; i++) {
 		const char *given = options->addresses.texts[i];
-		const char *text = options->server ? rping_listen_address(options) : given;
+		const char *text = server && !i ? rping_listen_address(options) : given;
 
 		if (text != given)
 			log_hint(log, "'%s' is a device, not an address: ignored (use --device)", given);
-		outcome = rping_client_check(options, "-a", text, log);
+		/* As in ping -s 100. */
+		option = WITH_HELP && server && !text[strspn(text, "0123456789")] ? "-s" : "-a";
+		outcome = rping_client_check(options, option, text, log);
 	}
-	return outcome;
+	if (outcome)
+		return outcome;
+	fault = options_fault(options);
+	if (!fault)
+		return OUTCOME_OK;
+	log_error(log, NULL, "%s", fault);
+	log_hint(log, "%s --help lists the options", log->name);
+	return OUTCOME_USAGE;
 }
 
 static enum live rping_live(const void *command_options)

@@ -306,8 +306,14 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 	server->limit = EXTRA(options->max_clients) ? (uint64_t)options->max_clients : !options->persistent;
 	server->one_shot = !options->persistent && server->limit == 1;
 	outcome = lookup(&local, environment, &options->common, server->host, ADDRESS_FORMAT_ANY);
-	if (!outcome)
+	if (!outcome) {
 		outcome = listen_at(server, &local.addresses[0]);
+		/* As in ping -s 100 -c 5 ADDRESS. */
+		if (WITH_HELP && outcome && options->count && options->addresses.count)
+			error_hint(&environment->transport->error,
+				   "-s is a server on this host; to ping it: %s -C %d %s", environment->log.name,
+				   (int)options->count, server->host);
+	}
 	if (outcome)
 		server_finish(server, outcome);
 	return OUTCOME_OK;

@@ -223,10 +223,12 @@ TEST(size_ranges)
 		const char *line;
 		int64_t first, last;
 	} cases[] = {
-		{ "-S 64", 64, 0 }, { "-S 64-1M", 64, 1 << 20 }, { "-S 1K-100k", 1024, 102400 },
-		{ "-S 7-7", 7, 7 }, { "-S 4-8 -S 5", 5, 0 },	 { "-S 0-4", 0, 4 },
+		{ "-S 64", 64, 0 },  { "-S 64-1M", 64, 1 << 20 },    { "-S 1K-100k", 1024, 102400 },
+		{ "-S 7-7", 7, 7 },  { "-S 4-8 -S 5", 5, 0 },	     { "-S 0-4", 0, 4 },
+		{ "-S 64B", 64, 0 }, { "-S 1KB-64kb", 1024, 65536 }, { "-S 8KiB", 8192, 0 },
 	};
-	static const char *const refused[] = { "8-4", "-4", "4-2M", "4-99999999999G", "4-", "4-8-16", "4-8.5", "4-8x" };
+	static const char *const refused[] = { "8-4",  "-4",  "4-2M", "4-99999999999G", "4-", "4-8-16", "4-8.5", "4-8x",
+					       "4KBB", "4iB", "B" };
 
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		assert_int_equal(parse_in(with_sizes, cases[i].line), OUTCOME_OK);
@@ -296,7 +298,7 @@ TEST(invalid_values)
 		{ "-p", "-p, --port", "1 to 65535",
 		  "0 99999 -1 99999999999999999999 0x1ffffffffffffffff -9223372036854775808 banana 23x inf -nan 1.5 0x "
 		  "5K +5 '' -" },
-		{ "-S", "-S, --size", "0 to 1G", "2G 99999999999G -9223372036854775808 5KB 1.5 K" },
+		{ "-S", "-S, --size", "0 to 1G", "2G 99999999999G -9223372036854775808 5KX 1.5 K" },
 		{ "--wait", "--wait", "1us to 24h",
 		  "0 -1s 0.1ns 25h 9999999999h 2562047.9h 99999999999999999999.5 soon 5d . 1.5.5s s ''" },
 		{ "-f", "-f, --format", "one of name, ip, gid", "ipx 3 ''" },

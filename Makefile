@@ -156,7 +156,7 @@ endif
 build = $(MAKE) --no-print-directory -j$$(nproc)
 Q := $(if $(V),,@)
 silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
-say = @$(if $(V)$(silent),:,printf '  %-5s %s\n' $(1) $(patsubst $(BUILD)/%,%,$(@:$(BUILD)/objects/%=$(BUILD)/%)))
+say = @$(if $(V)$(silent),:,printf '  %-5s %s\n' $(1) $(if $(filter LINK,$(1)),$@,$(patsubst $(BUILD)/%,%,$(@:$(BUILD)/objects/%=$(BUILD)/%))))
 
 # Everything but main is an archive, so that unit tests can link to it.
 backends := $(if $(filter 1,$(WITH_VERBS)),transport/verbs/*.c) $(if $(filter 1,$(WITH_SOFT)),transport/soft/*.c transport/soft/*/*.c)

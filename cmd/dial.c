@@ -115,10 +115,27 @@ void dial_failed(struct dial *dial, enum outcome outcome, bool busy)
 	attempt_ended(dial, outcome);
 }
 
+enum {
+	HINT_WAITED = 8, /* beside those of enum error_kind */
+	HINT_CUT_SHORT,
+};
+
+/* With a list of targets one hint of each kind will do. */
+static bool is_first_hint(const struct dial_options *options, unsigned kind)
+{
+	unsigned bit = 1U << kind, given = options->hinted ? *options->hinted : 0;
+
+	if (options->hinted)
+		*options->hinted |= bit;
+	return !(given & bit);
+}
+
 static void hint_waited(const struct dial_options *options)
 {
 	char limit[UNITS_TEXT_SIZE];
 
+	if (!is_first_hint(options, HINT_WAITED))
+		return;
 	log_hint(&options->environment->log, "no server within %s (--wait-server)",
 		 units_limit(options->wait_server, limit));
 }
@@ -136,16 +153,16 @@ void dial_give_up(struct dial *dial)
 
 	if (dial->error)
 		log_report(log, dial->error);
-	if (kind == ERROR_NO_LISTENER && !waited && options->server)
+	if (waited && ended && is_first_hint(options, HINT_CUT_SHORT))
+		log_hint(log, "--wait-server: %s", loop_phase_text(environment->loop, 0, text));
+	else if (waited && !ended)
+		hint_waited(options);
+	else if (kind == ERROR_NO_LISTENER && !waited && is_first_hint(options, kind))
 		log_hint(log, "if host and port are right, run there: rdmatest %s%s -p %u --transport %s",
 			 options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
 			 transport);
-	if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && options->server)
+	else if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && is_first_hint(options, kind))
 		log_hint(log, "to check the way there: rdmatest doctor %s --transport %s", options->host, transport);
-	if (waited && ended)
-		log_hint(log, "--wait-server: %s", loop_phase_text(environment->loop, 0, text));
-	else if (waited)
-		hint_waited(options);
 	dial_stop(dial);
 }
 

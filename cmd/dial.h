@@ -36,7 +36,9 @@ struct dial_options {
 	enum address_format format;
 	const char *host; /* as the user typed it */
 	uint16_t port;
-	const char *server;  /* what to run there if no server is: "rping -s"; NULL: nothing */
+	const char *server; /* what to run there if no server is: "rping -s" */
+	unsigned *hinted; /* bits of the kinds of error that dials with this have given a hint at; NULL: only one has it
+			   */
 	int64_t wait_server; /* nanoseconds; 0: one round */
 };
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,17 +16,47 @@ enum {
 #define LIMIT_PERIOD (10 * CLOCK_NS_PER_S)
 
 /* One write, so that the lines of several processes on one terminal or log do not mix. */
+static void write_lines(const char *lines, size_t length)
+{
+	ssize_t written;
+
+	for (; length; lines += written, length -= (size_t)written) {
+		written = write(STDERR_FILENO, lines, length);
+		if (written <= 0)
+			break;
+	}
+}
+
 static void print(const struct log *log, const char *object, const char *text)
 {
 	char line[LINE_SIZE];
-	ssize_t ignored;
 	size_t length;
 
 	log_text(line, sizeof(line) - 1, "%s: %s%s%s", log->name, object, *object ? ": " : "", text);
 	length = strlen(line);
 	line[length++] = '\n';
-	ignored = write(STDERR_FILENO, line, length);
-	(void)ignored;
+	if (log->held)
+		fwrite(line, 1, length, log->held->stream);
+	else
+		write_lines(line, length);
+}
+
+void log_hold(struct log *log, struct log_held *held)
+{
+	held->stream = open_memstream(&held->text, &held->length);
+	log->held = held->stream ? held : NULL;
+}
+
+void log_release(struct log *log)
+{
+	struct log_held *held = log->held;
+
+	if (!held)
+		return;
+	fclose(held->stream);
+	write_lines(held->text, held->length);
+	free(held->text);
+	log->held = NULL;
 }
 
 bool log_allows(struct log_limit *limit)

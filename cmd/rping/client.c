@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <search.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,57 @@ enum {
 	LOOKUPS_MAX = 48,   /* at once: each has a process */
 	CONNECTING_MAX = 48 /* targets at once: the backlog of a server is limited */
 };
+
+/* ---- the lines of several targets ---- */
+
+#define HOLDS_LINES (WITH_CAUSES && WITH_EXTRAS)
+
+static void release_lines(struct rping_client *client)
+{
+	if (!HOLDS_LINES)
+		return;
+	loop_timer_stop(&client->release);
+	log_release(&client->environment->log);
+}
+
+/* Lines on stderr come once a second, and at the end: failed targets are below those that have passed meanwhile. */
+static void hold_lines(void *context)
+{
+	struct rping_client *client = context;
+	struct environment *environment = client->environment;
+
+	log_release(&environment->log);
+	log_hold(&environment->log, &client->held);
+	loop_timer_start(environment->loop, &client->release, CLOCK_NS_PER_S, hold_lines, client);
+}
+
+/* The name as typed comes first: it is what a script has in its list. */
+static void print_alive(const struct target *target)
+{
+	const struct samples *times = &target->round_trip;
+	char min[UNITS_TEXT_SIZE], avg[UNITS_TEXT_SIZE], max[UNITS_TEXT_SIZE];
+	const struct peer *peer = &target->peer;
+	struct address address;
+	bool named = !address_parse(target->address, ADDRESS_FORMAT_IP, &address);
+
+	environment_print_result(peer->environment, OUTCOME_OK, peer->device,
+				 "%s%s%s%s is alive: %" PRIu64 " ping%s %s, min %s, avg %s, max %s",
+				 named ? target->address : "", named ? " (" : "", peer->name, named ? ")" : "",
+				 times->count, units_plural(times->count),
+				 peer->options->validate ? "verified" : "answered", units_time(times->minimum, min),
+				 units_time(samples_average(times), avg), units_time(times->maximum, max));
+}
+
+/* One that failed has a line with its cause on stderr. */
+static void print_target(const struct target *target, enum outcome outcome)
+{
+	if (!has_several(target->client))
+		peer_print_result(&target->peer, outcome, true);
+	else if (WITH_REPORT && !outcome)
+		print_alive(target);
+	else if (peer_answered(&target->peer))
+		peer_print_result(&target->peer, outcome, false);
+}
 
 /* ---- the end of a target, and of all ---- */
 
@@ -56,6 +108,7 @@ static void finish_several(struct rping_client *client)
 	const struct ping_counts *counts = sum_targets(client);
 	bool verified = client->options->validate && counts->verified == counts->answered.count;
 
+	release_lines(client);
 	environment_finish(client->environment, OUTCOME_OK, NULL,
 			   "total: %" PRIu64 " ping%s answered%s, %zu of %zu targets passed", counts->answered.count,
 			   units_plural(counts->answered.count), verified ? " and verified" : "",
@@ -83,7 +136,7 @@ static void end_target(struct target *target, enum outcome outcome)
 	client->failed += outcome != OUTCOME_OK;
 	environment_record_outcome(client->environment, outcome);
 	stream_target(client, target);
-	peer_print_result(&target->peer, outcome, !has_several(client));
+	print_target(target, outcome);
 	if (has_several(client) && client->in_state[TARGET_DONE] == client->count)
 		finish_several(client);
 }
@@ -234,7 +287,25 @@ enum outcome rping_client_check(const struct rping_options *options, const char 
 	return outcome;
 }
 
-static enum outcome add_target(struct rping_client *client, const char *address, uint16_t port)
+static int compare_dials(const void *one, const void *other)
+{
+	const struct dial_options *dials[] = { one, other };
+	int order = strcmp(dials[0]->host, dials[1]->host);
+
+	return order ? order : dials[0]->port - dials[1]->port;
+}
+
+/* Who repeats -a wants a connection for each; a list that does is pinged once. */
+static bool is_repeated(struct rping_client *client, const struct target *target, bool listed)
+{
+	const struct dial_options **known = NULL;
+
+	if (EXTRA(client->options->targets))
+		known = tsearch(&target->dial.options, &client->known, compare_dials);
+	return known && *known != &target->dial.options && listed;
+}
+
+static enum outcome add_target(struct rping_client *client, const char *address, uint16_t port, bool listed)
 {
 	const struct reporting_options *reporting = &client->options->common.reporting;
 	bool json = WITH_REPORT && (reporting->json || reporting->json_stream);
@@ -244,10 +315,16 @@ static enum outcome add_target(struct rping_client *client, const char *address,
 	if (!target)
 		return OUTCOME_INTERNAL;
 	target_prepare(target, client, address, port);
+	if (is_repeated(client, target, listed)) {
+		client->repeated++;
+		free(target);
+		return OUTCOME_OK;
+	}
 	if (json)
 		target->histogram = (struct histogram *)(target + 1);
 	*client->last = target;
 	client->last = &target->next;
+	client->in_state[TARGET_WAITING]++;
 	client->count++;
 	return OUTCOME_OK;
 }
@@ -277,7 +354,7 @@ static enum outcome add_line(struct rping_client *client, char *line, const char
 		}
 	}
 	outcome = rping_client_check(client->options, "--targets", address, log);
-	return outcome ? outcome : add_target(client, address, (uint16_t)port);
+	return outcome ? outcome : add_target(client, address, (uint16_t)port, true);
 }
 
 static enum outcome read_targets(struct rping_client *client)
@@ -311,6 +388,8 @@ static enum outcome read_targets(struct rping_client *client)
 		log_error(log, "--targets", "%s: no targets", name);
 		outcome = OUTCOME_USAGE;
 	}
+	if (!outcome && client->repeated)
+		log_hint(log, "%s: repeated lines left out: %zu", name, client->repeated);
 	return outcome;
 }
 
@@ -320,7 +399,7 @@ static enum outcome make_targets(struct rping_client *client)
 	enum outcome outcome = OUTCOME_OK;
 
 	for (size_t i = 0; i < options->addresses.count && !outcome; i++)
-		outcome = add_target(client, options->addresses.texts[i], (uint16_t)options->port);
+		outcome = add_target(client, options->addresses.texts[i], (uint16_t)options->port, false);
 	return !outcome && EXTRA(options->targets) ? read_targets(client) : outcome;
 }
 
@@ -362,6 +441,8 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 				  has_several(client) ? "the servers" : client->targets->address);
 	if (options->source)
 		outcome = lookup(&client->source, environment, &options->common, options->source, ADDRESS_FORMAT_ANY);
+	if (HOLDS_LINES && has_several(client) && !environment->log.debug)
+		hold_lines(client);
 	look_up_targets(client, outcome);
 	client_advance(client);
 	return OUTCOME_OK;
@@ -372,6 +453,7 @@ void rping_client_interrupt(void *state, enum interruption reason)
 	struct rping_client *client = state;
 
 	client->ending = true;
+	release_lines(client);
 	for (struct target *target = client->targets; target; target = target->next)
 		target_end_if_failed(target, target_interrupt(target, reason));
 }
@@ -382,8 +464,8 @@ static void report_targets(struct report *report, const void *member)
 	char text[24];
 	size_t index = 0;
 
-	/* In text, a single target has no entry of its own. */
-	if (!has_several(client) && report->format->form & IN_TEXT)
+	/* In text a single target has no entry of its own, and those that have ended have their lines. */
+	if (report->format->form & IN_TEXT && (!has_several(client) || client->in_state[TARGET_DONE] == client->count))
 		return;
 	for (struct target *target = client->targets; target; target = target->next) {
 		report_object(report, NULL);
@@ -417,8 +499,12 @@ struct figures rping_client_figures(void *state)
 		figures->path = client->targets->path;
 	}
 	return (struct figures){ ping_figures, figures, &client->before, sizeof(*figures),
-				 .summarised =
-					 figures->counts.answered.count || (has_several(client) && client->failed) };
+				 .summarised = figures->counts.answered.count };
+}
+
+static void keep(void *options)
+{
+	(void)options;
 }
 
 void rping_client_stop(void *state)
@@ -426,6 +512,9 @@ void rping_client_stop(void *state)
 	struct rping_client *client = state;
 	struct target *target;
 
+	release_lines(client);
+	if (EXTRA(client->known))
+		tdestroy(client->known, keep);
 	while ((target = client->targets)) {
 		client->targets = target->next;
 		target_release(target);

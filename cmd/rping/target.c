@@ -131,12 +131,20 @@ static void hint_at_size(const struct target *target)
 			 PING_SIZE);
 }
 
-/* Reports how far the target came. run.c has reported a passed deadline, once for all targets. */
+/*
+ * Reports how far the target came. run.c has reported a passed deadline, once for all targets. A phase that it ends has
+ * an error of its own, but a target that waits to connect is in none.
+ */
 static enum outcome ended_early(struct target *target)
 {
-	if (!target->peer.deadline_passed)
-		return peer_failed(&target->peer, "interrupted");
-	record_error(target, "the deadline passed");
+	const char *passed = "the deadline passed";
+	const struct peer *peer = &target->peer;
+
+	if (!peer->deadline_passed)
+		return peer_failed(peer, "interrupted");
+	if (WITH_CAUSES && peer->state == TARGET_WAITING)
+		return peer_failed(peer, passed);
+	record_error(target, passed);
 	return OUTCOME_FAILED;
 }
 
@@ -481,7 +489,6 @@ void target_prepare(struct target *target, struct rping_client *client, const ch
 	struct dial_options *dial = &target->dial.options;
 	struct peer *peer = &target->peer;
 
-	client->in_state[TARGET_WAITING]++;
 	target->client = client;
 	target->address = peer->name = address;
 	peer->options = options;
@@ -495,8 +502,10 @@ void target_prepare(struct target *target, struct rping_client *client, const ch
 	dial->common = &options->common;
 	dial->host = address;
 	dial->port = port;
-	if (WITH_CAUSES && options->addresses.count == 1)
+	if (WITH_CAUSES) {
 		dial->server = "rping -s";
+		dial->hinted = &client->hinted;
+	}
 	if (WITH_EXTRAS)
 		dial->wait_server = options->wait_server;
 	target->first = (uint64_t)EXTRA(options->warmup);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* JSON (RFC 8259): a report as one object on one line, and when such lines are written. */
+#include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "cmd/reporting/reporting.h"
 #include "cmd/run.h"
@@ -95,6 +97,22 @@ const struct report_format report_json = {
 
 /* ---- the records ---- */
 
+/* The wall-clock time of a time on the clock, by what both are now: RFC 3339. */
+static const char *wall_time(int64_t at, char text[REPORTING_WALL_TIME_SIZE])
+{
+	struct timespec now;
+	int64_t time;
+	struct tm parts;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	time = now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec - (clock_now() - at);
+	now = clock_timespec(time);
+	gmtime_r(&now.tv_sec, &parts);
+	return log_text(text, REPORTING_WALL_TIME_SIZE, "%d-%02d-%02dT%02d:%02d:%02d.%03dZ", 1900 + parts.tm_year,
+			1 + parts.tm_mon, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+			(int)(now.tv_nsec / CLOCK_NS_PER_MS));
+}
+
 static void open_record(struct reporting *reporting, FILE *stream, const char *type)
 {
 	report_open(&reporting->report, stream, &report_json);
@@ -112,6 +130,10 @@ static void open_first(struct reporting *reporting, FILE *stream, const char *ty
 	report_text(report, "command", environment->command->name);
 	report_text(report, "version", RDMATEST_VERSION);
 	report_text(report, "transport", environment->transport ? transport_name(environment->transport) : NULL);
+	/* Once: the clock may be set during the run. */
+	if (!*reporting->start)
+		wall_time(environment->begun, reporting->start);
+	report_text(report, "start", reporting->start);
 	report_time(report, "duration", clock_now() - environment->begun);
 }
 
@@ -207,10 +229,12 @@ void reporting_json_interval(struct reporting *reporting)
 {
 	FILE *stream = interval_stream(reporting);
 	struct report *report;
+	char start[REPORTING_WALL_TIME_SIZE];
 
 	if (!stream)
 		return;
 	report = begin_record(reporting, stream, "interval");
+	report_text(report, "start", wall_time(report->interval_began, start));
 	report_time(report, "from", report->interval_began - reporting->environment->begun);
 	reporting_add_figures(reporting, true);
 	report_close(report);

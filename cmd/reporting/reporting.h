@@ -29,6 +29,10 @@
 /* The version of the JSON that docs/json.md describes. */
 #define REPORTING_SCHEMA 1
 
+enum {
+	REPORTING_WALL_TIME_SIZE = sizeof("2026-01-31T12:34:56.789Z") + 8
+};
+
 struct common_options;
 struct environment;
 struct reporting;
@@ -79,6 +83,7 @@ struct reporting {
 	unsigned rows;				/* of intervals, in text */
 	FILE *steps; /* --json: the intervals of a run of steps, a line each; of open_memstream(3) */
 	char *steps_text;
+	char start[REPORTING_WALL_TIME_SIZE]; /* JSON: of the run; "" until it is reported */
 	size_t steps_length;
 	struct loop_timer interval;
 	struct loop_signal quit;

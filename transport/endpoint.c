@@ -101,6 +101,8 @@ enum error_kind endpoint_errno_kind(int error)
 
 enum error_kind endpoint_rejection_kind(int reason)
 {
+	if (WITH_CAUSES && reason == REJECTED_TIMEOUT)
+		return ERROR_NO_REPLY;
 	return reason == REJECTED_NO_LISTENER ? ERROR_NO_LISTENER : ERROR_OTHER;
 }
 
@@ -119,13 +121,12 @@ void endpoint_timed_out(void *context)
 	struct endpoint *endpoint = context;
 	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE], text[LOOP_PHASE_TEXT_SIZE];
 
-	error_failure(
-		endpoint_error(endpoint),
-		&(struct failure){ .object = endpoint->name,
-				   .phase = state_texts[endpoint->state],
-				   .kind = endpoint->state <= ENDPOINT_CONNECTING ? ERROR_NO_REPLY : ERROR_OTHER },
-		"%s%s", loop_phase_text(endpoint->transport->loop, endpoint->options.timeout, text),
-		endpoint_timeout_cause(endpoint, cause));
+	error_failure(endpoint_error(endpoint),
+		      &(struct failure){ .object = endpoint->name,
+					 .phase = state_texts[endpoint->state],
+					 .kind = endpoint->state <= ENDPOINT_ACCEPTING ? ERROR_NO_REPLY : ERROR_OTHER },
+		      "%s%s", loop_phase_text(endpoint->transport->loop, endpoint->options.timeout, text),
+		      endpoint_timeout_cause(endpoint, cause));
 	endpoint_fail(endpoint, endpoint_outcome(endpoint));
 }
 
@@ -190,6 +191,14 @@ static const uint8_t event_states[] = {
 	[EVENT_FAILED] = ENDPOINT_FAILED,
 };
 
+/* The peer's request has arrived. Its next packet has not, or the reply has not arrived there. */
+static void hint_one_way(const struct endpoint *endpoint)
+{
+	if (endpoint->state == ENDPOINT_ACCEPTING && endpoint_error(endpoint)->kind == ERROR_NO_REPLY)
+		error_hint(endpoint_error(endpoint),
+			   "requests arrive, answers do not: a firewall or route may pass one direction only");
+}
+
 void endpoint_report(struct endpoint *endpoint, struct endpoint_event *event)
 {
 	bool failed = event->kind == EVENT_FAILED, has_error = failed || event->kind == EVENT_REQUEST_FAILED;
@@ -201,6 +210,8 @@ void endpoint_report(struct endpoint *endpoint, struct endpoint_event *event)
 		error_clear(endpoint_error(endpoint));
 	else if (!failed || endpoint->kind != ENDPOINT_LISTENER)
 		limit_errors(endpoint);
+	if (WITH_CAUSES && failed)
+		hint_one_way(endpoint);
 	if (WITH_REPORT && endpoint->began)
 		event->took = clock_now() - endpoint->began;
 	endpoint->began = 0;

@@ -196,6 +196,16 @@ static enum outcome begin_pings(struct target *target, const struct endpoint_eve
 	return target->client->environment->ended ? OUTCOME_OK : target_next(target);
 }
 
+static void attempt_failed(struct target *target, const struct endpoint_event *event)
+{
+	bool busy = hello_says_busy(event->private_data, event->private_length);
+
+	if (busy)
+		error_hint(&target->client->environment->transport->error,
+			   "a server with -P serves many clients at once");
+	dial_failed(&target->dial, event->outcome, busy);
+}
+
 static void target_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
 	struct target *target = context;
@@ -223,8 +233,7 @@ static void target_event(void *context, struct endpoint *endpoint, const struct 
 		break;
 	case EVENT_FAILED:
 		if (target->peer.state == TARGET_CONNECTING)
-			dial_failed(&target->dial, event->outcome,
-				    hello_says_busy(event->private_data, event->private_length));
+			attempt_failed(target, event);
 		else
 			end_target(target, event->outcome);
 		break;

@@ -65,7 +65,7 @@ static void deliver_failed(struct soft_endpoint *endpoint, const struct soft_eve
 		return;
 	failure.object = endpoint->base.name;
 	failure.phase = endpoint_state_text(endpoint->base.state);
-	if (endpoint->base.state > ENDPOINT_CONNECTING)
+	if (endpoint->base.state > ENDPOINT_ACCEPTING)
 		failure.kind = ERROR_OTHER;
 	error_clear(endpoint_error(&endpoint->base));
 	if (event->cause)

@@ -20,10 +20,10 @@ static const uint16_t port_spaces[] = { PORT_SPACE_UDP, PORT_SPACE_IPOIB };
 
 static const struct option options_table[] = {
 	ROW(OPTION_TEXT, 'm', "group", group, "ADDRESS", "", "",
-	    OPTION_HELP("Join this multicast group; 0.0.0.0 asks for one"),
+	    OPTION_HELP("Join this multicast group; 0.0.0.0 requests one"),
 	    .operand = OPERAND_UNLESS_GIVEN, .exclusive = ONE_GROUP, .brief = true),
 	ROW(OPTION_TEXT, 'M', "mgid", gid, "GID", "", "",
-	    OPTION_HELP("Join this InfiniBand multicast GID; 0 asks for one"),
+	    OPTION_HELP("Join this InfiniBand multicast GID; 0 requests one"),
 	    .tags = FOR_ANOTHER, .exclusive = ONE_GROUP),
 	FLAG('s', "sender", sender, OPTION_HELP("Send datagrams to the group instead of receiving them"),
 	     .needed_by = FOR_CLIENT | FOR_SENDER, .excluded_by = FOR_SERVER, .brief = true),

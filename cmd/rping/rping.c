@@ -13,7 +13,7 @@
 static const struct option rping_option_table[] = {
 	FLAG('s', "server", server, OPTION_HELP("Run as server"),
 	     .last_counts = true, .needed_by = FOR_SERVER, .excluded_by = FOR_CLIENT, .brief = true),
-	FLAG('c', "client", client, OPTION_HELP("Run as client, as without -s"), .last_counts = true),
+	FLAG('c', "client", client, OPTION_HELP("Run as client, which is the default"), .last_counts = true),
 	ROW(OPTION_LIST, 'a', "address", addresses, "ADDRESS", "", "",
 	    OPTION_HELP("Client: server to ping, repeatable; server: address to listen on",
 			"for a server any IPv4 one"), .operand = OPERAND_UNLESS_GIVEN),
@@ -25,7 +25,7 @@ static const struct option rping_option_table[] = {
 	FLAG('v', "verbose", verbose, OPTION_HELP("Print the data of every ping"), .section = SECTION_OUTPUT),
 	FLAG('V', "validate", validate, OPTION_HELP("Verify every byte of the payload"), .brief = true),
 	ROW(OPTION_INTEGER, 'C', "count", count, "N", "0 or more", "",
-	    OPTION_HELP("Client: number of pings; server: least of a stock client", "0, until interrupted"),
+	    OPTION_HELP("Client: number of pings; server: a stock client with fewer fails", "0, any number"),
 	    .brief = true),
 #if WITH_REPORT
 	ROW(OPTION_SIZES, 'S', "size", size, "BYTES", "1 to 1M", "", /* PING_SIZE_MAX */

@@ -90,7 +90,7 @@ static void find_interface(const char *device, struct port *port)
 }
 
 /* Ports are numbered from 1; a switch has port 0. */
-static void read_ports(const char *directory, struct device *device)
+static void read_ports(const char *root, const char *directory, struct device *device)
 {
 	for (unsigned number = 0; number <= DEVICE_PORTS_MAX + 1; number++) {
 		struct port *port = &device->ports[device->port_count];
@@ -104,6 +104,9 @@ static void read_ports(const char *directory, struct device *device)
 			break;
 		port->number = number;
 		device_read_port(path, port);
+		/* The directory of a device is there only if somebody has made it. */
+		sysfs_line(port->roce, "%s/sys/kernel/config/rdma_cm/%s/ports/%u/default_roce_mode", root, device->name,
+			   number);
 		strcpy(port->netdev, port->gids[0].netdev);
 		if (!*port->netdev && !sysfs_name(port->netdev, "%s/parent", directory))
 			find_interface(directory, port);
@@ -153,7 +156,7 @@ static struct device *read_device(const char *root, const char *name)
 	sysfs_line(device->firmware, "%s/fw_ver", directory);
 	find_driver(directory, device);
 	find_verbs(root, device);
-	read_ports(directory, device);
+	read_ports(root, directory, device);
 	return device;
 }
 
@@ -200,7 +203,7 @@ const struct gid *devices_gid(const struct port *port, const struct address *add
 
 		if (gid->address.family != address->family || memcmp(gid->address.bytes, address->bytes, 16))
 			continue;
-		if (!found || strstr(gid->type, "v2"))
+		if (!found || !strcmp(gid->type, *port->roce ? port->roce : "RoCE v2"))
 			found = gid;
 	}
 	return found;

@@ -32,6 +32,7 @@ struct port {
 	char rate[SYSFS_TEXT_SIZE];
 	char netdev[SYSFS_TEXT_SIZE]; /* its interface; "" if unknown */
 	uint32_t mtu;		      /* the active MTU, set by route.c; 0 if unknown */
+	char roce[SYSFS_TEXT_SIZE];   /* the type of GID of each connection, if configfs tells; else "" */
 	struct gid gids[PORT_GIDS_MAX];
 	unsigned gid_count;
 	unsigned gids_left_out;
@@ -53,6 +54,8 @@ struct device {
 	/* Set by route.c. */
 	unsigned address_count; /* local addresses that lead to this device */
 	char addresses[128];	/* the first of them, as a list */
+	bool roce_v2;		/* connections from one of them use that */
+	const struct port *v1;	/* a port whose connections use RoCE v1; NULL: none */
 	struct error memory;	/* whether memory could be registered */
 };
 
@@ -62,7 +65,10 @@ void devices_free(struct device *devices);
 
 struct device *devices_find(struct device *devices, const char *name);
 
-/* The port's GID of this address: the RoCE v2 one, else any. NULL if there is none, as on iWARP. */
+/*
+ * The port's GID that a connection from this address has, NULL if there is none, as on iWARP. Linux's RDMA CM has one
+ * type of GID for a port: RoCE v2 if the device supports that, unless configfs has another one (cma_roce_mode).
+ */
 const struct gid *devices_gid(const struct port *port, const struct address *address);
 
 /* The facts of the port and of its interface for remedy_find(). port may be NULL. */

@@ -54,6 +54,7 @@ static void try_registration(struct device *device, struct domain *domain)
 static void route_found(struct doctor *doctor, const struct endpoint *route)
 {
 	struct device *device = devices_find(doctor->devices, route->domain->device);
+	const struct gid *gid;
 	struct path path;
 
 	if (!device || device->elsewhere)
@@ -68,6 +69,11 @@ static void route_found(struct doctor *doctor, const struct endpoint *route)
 		if (port->number != path.port)
 			continue;
 		port->mtu = path.mtu;
+		gid = devices_gid(port, &route->peer); /* none on InfiniBand and iWARP */
+		if (gid && strstr(gid->type, "v2"))
+			device->roce_v2 = true;
+		else if (gid)
+			device->v1 = port;
 		if (!*port->netdev)
 			route_interface(&route->peer, port->netdev);
 	}
@@ -123,12 +129,32 @@ static void report_no_address(struct doctor *doctor, const struct device *device
 		    remedy.text);
 }
 
+void route_warn_v1(struct doctor *doctor, const char *check, const struct device *device, const struct port *port,
+		   const char *text)
+{
+	struct error error = { .object = "" };
+
+	error_set(&error, NULL, "%s RoCE v1: no router forwards it, and the other end must use it, too", text);
+	for (unsigned i = 0; i < port->gid_count; i++)
+		if (strstr(port->gids[i].type, "v2"))
+			error_hint(&error, "use RoCE v2: cma_roce_mode -d %s -p %u -m 2", device->name, port->number);
+	finding_add_error(doctor, FINDING_WARN, check, &error);
+}
+
 void route_report(struct doctor *doctor)
 {
 	for (const struct device *device = doctor->devices; device; device = device->next) {
-		if (device->address_count)
-			finding_add(doctor, FINDING_OK, "address", "%s %s to %s", device->addresses,
-				    device->address_count == 1 ? "leads" : "lead", device->name);
+		char text[256];
+
+		log_text(text, sizeof(text), "%s %s to %s%s", device->addresses,
+			 device->address_count == 1 ? "leads" : "lead", device->name,
+			 device->v1	   ? " over"
+			 : device->roce_v2 ? " over RoCE v2"
+					   : "");
+		if (device->v1)
+			route_warn_v1(doctor, "address", device, device->v1, text);
+		else if (device->address_count)
+			finding_add(doctor, FINDING_OK, "address", "%s", text);
 		else if (!device->cannot_be_opened && !device->elsewhere)
 			report_no_address(doctor, device);
 	}

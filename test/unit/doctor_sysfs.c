@@ -176,6 +176,32 @@ TEST(card, set_up, tear_down)
 	assert_null(devices_find(device, "mlx5_1"));
 }
 
+/* The default of the connection manager decides which GID of an address a connection has. */
+TEST(roce_version, set_up, tear_down)
+{
+	const struct address address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } };
+	struct device *device;
+
+	add_card();
+	add("sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_mode", "IB/RoCE v1\n");
+	device = read_devices();
+	assert_string_equal(devices_gid(device->ports, &address)->type, "IB/RoCE v1");
+	strcpy(device->addresses, "10.0.0.1");
+	device->address_count = 1;
+	device->v1 = device->ports;
+	route_report(&tree.doctor);
+	assert_true(has_finding(FINDING_WARN, "address", "10.0.0.1 leads to mlx5_0 over RoCE v1: no"));
+	assert_string_equal(remedy_of("address"), "use RoCE v2: cma_roce_mode -d mlx5_0 -p 1 -m 2");
+	device->ports[0].gid_count = 1;
+	route_warn_v1(&tree.doctor, "gid", device, device->ports, "the connection was one of");
+	assert_true(has_finding(FINDING_WARN, "gid", "the connection was one of RoCE v1: no router"));
+	assert_string_equal(remedy_of("gid"), "");
+	device->v1 = NULL;
+	device->roce_v2 = true;
+	route_report(&tree.doctor);
+	assert_true(has_finding(FINDING_OK, "address", "10.0.0.1 leads to mlx5_0 over RoCE v2"));
+}
+
 TEST(nothing, set_up, tear_down)
 {
 	assert_null(read_devices());

@@ -32,7 +32,9 @@ enum outcome host_check(const struct log *log, const char *option, const char *t
 {
 	const char *number = WITH_NAMES && !address->family ? number_in(text) : NULL, *fault = NULL;
 
-	if (number)
+	if (WITH_CAUSES && strlen(text) > 253)
+		fault = "... is longer than a name may be: 253 characters";
+	else if (number)
 		fault = number == text ? "is a number, not an address" : "includes a port";
 	else if (!WITH_NAMES && !address->family)
 		fault = "is not an address, and this build cannot look up names";
@@ -42,7 +44,7 @@ enum outcome host_check(const struct log *log, const char *option, const char *t
 		fault = "is a multicast group, not a host";
 	if (!fault)
 		return OUTCOME_OK;
-	log_error(log, option, "%s %s", text, fault);
+	log_error(log, option, "%.253s %s", text, fault);
 	if (number && port_option)
 		log_hint(log, "did you mean %s %s?",
 			 number != text || strlen(text) >= PORT_DIGITS ? port_option

@@ -129,7 +129,9 @@ static void occupy_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
-	struct log log = { .name = *program_invocation_short_name ? program_invocation_short_name : "rdmatest" };
+	const char *typed = *program_invocation_short_name ? program_invocation_short_name : "rdmatest";
+	char name[NAME_SIZE];
+	struct log log = { .name = WITH_CAUSES ? log_text(name, sizeof(name), "%s", typed) : typed };
 	struct output output = { 0 };
 	enum outcome outcome;
 

@@ -132,7 +132,8 @@ void log_debug(const struct log *log, const char *format, ...) __attribute__((fo
 
 /*
  * Formats a text that users or peers choose parts of: control characters are replaced, and a text that does not fit
- * ends in "...". Returns text.
+ * ends in "...". Returns text. Each text from outside is printed through it: errors and hints, the lines of
+ * output_line(), verdicts, the texts of a report, doctor's findings. JSON and Prometheus have escapes of their own.
  */
 char *log_text(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Writes format, in which '@' stands for name and '#' for number, in the same way. */

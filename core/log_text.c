@@ -3,15 +3,27 @@
 
 #include <stdio.h>
 
+/*
+ * What a terminal could obey, in place: control characters, also those of 8 bits, U+0080 to U+009F. Other bytes from
+ * 0x80 on may be UTF-8.
+ */
+static void replace_controls(char *text)
+{
+	unsigned char before = ' ';
+
+	for (unsigned char *byte = (unsigned char *)text; *byte; before = *byte++)
+		if (*byte < ' ' || *byte == 0x7f ||
+		    (WITH_CAUSES && *byte >> 5 == 4 && (before < 0x80 || before == 0xc2)))
+			*byte = '?';
+}
+
 char *log_text_list(char *text, size_t size, const char *format, va_list list)
 {
 	static const char cut[] = "...";
 
 	if (vsnprintf(text, size, format, list) >= (int)size)
 		memcpy(text + size - sizeof(cut), cut, sizeof(cut));
-	for (char *byte = text; *byte; byte++)
-		if ((unsigned char)*byte < ' ' || *byte == 0x7f)
-			*byte = '?';
+	replace_controls(text);
 	return text;
 }
 

@@ -5,6 +5,12 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "core/log.h"
+
+enum {
+	LINE_SIZE = 2048
+};
+
 void output_begin(struct output *output, int fd)
 {
 	output->stream = fd == STDOUT_FILENO ? stdout : stderr;
@@ -32,8 +38,9 @@ void output_print(struct output *output, const char *format, ...)
 
 void output_line(struct output *output, const char *format, va_list list)
 {
-	vfprintf(output->stream, format, list);
-	fputc('\n', output->stream);
+	char line[LINE_SIZE];
+
+	fprintf(output->stream, "%s\n", log_text_list(line, sizeof(line), format, list));
 }
 
 void output_end_echo(const struct output *output)

@@ -23,7 +23,7 @@ void output_begin(struct output *output, int fd);
 bool output_discard(struct output *output);
 
 void output_print(struct output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Prints a line, and its end, with one write. */
+/* Prints a line, which is cut and cleaned as by log_text(), and its end, with one write. */
 void output_line(struct output *output, const char *format, va_list list) __attribute__((format(printf, 2, 0)));
 
 /* Call it at a signal: on a terminal, ends the line in which that has shown the key ("^C"). */

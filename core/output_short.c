@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "core/log.h"
+
 enum {
 	LINE_SIZE = 2048
 };
@@ -38,8 +40,7 @@ void output_line(struct output *output, const char *format, va_list list)
 {
 	char line[LINE_SIZE];
 
-	vsnprintf(line, sizeof(line), format, list);
-	output_print(output, "%s\n", line);
+	output_print(output, "%s\n", log_text_list(line, sizeof(line), format, list));
 }
 
 void output_end_echo(const struct output *output)

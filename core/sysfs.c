@@ -12,7 +12,8 @@ enum {
 	LINES_MAX = 1 << 16
 };
 
-void sysfs_clean_text(char *text)
+/* Bytes that are not printable ASCII: a terminal may interpret them. */
+static void clean_text(char *text)
 {
 	for (; *text; text++)
 		if (*text != '\n' && (*text < ' ' || *text > '~'))
@@ -60,7 +61,7 @@ bool sysfs_read(enum sysfs_reading reading, char text[SYSFS_TEXT_SIZE], const ch
 	if (reading == SYSFS_LINK)
 		slash = strrchr(content, '/');
 	log_text(text, SYSFS_TEXT_SIZE, "%s", slash ? slash + 1 : content);
-	sysfs_clean_text(text);
+	clean_text(text);
 	if (reading == SYSFS_NAME && !is_safe_name(text))
 		*text = 0;
 	return *text;

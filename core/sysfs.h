@@ -50,7 +50,4 @@ struct names {
 struct names sysfs_names(const char *path);
 void sysfs_names_free(struct names *names);
 
-/* Replaces all bytes but printable ASCII and line feeds, because a terminal may interpret them. */
-void sysfs_clean_text(char *text);
-
 #endif

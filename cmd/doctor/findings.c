@@ -80,7 +80,6 @@ void finding_add(struct doctor *doctor, enum finding_status status, const char *
 	va_start(list, format);
 	vsnprintf(text, sizeof(text), format, list);
 	va_end(list);
-	sysfs_clean_text(text);
 	finding->status = status;
 	strcpy(finding->error.object, check);
 	log_text(finding->error.cause, sizeof(finding->error.cause), "%s", strsep(&rest, "\n"));

@@ -19,6 +19,10 @@
 
 /* ---- the formats ---- */
 
+enum {
+	VALUE_TEXT_SIZE = ERROR_TEXT_SIZE /* an error is the longest */
+};
+
 static void text_name(FILE *stream, const char *name)
 {
 	for (; *name; name++)
@@ -26,12 +30,11 @@ static void text_name(FILE *stream, const char *name)
 }
 
 /* Returns the value for a person: text, or a text of its own. */
-static const char *value_text(const struct report *report, struct report_value value, char text[UNITS_TEXT_SIZE])
+static const char *value_text(const struct report *report, struct report_value value, char text[VALUE_TEXT_SIZE])
 {
 	switch (value.kind) {
 	case REPORT_COUNT:
-		log_text(text, UNITS_TEXT_SIZE, "%" PRIu64, value.number);
-		return text;
+		return log_text(text, VALUE_TEXT_SIZE, "%" PRIu64, value.number);
 	case REPORT_TIME:
 		return units_time((int64_t)value.number, text);
 	case REPORT_RATE:
@@ -39,7 +42,7 @@ static const char *value_text(const struct report *report, struct report_value v
 	case REPORT_BANDWIDTH:
 		return (report->format->form == IN_STEP ? units_bits : units_bandwidth)(value.rate, text);
 	case REPORT_TEXT:
-		return value.text;
+		return log_text(text, VALUE_TEXT_SIZE, "%s", value.text);
 	case REPORT_FLAG:
 		return value.number ? "yes" : "no";
 	case REPORT_NONE:
@@ -79,7 +82,7 @@ static void block_end(struct report *report)
 /* Top-level texts (the command, the target) are for programs: a person finds them in the lines around the report. */
 static void block_value(struct report *report, const char *name, struct report_value value)
 {
-	char text[UNITS_TEXT_SIZE];
+	char text[VALUE_TEXT_SIZE];
 
 	if (value.kind == REPORT_NONE || (value.kind == REPORT_TEXT && !report->depth))
 		return;
@@ -113,7 +116,7 @@ static void table_value(struct report *report, const char *name, struct report_v
 	};
 	uint64_t kind = value.kind == REPORT_NONE ? value.number : value.kind;
 	int width = (int)strlen(name) + 1, blanks;
-	char text[UNITS_TEXT_SIZE];
+	char text[VALUE_TEXT_SIZE];
 	const char *cell = report->header ? name : value_text(report, value, text);
 
 	if ((kind == REPORT_TEXT && !report->depth) || report_in_list(report))

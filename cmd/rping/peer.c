@@ -180,9 +180,10 @@ void peer_print_event(const struct peer *peer, enum event_kind kind)
 	bool debug = environment->log.debug, server = peer->options->server;
 
 	if (debug && kind <= EVENT_DISCONNECTED)
-		environment_print(environment, "cma_event type RDMA_CM_EVENT_%s cma_id %p (%s)%s", names[kind],
-				  (const void *)peer->endpoint, server ? "child" : "parent",
-				  kind == EVENT_ESTABLISHED && !server ? "\nrdma_connect successful" : "");
+		environment_print(environment, "cma_event type RDMA_CM_EVENT_%s cma_id %p (%s)", names[kind],
+				  (const void *)peer->endpoint, server ? "child" : "parent");
+	if (debug && kind == EVENT_ESTABLISHED && !server)
+		environment_print(environment, "rdma_connect successful");
 	if (kind == EVENT_DISCONNECTED && (peer->options->verbose || debug))
 		environment_print(environment, "%s DISCONNECT EVENT...", server ? "server" : "client");
 }

@@ -173,6 +173,28 @@ TEST(control_characters_are_harmless)
 	capture_begin(&capture);
 	log_error(&log, "a\nrping: all is well\033[2J", "caf\xc3\xa9 \x7f~\x1f ");
 	assert_string_equal(capture_end(&capture), "rping: a?rping: all is well?[2J: caf\xc3\xa9 ?~? \n");
+	/* Those of 8 bits, as UTF-8 and alone; the same bytes within a character stay. */
+	capture_begin(&capture);
+	log_error(&log, NULL, "\x9b[2J \xc2\x9b[2J \xc3\x9f\xe2\x80\x9c\xe2\x82\xac");
+	assert_string_equal(capture_end(&capture), "rping: ?[2J \xc2?[2J \xc3\x9f\xe2\x80\x9c\xe2\x82\xac\n");
+}
+
+TEST(lines_are_held_back)
+{
+	struct log log = { .name = "rping" };
+	struct log_held held;
+	struct capture capture;
+
+	capture_begin(&capture);
+	log_hold(&log, &held);
+	log_error(&log, "a", "one");
+	log_hint(&log, "two");
+	assert_string_equal(capture_end(&capture), "");
+	capture_begin(&capture);
+	log_release(&log);
+	log_release(&log);
+	log_error(&log, "b", "three");
+	assert_string_equal(capture_end(&capture), "rping: a: one\nrping: hint: two\nrping: b: three\n");
 }
 
 TEST(long_line_is_cut)

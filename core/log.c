@@ -18,13 +18,9 @@ enum {
 /* One write, so that the lines of several processes on one terminal or log do not mix. */
 static void write_lines(const char *lines, size_t length)
 {
-	ssize_t written;
+	ssize_t ignored = write(STDERR_FILENO, lines, length);
 
-	for (; length; lines += written, length -= (size_t)written) {
-		written = write(STDERR_FILENO, lines, length);
-		if (written <= 0)
-			break;
-	}
+	(void)ignored;
 }
 
 static void print(const struct log *log, const char *object, const char *text)
@@ -35,7 +31,7 @@ static void print(const struct log *log, const char *object, const char *text)
 	log_text(line, sizeof(line) - 1, "%s: %s%s%s", log->name, object, *object ? ": " : "", text);
 	length = strlen(line);
 	line[length++] = '\n';
-	if (log->held)
+	if (WITH_EXTRAS && log->held)
 		fwrite(line, 1, length, log->held->stream);
 	else
 		write_lines(line, length);

@@ -101,12 +101,10 @@ const struct report_format report_json = {
 static const char *wall_time(int64_t at, char text[REPORTING_WALL_TIME_SIZE])
 {
 	struct timespec now;
-	int64_t time;
 	struct tm parts;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	time = now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec - (clock_now() - at);
-	now = clock_timespec(time);
+	now = clock_timespec(now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec - (clock_now() - at));
 	gmtime_r(&now.tv_sec, &parts);
 	return log_text(text, REPORTING_WALL_TIME_SIZE, "%d-%02d-%02dT%02d:%02d:%02d.%03dZ", 1900 + parts.tm_year,
 			1 + parts.tm_mon, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,

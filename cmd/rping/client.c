@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <search.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,21 +44,17 @@ static void hold_lines(void *context)
 	loop_timer_start(environment->loop, &client->release, CLOCK_NS_PER_S, hold_lines, client);
 }
 
-/* The name as typed comes first: it is what a script has in its list. */
 static void print_alive(const struct target *target)
 {
 	const struct samples *times = &target->round_trip;
 	char min[UNITS_TEXT_SIZE], avg[UNITS_TEXT_SIZE], max[UNITS_TEXT_SIZE];
 	const struct peer *peer = &target->peer;
-	struct address address;
-	bool named = !address_parse(target->address, ADDRESS_FORMAT_IP, &address);
 
 	environment_print_result(peer->environment, OUTCOME_OK, peer->device,
-				 "%s%s%s%s is alive: %" PRIu64 " ping%s %s, min %s, avg %s, max %s",
-				 named ? target->address : "", named ? " (" : "", peer->name, named ? ")" : "",
-				 times->count, units_plural(times->count),
-				 peer->options->validate ? "verified" : "answered", units_time(times->minimum, min),
-				 units_time(samples_average(times), avg), units_time(times->maximum, max));
+				 "%s is alive: %" PRIu64 " ping%s %s, min %s, avg %s, max %s", peer->name, times->count,
+				 units_plural(times->count), peer->options->validate ? "verified" : "answered",
+				 units_time(times->minimum, min), units_time(samples_average(times), avg),
+				 units_time(times->maximum, max));
 }
 
 /* One that failed has a line with its cause on stderr. */
@@ -296,25 +291,7 @@ enum outcome rping_client_check(const struct rping_options *options, const char 
 	return outcome;
 }
 
-static int compare_dials(const void *one, const void *other)
-{
-	const struct dial_options *dials[] = { one, other };
-	int order = strcmp(dials[0]->host, dials[1]->host);
-
-	return order ? order : dials[0]->port - dials[1]->port;
-}
-
-/* Who repeats -a wants a connection for each; a list that does is pinged once. */
-static bool is_repeated(struct rping_client *client, const struct target *target, bool listed)
-{
-	const struct dial_options **known = NULL;
-
-	if (EXTRA(client->options->targets))
-		known = tsearch(&target->dial.options, &client->known, compare_dials);
-	return known && *known != &target->dial.options && listed;
-}
-
-static enum outcome add_target(struct rping_client *client, const char *address, uint16_t port, bool listed)
+static enum outcome add_target(struct rping_client *client, const char *address, uint16_t port)
 {
 	const struct reporting_options *reporting = &client->options->common.reporting;
 	bool json = WITH_REPORT && (reporting->json || reporting->json_stream);
@@ -324,18 +301,21 @@ static enum outcome add_target(struct rping_client *client, const char *address,
 	if (!target)
 		return OUTCOME_INTERNAL;
 	target_prepare(target, client, address, port);
-	if (is_repeated(client, target, listed)) {
-		client->repeated++;
-		free(target);
-		return OUTCOME_OK;
-	}
 	if (json)
 		target->histogram = (struct histogram *)(target + 1);
 	*client->last = target;
 	client->last = &target->next;
-	client->in_state[TARGET_WAITING]++;
 	client->count++;
 	return OUTCOME_OK;
+}
+
+/* A list that repeats a target pings it once. Who repeats -a wants a connection for each. */
+static bool is_repeated(const struct rping_client *client, const char *address, uint16_t port)
+{
+	for (const struct target *target = client->targets; target; target = target->next)
+		if (target->dial.options.port == port && !strcmp(target->address, address))
+			return true;
+	return false;
 }
 
 /* Adds the target of a line of --targets: "ADDRESS [PORT]". What follows a '#' is a comment. */
@@ -363,7 +343,11 @@ static enum outcome add_line(struct rping_client *client, char *line, const char
 		}
 	}
 	outcome = rping_client_check(client->options, "--targets", address, log);
-	return outcome ? outcome : add_target(client, address, (uint16_t)port, true);
+	if (!outcome && is_repeated(client, address, (uint16_t)port))
+		client->repeated++;
+	else if (!outcome)
+		outcome = add_target(client, address, (uint16_t)port);
+	return outcome;
 }
 
 static enum outcome read_targets(struct rping_client *client)
@@ -408,7 +392,7 @@ static enum outcome make_targets(struct rping_client *client)
 	enum outcome outcome = OUTCOME_OK;
 
 	for (size_t i = 0; i < options->addresses.count && !outcome; i++)
-		outcome = add_target(client, options->addresses.texts[i], (uint16_t)options->port, false);
+		outcome = add_target(client, options->addresses.texts[i], (uint16_t)options->port);
 	return !outcome && EXTRA(options->targets) ? read_targets(client) : outcome;
 }
 
@@ -511,19 +495,12 @@ struct figures rping_client_figures(void *state)
 				 .summarised = figures->counts.answered.count };
 }
 
-static void keep(void *options)
-{
-	(void)options;
-}
-
 void rping_client_stop(void *state)
 {
 	struct rping_client *client = state;
 	struct target *target;
 
 	release_lines(client);
-	if (EXTRA(client->known))
-		tdestroy(client->known, keep);
 	while ((target = client->targets)) {
 		client->targets = target->next;
 		target_release(target);

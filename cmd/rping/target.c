@@ -489,6 +489,7 @@ void target_prepare(struct target *target, struct rping_client *client, const ch
 	struct dial_options *dial = &target->dial.options;
 	struct peer *peer = &target->peer;
 
+	client->in_state[TARGET_WAITING]++;
 	target->client = client;
 	target->address = peer->name = address;
 	peer->options = options;

@@ -73,7 +73,6 @@ struct rping_client {
 	struct log_held held;	/* lines on stderr, until ... */
 	struct loop_timer release;
 	char *file;	 /* the text of --targets */
-	void *known;	 /* a tree of the options of its dials (tsearch(3)), to find ... */
 	size_t repeated; /* lines of a target that another one has */
 	unsigned hinted; /* dials: which hints have been given */
 	struct client_figures figures, before;

@@ -149,19 +149,22 @@ void dial_give_up(struct dial *dial)
 	enum error_kind kind = dial->error ? dial->error->kind : ERROR_OTHER;
 	bool ended = loop_deadline_passed(environment->loop);
 	bool waited = EXTRA(dial->until) && dial->error && (ended || (dial->may_retry && clock_now() >= dial->until));
+	bool first = kind && is_first_hint(options, kind);
 	char text[LOOP_PHASE_TEXT_SIZE];
 
+	if (dial->error && kind && !first)
+		*dial->error->hint = '\0';
 	if (dial->error)
 		log_report(log, dial->error);
 	if (waited && ended && is_first_hint(options, HINT_CUT_SHORT))
 		log_hint(log, "--wait-server: %s", loop_phase_text(environment->loop, 0, text));
-	else if (waited && !ended)
+	else if (waited && !ended && kind != ERROR_BLOCKED)
 		hint_waited(options);
-	else if (kind == ERROR_NO_LISTENER && !waited && is_first_hint(options, kind))
+	else if (kind == ERROR_NO_LISTENER && !waited && first)
 		log_hint(log, "if host and port are right, run there: rdmatest %s%s -p %u --transport %s",
 			 options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
 			 transport);
-	else if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && is_first_hint(options, kind))
+	else if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && first)
 		log_hint(log, "to check the way there: rdmatest doctor %s --transport %s", options->host, transport);
 	dial_stop(dial);
 }

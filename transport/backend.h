@@ -42,6 +42,8 @@ struct backend {
 	void (*path)(const struct endpoint *endpoint, struct path *path); /* path is initialised; NULL: unknown */
 	void (*timeout_cause)(const struct endpoint *endpoint,
 			      char text[]); /* endpoint_timeout_cause(); NULL: unknown */
+	/* An error of EVENT_FAILED or of a completion: may add a hint, and change its kind. NULL: nothing to add. */
+	void (*explain)(const struct endpoint *endpoint, struct error *error);
 	void (*local_addresses)(const struct endpoint *listener, char text[]); /* NULL: none to add */
 	/* Reasons, for transport_unsupported(). */
 	const char *unsupported[FEATURE_COUNT];

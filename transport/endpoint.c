@@ -191,12 +191,15 @@ static const uint8_t event_states[] = {
 	[EVENT_FAILED] = ENDPOINT_FAILED,
 };
 
-/* The peer's request has arrived. Its next packet has not, or the reply has not arrived there. */
-static void hint_one_way(const struct endpoint *endpoint)
+static void explain(const struct endpoint *endpoint)
 {
-	if (endpoint->state == ENDPOINT_ACCEPTING && endpoint_error(endpoint)->kind == ERROR_NO_REPLY)
-		error_hint(endpoint_error(endpoint),
-			   "requests arrive, answers do not: a firewall or route may pass one direction only");
+	struct error *error = endpoint_error(endpoint);
+
+	if (WITH_SOFT && backend_of(endpoint->transport)->explain)
+		backend_of(endpoint->transport)->explain(endpoint, error);
+	/* The peer's request has arrived. Its next packet has not, or the reply has not arrived there. */
+	if (endpoint->state == ENDPOINT_ACCEPTING && error->kind == ERROR_NO_REPLY)
+		error_hint(error, "requests arrive, answers do not: a firewall or route may pass one direction only");
 }
 
 void endpoint_report(struct endpoint *endpoint, struct endpoint_event *event)
@@ -211,7 +214,7 @@ void endpoint_report(struct endpoint *endpoint, struct endpoint_event *event)
 	else if (!failed || endpoint->kind != ENDPOINT_LISTENER)
 		limit_errors(endpoint);
 	if (WITH_CAUSES && failed)
-		hint_one_way(endpoint);
+		explain(endpoint);
 	if (WITH_REPORT && endpoint->began)
 		event->took = clock_now() - endpoint->began;
 	endpoint->began = 0;

@@ -273,3 +273,46 @@ TEST(timeout_causes, begin, end)
 		assert_string_equal(*text ? text + strlen("; ") : text, rows[row].text);
 	}
 }
+
+/* Who rejects on the way is no missing server; of a silence the hint depends on where the peer is. */
+TEST(explained_errors, begin, end)
+{
+	static const struct {
+		enum error_kind kind;
+		int icmp_error, send_error;
+		uint8_t code;
+		const char *from;
+		bool loopback;
+		enum error_kind explained;
+		const char *hint;
+	} rows[] = {
+		{ ERROR_NO_LISTENER, ECONNREFUSED, 0, 3, "10.0.9.9", false, ERROR_NO_LISTENER, "" },
+		{ ERROR_NO_LISTENER, ECONNREFUSED, 0, 3, "10.0.9.1", false, ERROR_BLOCKED, "let 10.0.9.1 pass UDP" },
+		{ ERROR_NO_REPLY, EHOSTUNREACH, 0, 13, "10.0.9.9", false, ERROR_BLOCKED, "let 10.0.9.9 pass UDP" },
+		{ ERROR_OTHER, EHOSTUNREACH, 0, 13, "10.0.9.9", false, ERROR_OTHER, "" },
+		{ ERROR_NO_REPLY, EHOSTUNREACH, 0, 1, "10.0.9.1", false, ERROR_NO_REPLY, "" },
+		{ ERROR_NO_REPLY, 0, EPERM, 0, NULL, false, ERROR_NO_REPLY, "" },
+		{ ERROR_NO_REPLY, 0, 0, 0, NULL, false, ERROR_NO_REPLY, "the host is down, a firewall" },
+		{ ERROR_NO_REPLY, 0, 0, 0, NULL, true, ERROR_NO_REPLY, "this host's firewall drops" },
+		{ ERROR_NO_LISTENER, 0, 0, 0, NULL, false, ERROR_NO_LISTENER, "" },
+	};
+	const struct address address = address_of("10.0.0.1");
+
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		const struct address local = address_of(rows[row].loopback ? "127.0.0.2" : "10.0.0.1");
+		struct soft_endpoint endpoint = { .base.state = ENDPOINT_CONNECTING,
+						  .path = { stack_socket(transport, &address), .local = local } };
+		struct error error = { .kind = rows[row].kind };
+
+		endpoint.path.socket->send_error = rows[row].send_error;
+		endpoint.icmp = (struct soft_icmp){
+			.error = rows[row].icmp_error, .type = 3, .code = rows[row].code, .peer = address_of("10.0.9.9")
+		};
+		if (rows[row].from)
+			endpoint.icmp.from = address_of(rows[row].from);
+		soft_explain(&endpoint.base, &error);
+		assert_int_equal(error.kind, rows[row].explained);
+		assert_int_equal(strncmp(error.hint, rows[row].hint, strlen(rows[row].hint)), 0);
+		assert_int_equal(!*error.hint, !*rows[row].hint);
+	}
+}

@@ -220,13 +220,19 @@ enum outcome soft_post(struct endpoint *base, const struct work *work, size_t co
 	return soft_qp_post(soft_endpoint_of(base)->qp, work, count);
 }
 
+static bool is_prohibited(const struct soft_icmp *icmp)
+{
+	return icmp->peer.family == ADDRESS_IP4
+		       ? icmp->type == ICMP_UNREACH &&
+				 (icmp->code == ICMP_UNREACH_NET_PROHIB || icmp->code == ICMP_UNREACH_HOST_PROHIB ||
+				  icmp->code == ICMP_UNREACH_FILTER_PROHIB)
+		       : icmp->type == ICMP6_DST_UNREACH && icmp->code == ICMP6_DST_UNREACH_ADMIN;
+}
+
 /* The kernel's errno has one word for many. Itself it sends "host unreachable" if ARP or NDP finds no neighbour. */
 static const char *icmp_text(const struct soft_icmp *icmp, const struct address *local)
 {
-	if (icmp->peer.family == ADDRESS_IP4 ? icmp->type == ICMP_UNREACH && (icmp->code == ICMP_UNREACH_NET_PROHIB ||
-									      icmp->code == ICMP_UNREACH_HOST_PROHIB ||
-									      icmp->code == ICMP_UNREACH_FILTER_PROHIB)
-					     : icmp->type == ICMP6_DST_UNREACH && icmp->code == ICMP6_DST_UNREACH_ADMIN)
+	if (is_prohibited(icmp))
 		return "prohibited by a firewall";
 	if (icmp->error == ECONNREFUSED)
 		return "port unreachable";
@@ -257,6 +263,29 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
 			 "; %" PRIu32 " packets dropped: this socket's receive buffer was full, see net.core.rmem_max",
 			 dropped);
+}
+
+/* Who rejects can let pass. Silence has several causes, one of which the facts leave. */
+void soft_explain(const struct endpoint *base, struct error *error)
+{
+	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)base;
+	const struct soft_icmp *icmp = &endpoint->icmp;
+	const struct soft_socket *socket = endpoint->path.socket;
+	bool loopback = address_is_loopback(&endpoint->path.local);
+	char host[ADDRESS_TEXT_SIZE];
+
+	if (icmp->error && error->kind &&
+	    (is_prohibited(icmp) || (icmp->error == ECONNREFUSED && !address_same_host(&icmp->from, &icmp->peer)))) {
+		error->kind = ERROR_BLOCKED;
+		error_hint(error, "let %s pass UDP port 4791 both ways", address_host(&icmp->from, host));
+	} else if (WITH_EXTRAS && base->state == ENDPOINT_CONNECTING && error->kind == ERROR_NO_REPLY && socket &&
+		   !socket->send_error && !icmp->error) {
+		error_hint(error,
+			   loopback ? "this host's firewall drops UDP port 4791 even on loopback (nft list ruleset; "
+				      "iptables -L), or the process there does not answer"
+				    : "the host is down, a firewall drops UDP port 4791 one way, or a NAT, which "
+				      "RoCE does not pass, is between: the server's output says which");
+	}
 }
 
 void soft_endpoint_path(const struct endpoint *base, struct path *path)

@@ -41,6 +41,7 @@ enum outcome soft_join(struct endpoint *endpoint);
 enum outcome soft_post(struct endpoint *endpoint, const struct work *work, size_t count);
 void soft_endpoint_path(const struct endpoint *endpoint, struct path *path);
 void soft_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE]);
+void soft_explain(const struct endpoint *endpoint, struct error *error);
 
 /* delivery.c */
 bool soft_deliver(struct soft_transport *transport);

@@ -45,6 +45,7 @@ struct backend {
 	/* An error of EVENT_FAILED or of a completion: may add a hint, and change its kind. NULL: nothing to add. */
 	void (*explain)(const struct endpoint *endpoint, struct error *error);
 	void (*local_addresses)(const struct endpoint *listener, char text[]); /* NULL: none to add */
+	void (*network)(struct transport *transport); /* sets transport->network; NULL: it is up to date */
 	/* Reasons, for transport_unsupported(). */
 	const char *unsupported[FEATURE_COUNT];
 };

@@ -62,6 +62,15 @@ void transport_spin(struct transport *transport, int64_t nanoseconds)
 	loop_spin(transport->loop, nanoseconds);
 }
 
+const struct network_counter *transport_network(struct transport *transport)
+{
+	if (!transport)
+		return NULL;
+	if (backend_of(transport)->network)
+		backend_of(transport)->network(transport);
+	return transport->network;
+}
+
 void transport_close(struct transport *transport)
 {
 	if (transport)

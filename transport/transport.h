@@ -38,6 +38,7 @@
 
 struct backend; /* a const table of functions: transport/backend.h */
 struct channel;
+struct network_counter;
 
 /* The base of every backend's own struct. */
 struct transport {
@@ -47,6 +48,7 @@ struct transport {
 	int64_t spin;			    /* transport_spin() */
 	struct log_limit request_log_limit; /* of lines about peers that are not connected */
 	struct error error;		    /* see above */
+	struct network_counter *network;    /* transport_network() */
 };
 
 /*
@@ -88,6 +90,18 @@ struct unsupported transport_unsupported(const char *name, enum transport_featur
  * LOOP_SPIN_ALWAYS never sleeps. Call it before the first channel_create().
  */
 void transport_spin(struct transport *transport, int64_t nanoseconds);
+
+/* What a port has counted since the first queue pair of this transport on it, whoever has used the port. */
+struct network_counter {
+	struct network_counter *next; /* those of a port follow each other */
+	const char *device;	      /* "rxe0", "udp" */
+	const char *name;	      /* the driver's; of soft that of mlx5 for the same, if there is one */
+	uint64_t increase; /* at the last look: of a counter that was reset since, or its device removed, so far */
+	uint8_t port;	   /* from 1; 0: soft has none */
+};
+
+/* Looks at the counters again. Returns the first, until the transport is closed; NULL: none. transport may be NULL. */
+const struct network_counter *transport_network(struct transport *transport);
 
 /* Frees the endpoints, domains and channels that are left; destroy regions first. NULL is allowed. */
 void transport_close(struct transport *transport);

@@ -137,6 +137,23 @@ static void check_version(struct doctor *doctor, const struct path *path)
 			route_warn_v1(doctor, "gid", device, &device->ports[i], "the connection was one of");
 }
 
+/* Of a device the pings have the first queue pair; soft has connected to itself before, where nothing is lost. */
+static void report_network(struct doctor *doctor)
+{
+	char *text = NULL, *rest, *line;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
+
+	if (!stream)
+		return;
+	reporting_print_network(stream, "", doctor->environment->transport);
+	fclose(stream);
+	rest = text;
+	while ((line = strsep(&rest, "\n")) && *line)
+		finding_add(doctor, FINDING_WARN, "network", "%s", line);
+	free(text);
+}
+
 void ping_check(struct doctor *doctor, const struct address *address)
 {
 	const uint32_t longest = PACKETS * (doctor->mtu ? doctor->mtu : MTU_UNKNOWN);
@@ -165,4 +182,6 @@ void ping_check(struct doctor *doctor, const struct address *address)
 		finding_add_error(doctor, FINDING_FAIL, "ping", error);
 	}
 	child_run_free(&ping);
+	if (WITH_REPORT)
+		report_network(doctor);
 }

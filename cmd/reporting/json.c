@@ -182,6 +182,7 @@ char *reporting_json_summary(struct reporting *reporting)
 
 	open_first(reporting, stream ? stream : stdout, "summary");
 	reporting_add_figures(reporting, false);
+	reporting_add_network(reporting);
 	if (reporting->options->json && report->of_steps)
 		add_steps(reporting);
 	report_text(report, "verdict", environment->outcome ? "fail" : "pass");

@@ -105,6 +105,7 @@ static void add_metrics(struct reporting *reporting, FILE *stream)
 	report_open(report, stream, &report_prometheus);
 	report_text(report, "transport", environment->transport ? transport_name(environment->transport) : NULL);
 	reporting_add_figures(reporting, false);
+	reporting_add_network(reporting);
 	report_time(report, "duration", clock_now() - environment->begun);
 	report_flag(report, "failed", environment->outcome != OUTCOME_OK);
 	report_count(report, "errors", environment->log.errors->count);

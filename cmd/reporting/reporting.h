@@ -10,6 +10,7 @@
  *   json.c        --json: one object at the end, with the intervals of a run of steps
  *                 --json-stream: an object a line: start, what the command adds (a ping), interval, error, summary
  *   prometheus.c  --prometheus: a file that is replaced at the start, each interval and at the end
+ *   network.c     the counters of the ports in use, which all forms have
  *
  * In all forms but text the classic lines go to /dev/null, so that standard output has one form only.
  */
@@ -36,6 +37,7 @@ enum {
 struct common_options;
 struct environment;
 struct reporting;
+struct transport;
 
 /* A part of the common options. */
 struct reporting_options {
@@ -160,5 +162,10 @@ struct report *reporting_begin_record(struct reporting *reporting, const char *t
 
 /* Replaces the file of --prometheus, if any. */
 void reporting_write_prometheus(struct reporting *reporting);
+
+/* Adds the counters of the ports in use that have increased. */
+void reporting_add_network(struct reporting *reporting);
+/* Prints a line about each port whose counters show a loss, congestion or a bad link, before in front of it. */
+void reporting_print_network(FILE *stream, const char *before, struct transport *transport);
 
 #endif

@@ -166,6 +166,7 @@ static void print_block(struct reporting *reporting, FILE *stream, const char *t
 	fprintf(stream, "%s: %s %s:\n", reporting->environment->log.name, title,
 		units_time(clock_now() - reporting->environment->begun, time));
 	print_figures(reporting, unwrapped ? unwrapped : stream, &report_block, false);
+	reporting_print_network(unwrapped ? unwrapped : stream, "  network ", reporting->environment->transport);
 	if (unwrapped) {
 		fclose(unwrapped);
 		rest = text;

@@ -3,6 +3,7 @@
 #include "test/unit/unit.h"
 
 #include "cmd/reporting/reporting.h"
+#include "transport/backend.h"
 
 /* A report into memory, from begin() to assert_written(). */
 struct output {
@@ -155,6 +156,50 @@ TEST(as_prometheus)
 				"rdmatest_test_round_trip_p99_9_seconds{role=\"client\"} 0.000002975\n"
 				"rdmatest_test_reply_count{role=\"client\"} 0\n"
 				"rdmatest_test_late{role=\"client\"} 0\n");
+}
+
+/* The counters of drivers in words: sums of those that say the same, a line a port, and nothing about traffic. */
+TEST(network_in_words)
+{
+	static const struct {
+		struct network_counter counters[4];
+		const char *text;
+	} rows[] = {
+		{ { { .device = "rxe0", .port = 1, .name = "rcvd_pkts", .increase = 9 },
+		    { .device = "rxe0", .port = 1, .name = "out_of_seq_request" },
+		    { .device = "rxe0", .port = 1, .name = "duplicate_request", .increase = 3 } },
+		  "" },
+		{ { { .device = "rxe0", .port = 1, .name = "duplicate_request", .increase = 3 },
+		    { .device = "rxe0", .port = 1, .name = "rcvd_seq_err", .increase = 1 },
+		    { .device = "rxe0", .port = 1, .name = "out_of_seq_request", .increase = 2 } },
+		  "> rxe0/1: 2 packets out of sequence, 1 sequence NAK received, 3 duplicate requests: packets were "
+		  "lost or late\n" },
+		{ { { .device = "mlx5_0", .port = 1, .name = "link_downed", .increase = 1 },
+		    { .device = "mlx5_0", .port = 1, .name = "np_cnp_sent", .increase = 4 },
+		    { .device = "mlx5_0", .port = 1, .name = "link_error_recovery", .increase = 1 },
+		    { .device = "mlx5_0", .port = 2, .name = "out_of_buffer", .increase = 1 } },
+		  "> mlx5_0/1: 4 CNPs sent: congestion; 2 link failures: check the cable\n"
+		  "> mlx5_0/2: 1 message without a receive: a receiver was not ready\n" },
+		{ { { .device = "udp", .name = "ack_timeout", .increase = 2 },
+		    { .device = "udp", .name = "icrc_error", .increase = 18446744073709551615u },
+		    { .device = "rocep1", .port = 1, .name = "Nak Sequence Error Implied", .increase = 1 },
+		    { .device = "rocep1", .port = 1, .name = "Nak Sequence", .increase = 1 } },
+		  "> udp: 18446744073709551615 damaged packets, 2 ACK timeouts: packets were lost or late\n"
+		  "> rocep1/1: 1 response missing: packets were lost or late\n" },
+	};
+	static const struct backend backend = { .name = "fake" };
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct network_counter counters[LENGTH(rows[i].counters)];
+		struct transport transport = { .backend = &backend, .network = counters };
+		struct output output;
+
+		memcpy(counters, rows[i].counters, sizeof(counters));
+		for (size_t next = 1; next < LENGTH(counters) && counters[next].name; next++)
+			counters[next - 1].next = &counters[next];
+		reporting_print_network(begin(&output, &report_block)->stream, "> ", &transport);
+		assert_written(&output, rows[i].text);
+	}
 }
 
 /* A thousand different times. */

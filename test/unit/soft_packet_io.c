@@ -311,6 +311,7 @@ TEST(coalesced_packets_are_split, set_up, tear_down)
 	assert_int_equal(packet_io->solved, 0); /* their identifications follow each other, as expected */
 	for (size_t damaged = 0; damaged < SENT; damaged++)
 		assert_received(UDP_GRO, SEGMENT, SENT, damaged);
+	assert_int_equal(receiver.transport.counts[SOFT_DAMAGED].increase, SENT);
 	for (size_t index = 0; index < LENGTH(sizes); index++)
 		assert_received(UDP_GRO, sizes[index], 0, SENT);
 	assert_received(UDP_SEGMENT, SEGMENT, 0, SENT);

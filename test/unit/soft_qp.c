@@ -84,6 +84,39 @@ TEST(throughput_with_loss)
 			    (is_valgrind() ? 0 : rows[index].least));
 }
 
+/* ---- what is counted of it ---- */
+
+static uint64_t counted(enum soft_count count)
+{
+	return testbed.hosts[0].transport->counts[count].increase + testbed.hosts[1].transport->counts[count].increase;
+}
+
+/* Nothing without a loss. With losses all but damage, and receives that are not there. */
+TEST(losses_are_counted)
+{
+	for (unsigned loss = 0; loss <= 50; loss += 50) {
+		struct run *run = run_new();
+
+		qp_open(loss + 1);
+		network->loss = loss;
+		for (size_t index = 0; index < 64; index++)
+			run_add(run, 0, (struct plan){ .kind = index % 2 ? WORK_READ : WORK_SEND, .length = 65536 });
+		run_all(run);
+		for (enum soft_count count = 0; count < SOFT_COUNTS; count++) {
+			bool of_loss = count != SOFT_DAMAGED && count != SOFT_RNR_NAKS && count != SOFT_RNR_NAKS_SENT;
+
+			print_message("# %u: %u\n", count, (unsigned)counted(count));
+			assert_int_equal(counted(count) > 0, loss && of_loss);
+		}
+		/* Some of them are lost, and a gap has one. */
+		assert_true(counted(SOFT_SEQUENCE_NAKS) <= counted(SOFT_SEQUENCE_NAKS_SENT));
+		assert_true(counted(SOFT_SEQUENCE_NAKS_SENT) <= counted(SOFT_OUT_OF_SEQUENCE));
+		assert_true(counted(SOFT_TIMEOUTS) <= counted(SOFT_RESENT));
+		free(run);
+		qp_close();
+	}
+}
+
 /* ---- one lost packet ---- */
 
 static unsigned packets_sent, packet_to_drop; /* counted from 1; 0: none */

@@ -191,6 +191,7 @@ TEST(rnr_retries_are_counted, NULL, bench_close)
 		}
 		assert_int_equal(completions, limit < 7);
 		assert_int_equal(count, limit < 7 ? limit + 1 : 31);
+		assert_int_equal(testbed.hosts[0].transport->counts[SOFT_RNR_NAKS].increase, limit < 7 ? limit : 30);
 		if (limit < 7) {
 			assert_int_equal(last.status, COMPLETION_RNR_EXCEEDED);
 			assert_int_equal(last.kind, WORK_SEND);

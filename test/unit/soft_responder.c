@@ -463,6 +463,7 @@ TEST(ack_request_repeats_nak, NULL, bench_close)
 TEST(no_nak_behind_rnr_nak, NULL, bench_close)
 {
 	script("reads 4; send 100 8 = R100; send 101-102 8 =");
+	assert_int_equal(testbed.hosts[1].transport->counts[SOFT_RNR_NAKS_SENT].increase, 1);
 }
 
 /* The missing packet arrives in the same batch, after a later one. The next gap gets a NAK. */

@@ -135,6 +135,81 @@ TEST(events_of_the_device, NULL, end)
 	}
 }
 
+#define PORT_FOLDER "/sys/class/infiniband/roce0/ports/1/"
+
+static const struct network_counter *counter_of(const char *name)
+{
+	const struct network_counter *counter = transport_network(bench.transport);
+
+	while (counter && strcmp(counter->name, name) != 0)
+		counter = counter->next;
+	return counter;
+}
+
+/* From the first queue pair on. Files that are no counters of a port, or are gone, are left out. */
+TEST(counters_of_a_port, NULL, end)
+{
+	static const char *const names[] = { "Rcvd Out of order packets", "out_of_sequence", "symbol_error" };
+
+	begin(PROVIDER_ROCE);
+	provider_write("10\n", PORT_FOLDER "hw_counters/lifespan");
+	provider_write("7\n", PORT_FOLDER "hw_counters/out_of_sequence");
+	provider_write("1\n", PORT_FOLDER "hw_counters/Rcvd Out of order packets");
+	provider_write("18446744073709551000\n", PORT_FOLDER "counters/symbol_error");
+	provider_write("99\n", PORT_FOLDER "counters/out_of_sequence");
+	provider_write("N/A (no PMA)\n", PORT_FOLDER "counters/port_rcv_errors");
+	provider_write("5 apples\n", PORT_FOLDER "counters/apples");
+	provider_write("", PORT_FOLDER "counters/empty");
+	assert_true(bench_listen(&bench, &options));
+	assert_null(transport_network(bench.transport));
+	bench.accept_receives = 4;
+	assert_true(bench_connect(&bench, &options));
+	for (size_t i = 0; i < LENGTH(names); i++) {
+		assert_non_null(counter_of(names[i]));
+		assert_string_equal(counter_of(names[i])->device, "roce0");
+		assert_int_equal(counter_of(names[i])->port, 1);
+		assert_int_equal(counter_of(names[i])->increase, 0);
+	}
+	assert_null(counter_of("lifespan"));
+	assert_null(counter_of("port_rcv_errors"));
+	assert_null(counter_of("apples"));
+	assert_null(counter_of("empty"));
+	provider_write("19\n", PORT_FOLDER "hw_counters/out_of_sequence");
+	provider_write("18446744073709551615\n", PORT_FOLDER "counters/symbol_error");
+	assert_int_equal(counter_of("out_of_sequence")->increase, 12);
+	assert_int_equal(counter_of("symbol_error")->increase, 615);
+	/* Reset, and no number: what it was stays. */
+	provider_write("3\n", PORT_FOLDER "hw_counters/out_of_sequence");
+	provider_write("?\n", PORT_FOLDER "counters/symbol_error");
+	assert_int_equal(counter_of("out_of_sequence")->increase, 12);
+	assert_int_equal(counter_of("symbol_error")->increase, 615);
+}
+
+/* The other port counts apart; the counters of a device outlive it, and are not begun anew by one of its name. */
+TEST(counters_of_ports, NULL, end)
+{
+	unsigned ports = 0;
+	struct capture capture;
+
+	begin(PROVIDER_ROCE);
+	provider_write("7\n", PORT_FOLDER "hw_counters/out_of_sequence");
+	provider_write("8\n", "/sys/class/infiniband/roce0/ports/2/hw_counters/out_of_sequence");
+	assert_true(bench_connect(&bench, &options));
+	connect_port_2(&bench.listening);
+	provider_write("9\n", PORT_FOLDER "hw_counters/out_of_sequence");
+	for (const struct network_counter *counter = transport_network(bench.transport); counter;
+	     counter = counter->next) {
+		ports |= 1u << counter->port;
+		assert_int_equal(counter->increase, counter->port == 1 ? 2 : 0);
+	}
+	assert_int_equal(ports, 6);
+	capture_begin(&capture);
+	device_remove(provider.devices[0], REMOVAL_BY_MANAGER | REMOVAL_BY_ASYNC);
+	bench_linger(&bench, 5);
+	told(&capture);
+	assert_int_equal(transport_network(bench.transport)->increase, 2);
+}
+
 static void count_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
 	log_report(endpoint->transport->log, &endpoint->transport->error);

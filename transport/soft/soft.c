@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "transport/soft/base/number.h"
 #include "transport/soft/base/queue.h"
@@ -57,6 +58,22 @@ const struct soft_handlers soft_handlers = {
 	.requested = soft_request_create,
 };
 
+static void begin_counts(struct soft_transport *transport)
+{
+	/* In the order of enum soft_count: the names of mlx5's hw_counters and rxe's, where they have the same. */
+	const char *name = "out_of_sequence\0duplicate_request\0icrc_error\0packet_seq_err\0implied_nak_seq_err\0"
+			   "ack_timeout\0resent_packets\0rnr_nak_retry_err\0send_rnr_err\0"
+			   "send_seq_err";
+
+	transport->base.network = transport->counts;
+	for (struct network_counter *count = transport->counts; count < transport->counts + SOFT_COUNTS; count++) {
+		count->name = name;
+		count->device = transport->domain.device;
+		count->next = count + 1 < transport->counts + SOFT_COUNTS ? count + 1 : NULL;
+		name += strlen(name) + 1;
+	}
+}
+
 static void destroy_all(struct soft_endpoint *endpoint)
 {
 	for (; endpoint; endpoint = endpoint->next)
@@ -109,6 +126,8 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct e
 		.max_message = SOFT_LONGEST_MESSAGE,
 		.max_qp_wr = SOFT_QP_DEPTH_MAX,
 	};
+	if (WITH_REPORT)
+		begin_counts(transport);
 	/* The connection manager last: without it soft_close() has nothing to send. */
 	if (!(transport->queue = soft_queue_open(transport)) || !(transport->qps = soft_qp_table_open(transport)) ||
 	    !(transport->packet_io = soft_packet_io_open()) || !(transport->cm = soft_cm_open(transport))) {

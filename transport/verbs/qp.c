@@ -91,6 +91,8 @@ enum outcome verbs_create_qp(struct endpoint *base)
 		attributes.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
 		attributes.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
 	}
+	if (WITH_REPORT)
+		verbs_counters_begin(verbs_domain_of(endpoint));
 	outcome = verbs_completion_reserve(endpoint, options->send_depth + options->receive_depth);
 	if (outcome)
 		return outcome;

@@ -56,6 +56,8 @@ static void verbs_close(struct transport *transport)
 	loop_timer_stop(&verbs->reaper);
 	while (verbs->domains)
 		verbs_domain_destroy(verbs->domains);
+	if (WITH_REPORT)
+		verbs_counters_free(verbs);
 	while (verbs->names) {
 		struct verbs_name *name = verbs->names;
 
@@ -94,6 +96,7 @@ const struct backend verbs_backend = {
 	.migrate = verbs_migrate,
 	.source_fits = WITH_EXTRAS ? verbs_source_fits : NULL,
 	.path = WITH_REPORT || COMMAND_doctor ? verbs_path : NULL,
+	.network = WITH_REPORT ? verbs_counters_update : NULL,
 	.timeout_cause = WITH_CAUSES ? verbs_timeout_cause : NULL,
 #if WITH_EXTRAS
 	.unsupported = {

@@ -16,6 +16,7 @@
  *   region.c      memory regions
  *   path.c        device, port and GID of an id, and the options that name them
  *   domain.c      domains: a port of a device with what its endpoints share
+ *   counters.c    what a port has counted
  *   device.c      asynchronous events, failure and removal of a device
  *   diagnosis.c   causes of errors in words
  *   address.c     addresses of librdmacm
@@ -94,6 +95,7 @@ struct verbs_domain {
 	const char *port_event; /* the last asynchronous event of the port, or NULL */
 	unsigned users;		/* endpoints and regions */
 	bool unplugged;		/* the kernel has removed the device */
+	bool counted;		/* verbs_counters_begin() */
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *completion_channel;
 	struct verbs_completion_queue *completion_queues;
@@ -181,6 +183,13 @@ void verbs_domain_destroy(struct verbs_domain *domain);
 void verbs_completion_queue_destroy(struct verbs_completion_queue *completions);
 /* Destroys failed and removed domains without users. */
 void verbs_domains_reap(struct verbs_transport *transport);
+
+/* counters.c */
+/* Adds the counters of the domain's port to transport->network, unless that has them. Call it before data moves. */
+void verbs_counters_begin(struct verbs_domain *domain);
+/* Reads the counters again. */
+void verbs_counters_update(struct transport *transport);
+void verbs_counters_free(struct verbs_transport *transport);
 
 /* device.c */
 /* Calls back while fd, a descriptor of the libraries, is readable. Sets its O_NONBLOCK and FD_CLOEXEC. */

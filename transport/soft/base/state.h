@@ -55,6 +55,21 @@ extern const struct soft_handlers {
 					   const struct address *peer);
 } soft_handlers;
 
+/* Losses and what else makes packets late. transport_network() has them, soft.c their names. */
+enum soft_count {
+	SOFT_OUT_OF_SEQUENCE, /* requests beyond the expected PSN */
+	SOFT_DUPLICATES,      /* requests that were executed before */
+	SOFT_DAMAGED,	      /* packets with a wrong ICRC */
+	SOFT_SEQUENCE_NAKS,   /* received */
+	SOFT_IMPLIED_NAKS,    /* a response of a READ is missing */
+	SOFT_TIMEOUTS,	      /* also of packets that a busy peer has answered late */
+	SOFT_RESENT,	      /* packets of requests */
+	SOFT_RNR_NAKS,	      /* received */
+	SOFT_RNR_NAKS_SENT,
+	SOFT_SEQUENCE_NAKS_SENT,
+	SOFT_COUNTS,
+};
+
 /* Datagrams that the kernel did not accept: the last ones that the queue pair has sent. They are not retransmitted. */
 struct soft_unsent {
 	uint32_t count;
@@ -121,8 +136,15 @@ struct soft_transport {
 	struct domain domain; /* the one "device" */
 	struct loop_timer reaper;
 	struct loop_poller poller; /* of all sockets */
+	struct network_counter counts[WITH_REPORT ? SOFT_COUNTS : 0];
 	struct icrc_table icrc;
 };
+
+static inline void soft_count(struct soft_transport *transport, enum soft_count count)
+{
+	if (WITH_REPORT)
+		transport->counts[count].increase++;
+}
 
 static inline struct soft_transport *soft_of(struct transport *transport)
 {

@@ -376,7 +376,7 @@ static size_t gro_segment_size(struct msghdr *header)
 /* The message is one packet, or several of one size of which the last may be shorter. */
 static void receive_message(struct soft_socket *socket, struct mmsghdr *message)
 {
-	const struct soft_transport *transport = socket->transport;
+	struct soft_transport *transport = socket->transport;
 	const uint8_t *bytes = message->msg_hdr.msg_iov->iov_base;
 	size_t segment = gro_segment_size(&message->msg_hdr), left = message->msg_len;
 	uint16_t identification = 0;
@@ -395,6 +395,8 @@ static void receive_message(struct soft_socket *socket, struct mmsghdr *message)
 
 		bool damaged = !icrc_check(&transport->icrc, &flow, bytes, length, &identification);
 
+		if (damaged)
+			soft_count(transport, SOFT_DAMAGED);
 		/* Of a management datagram the addresses that it names tell whether a NAT has changed them. */
 		if (packet_parse(bytes, length, &packet) &&
 		    (!damaged || (packet.destination == MAD_QPN && !socket->group)))

@@ -206,7 +206,7 @@ static void reduce_cwnd(struct requester *requester)
  * The oldest packet, or the response to it, is missing. Many replies may report one loss, and the effect of a
  * retransmission takes about a round trip to show: within holdoff, further reports of the same PSN are ignored.
  */
-static void retransmit(struct soft_qp *qp, int64_t holdoff)
+static void retransmit(struct soft_qp *qp, enum soft_count cause, int64_t holdoff)
 {
 	struct requester *requester = &qp->requester;
 	int64_t now = qp_now(qp);
@@ -222,6 +222,7 @@ static void retransmit(struct soft_qp *qp, int64_t holdoff)
 		requester->retransmissions = 0;
 	else if (requester->retransmissions < RESENDS_IMMEDIATE)
 		requester->retransmissions++;
+	soft_count(qp->transport, cause);
 	requester->retransmitted_psn = requester->unacked_psn;
 	requester->retransmitted_at = now;
 	requester->backoff = 0;
@@ -234,7 +235,7 @@ void recovery_nak(struct soft_qp *qp)
 {
 	int64_t srtt = qp->requester.srtt;
 
-	retransmit(qp, srtt ? srtt / 2 : RTO_MIN);
+	retransmit(qp, SOFT_SEQUENCE_NAKS, srtt ? srtt / 2 : RTO_MIN);
 }
 
 /* Replies that imply the same loss come for a round trip after the retransmission. */
@@ -242,7 +243,7 @@ void recovery_implied_nak(struct soft_qp *qp)
 {
 	int64_t srtt = qp->requester.srtt;
 
-	retransmit(qp, srtt ? srtt - srtt / 8 : RTO_MIN);
+	retransmit(qp, SOFT_IMPLIED_NAKS, srtt ? srtt - srtt / 8 : RTO_MIN);
 }
 
 void recovery_rnr(struct soft_qp *qp, int64_t nanoseconds)
@@ -250,6 +251,7 @@ void recovery_rnr(struct soft_qp *qp, int64_t nanoseconds)
 	struct requester *requester = &qp->requester;
 	int64_t doubled = nanoseconds << requester->rnr_naks;
 
+	soft_count(qp->transport, SOFT_RNR_NAKS);
 	if (doubled > RNR_BACKOFF_MAX)
 		doubled = RNR_BACKOFF_MAX;
 	if (nanoseconds < doubled)
@@ -283,6 +285,7 @@ enum recovery_step recovery_timed_out(struct soft_qp *qp, uint32_t *psn)
 	recovery_arm(qp);
 	if (!requester->deadline || may_be_queued(qp) || !soft_may_resend(qp->endpoint->path.socket))
 		return RECOVERY_WAITS;
+	soft_count(qp->transport, SOFT_TIMEOUTS);
 	if (requester->consecutive_timeouts < TIMEOUTS_MAX)
 		requester->consecutive_timeouts++;
 	if (requester->backoff <= RTO_DOUBLINGS_MAX)

@@ -198,6 +198,8 @@ static void send_allowed(struct soft_qp *qp)
 			break;
 		if (psn_before(requester->highest_psn, requester->next_psn))
 			requester->highest_psn = requester->next_psn;
+		else
+			soft_count(qp->transport, SOFT_RESENT);
 		if (((requester->next_psn - request->psn) & PSN_MASK) == request->packets)
 			requester->next_request++;
 	}
@@ -425,6 +427,7 @@ static void requester_resend(struct soft_qp *qp, uint32_t psn)
 	requester->rtt_timing = false;
 	requester->rtt_sent_at = qp_now(qp);
 	(read ? send_read : send_packet)(qp, request, (psn - request->psn) & PSN_MASK);
+	soft_count(qp->transport, SOFT_RESENT);
 	requester->next_psn = next_psn;
 	requester->outstanding_reads = outstanding_reads;
 }

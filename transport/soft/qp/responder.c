@@ -292,6 +292,16 @@ static void repeat_responses(struct soft_qp *qp, struct resource *resource, cons
 	qp_schedule_reply(qp);
 }
 
+/* Replies to a duplicate again; resource: of a READ. */
+static void reply_again(struct soft_qp *qp, struct resource *resource, const struct packet *packet)
+{
+	soft_count(qp->transport, SOFT_DUPLICATES);
+	if (resource)
+		repeat_responses(qp, resource, packet);
+	else
+		schedule_ack(qp);
+}
+
 /*
  * A packet is missing. The peer gets one NAK for it. It gets another one if it went back without success: only then do
  * its PSNs not increase. The NAK may be lost too: it is repeated GAP_NAK_REPEATS times for packets with AckReq, which
@@ -302,6 +312,7 @@ static void schedule_gap_nak(struct soft_qp *qp, const struct packet *packet)
 	struct responder *responder = &qp->responder;
 	bool nak_sent = responder->gap && psn_before(responder->gap_last_psn, packet->psn);
 
+	soft_count(qp->transport, SOFT_OUT_OF_SEQUENCE);
 	responder->gap = true;
 	responder->gap_last_psn = packet->psn;
 	if (responder->nak_due)
@@ -372,10 +383,8 @@ void responder_receive(struct soft_qp *qp, const struct packet *packet)
 		execute(qp, packet, form);
 	else if (ahead > 0)
 		schedule_gap_nak(qp, packet);
-	else if (resource)
-		repeat_responses(qp, resource, packet);
 	else
-		schedule_ack(qp);
+		reply_again(qp, resource, packet);
 }
 
 /* ---- replies ---- */
@@ -474,9 +483,13 @@ static void send_nak(struct soft_qp *qp)
 {
 	struct responder *responder = &qp->responder;
 
-	if (responder->syndrome == syndrome_make(SYNDROME_NAK, NAK_SEQUENCE) &&
-	    responder->acked_psn != ackable_psn(responder))
-		send_ack(qp);
+	if (responder->syndrome == syndrome_make(SYNDROME_NAK, NAK_SEQUENCE)) {
+		soft_count(qp->transport, SOFT_SEQUENCE_NAKS_SENT);
+		if (responder->acked_psn != ackable_psn(responder))
+			send_ack(qp);
+	} else if (!responder->fatal) {
+		soft_count(qp->transport, SOFT_RNR_NAKS_SENT);
+	}
 	send_acknowledge(qp, responder->epsn, responder->syndrome);
 }
 

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the network did during the run: the counters of the ports in use, for a person only those that show a loss,
+ * congestion or a bad link, in words. It is a note. No counter fails a run, because others use the port, too.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cmd/reporting/reporting.h"
+#include "cmd/run.h"
+
+/* What the counters of a row tell: the index of its conclusion. */
+#define LOSS	   "0"
+#define NOT_READY  "1"
+#define CONGESTION "2"
+#define LINK	   "3"
+/* Named only beside a LOSS: soft-RoCE repeats requests without need, and soft those that a busy peer answers late. */
+#define LOSS_TOO "4"
+
+static const char conclusions[][32] = {
+	": packets were lost or late",
+	": a receiver was not ready",
+	": congestion",
+	": check the cable",
+};
+
+/*
+ * A line for each thing to say: what it tells, its words, with * for the s of more than one, and the counters whose sum
+ * it is. Their names are those of Linux 6.1 to 6.18 below drivers/infiniband, in this order: mlx5 (hw/mlx5/counters.c)
+ * and soft, rxe (sw/rxe/rxe_hw_counters.c), bnxt_re (hw/bnxt_re/hw_counters.c), irdma (hw/irdma/verbs.c), mana
+ * (hw/mana/counters.c). The last ones are in every driver's folder "counters" (core/sysfs.c).
+ */
+/* clang-format off */
+static const char rows[] =
+	LOSS "packet* out of sequence|out_of_sequence|out_of_seq_request|oos_drop_count|Rcvd Out of order packets|"
+	     "responder_oos|\n"
+	LOSS "sequence NAK* received|packet_seq_err|rcvd_seq_err|seq_err_naks_rcvd|Nak Sequence Error|"
+	     "requester_oos_nak|\n"
+	LOSS "response* missing|implied_nak_seq_err|missing_resp|Nak Sequence Error Implied|requester_implicit_nak|\n"
+	LOSS "ACK timeout*|local_ack_timeout_err|to_retransmits|RTO|requester_timeout|\n"
+	LOSS "damaged packet*|rx_icrc_encapsulated|icrc_error|CRC errors|\n"
+	LOSS "discarded packet*|port_xmit_discards|rx_roce_discards|\n"
+	LOSS "TCP segment* sent again|tcpRetransSegs|RetransSegs|\n"
+	LOSS_TOO "duplicate request*|duplicate_request|dup_req|responder_dup_request|\n"
+	LOSS_TOO "ACK timeout*|ack_timeout|\n"
+	LOSS_TOO "packet* sent again|resent_packets|\n"
+	NOT_READY "RNR NAK* received|rnr_nak_retry_err|rcvd_rnr_err|rnr_naks_rcvd|RNR received|requester_rnr_nak|\n"
+	NOT_READY "RNR NAK* sent|send_rnr_err|RNR sent|responder_rnr_nak|\n"
+	NOT_READY "message* without a receive|out_of_buffer|rx_out_of_buffer|\n"
+	CONGESTION "ECN mark*|np_ecn_marked_roce_packets|rx_ecn_marked_pkts|RxECNMrkd|\n"
+	CONGESTION "CNP* received|rp_cnp_handled|rx_cnp_pkts|cnpHandled|\n"
+	CONGESTION "CNP* sent|np_cnp_sent|np_cnp_pkts|tx_cnp_pkts|cnpSent|\n"
+	LINK "symbol error*|symbol_error|\n"
+	LINK "receive error*|port_rcv_errors|rx_roce_errors|\n"
+	LINK "link failure*|link_downed|link_error_recovery|local_link_integrity_errors|\n";
+/* clang-format on */
+
+static bool has_name(const char *row, const char *name)
+{
+	size_t length = strlen(name);
+
+	while (row = strchr(row, '|') + 1, *row != '\n')
+		if (!strncmp(row, name, length) && row[length] == '|')
+			return true;
+	return false;
+}
+
+static bool same_port(const struct network_counter *counter, const struct network_counter *other)
+{
+	return counter && counter->device == other->device && counter->port == other->port;
+}
+
+/* Prints a line about the port of that counter, its first, or nothing. */
+static void print_port(FILE *stream, const char *before, const struct network_counter *first)
+{
+	const char *conclusion = NULL, *last;
+
+	for (const char *row = rows; *row; row = strchr(row, '\n') + 1) {
+		uint64_t sum = 0;
+
+		for (const struct network_counter *counter = first; same_port(counter, first); counter = counter->next)
+			if (has_name(row, counter->name))
+				sum += counter->increase;
+		if (!sum || (*row == *LOSS_TOO && !conclusion))
+			continue;
+		last = conclusion;
+		if (*row != *LOSS_TOO)
+			conclusion = conclusions[*row - *LOSS];
+		if (!last)
+			fprintf(stream, first->port ? "%s%s/%u: " : "%s%s: ", before, first->device, first->port);
+		else
+			fprintf(stream, "%s%s", last == conclusion ? "" : last, last == conclusion ? ", " : "; ");
+		fprintf(stream, "%" PRIu64 " ", sum);
+		for (const char *word = row + 1; *word != '|'; word++)
+			if (*word != '*')
+				fputc(*word, stream);
+			else if (sum > 1)
+				fputc('s', stream);
+	}
+	if (conclusion)
+		fprintf(stream, "%s\n", conclusion);
+}
+
+void reporting_print_network(FILE *stream, const char *before, struct transport *transport)
+{
+	const struct network_counter *last = NULL, *counter = transport_network(transport);
+
+	for (; WITH_EXTRAS && counter; last = counter, counter = counter->next)
+		if (!same_port(last, counter))
+			print_port(stream, before, counter);
+}
+
+void reporting_add_network(struct reporting *reporting)
+{
+	struct report *report = &reporting->report;
+	const struct network_counter *counter = transport_network(reporting->environment->transport);
+	char port[4];
+
+	report_list(report, "network");
+	for (; counter; counter = counter->next) {
+		if (!counter->increase)
+			continue;
+		report_object(report, NULL);
+		report_text(report, "device", counter->device);
+		/* For Prometheus a label. */
+		if (report->format->form == IN_PROMETHEUS && counter->port)
+			report_text(report, "port", log_text(port, sizeof(port), "%u", counter->port));
+		else
+			report_count_known(report, "port", counter->port, counter->port);
+		report_text(report, "counter", counter->name);
+		report_count(report, "increase", counter->increase);
+		report_end(report);
+	}
+	report_end(report);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a port has counted: the files of its folders hw_counters and counters in /sys, which differ by driver. The
+ * kernel keeps what it has read of hw_counters for some 10 ms (the file lifespan): a shorter run shows no increase.
+ */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/sysfs.h"
+#include "transport/verbs/verbs.h"
+
+enum {
+	COUNTERS_MAX = 256, /* of a folder; mlx5 and bnxt_re have less than 100 */
+};
+
+struct counter {
+	struct network_counter base;
+	uint64_t begun;
+	char path[]; /* base.name is its end */
+};
+
+/* Returns false for what is no number, as "N/A (no PMA)". */
+static bool read_number(const char *path, uint64_t *number)
+{
+	char text[SYSFS_TEXT_SIZE], *end;
+
+	sysfs_line(text, "%s", path);
+	*number = strtoull(text, &end, 10);
+	return end != text && !*end;
+}
+
+/* Returns where the list has the port's counter of that name, or of any if that is NULL; else its end. */
+static struct network_counter **find(const struct verbs_domain *domain, const char *name)
+{
+	struct network_counter **place = &domain->base.transport->network;
+
+	while (*place && ((*place)->device != domain->base.device || (*place)->port != domain->port ||
+			  (name && strcmp((*place)->name, name) != 0)))
+		place = &(*place)->next;
+	return place;
+}
+
+static void add_counter(struct verbs_domain *domain, const char *path, const char *name)
+{
+	struct network_counter **place = find(domain, name);
+	struct counter *counter;
+	uint64_t begun;
+
+	if (*place || !strcmp(name, "lifespan") || !read_number(path, &begun))
+		return;
+	counter = calloc(1, sizeof(*counter) + strlen(path) + 1);
+	if (!counter)
+		return;
+	memcpy(counter->path, path, strlen(path));
+	counter->begun = begun;
+	counter->base.device = domain->base.device;
+	counter->base.port = domain->port;
+	counter->base.name = strrchr(counter->path, '/') + 1;
+	*place = &counter->base;
+}
+
+static void add_folder(struct verbs_domain *domain, const char *folder)
+{
+	char path[SYSFS_PATH_SIZE], file[SYSFS_PATH_SIZE];
+	struct dirent **entries;
+	int count;
+
+	sysfs_path(path, "/sys/class/infiniband/%s/ports/%u/%s", domain->base.device, domain->port, folder);
+	/* Not sysfs_names(): irdma has names with blanks. */
+	count = scandir(path, &entries, NULL, versionsort);
+	for (int i = 0; i < count; i++) {
+		if (i < COUNTERS_MAX)
+			add_counter(domain, sysfs_path(file, "%s/%s", path, entries[i]->d_name), entries[i]->d_name);
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+}
+
+void verbs_counters_begin(struct verbs_domain *domain)
+{
+	/* Those of a device that was removed, and is there again, count on. */
+	if (domain->counted || *find(domain, NULL))
+		return;
+	domain->counted = true;
+	add_folder(domain, "hw_counters");
+	add_folder(domain, "counters");
+}
+
+void verbs_counters_update(struct transport *transport)
+{
+	for (struct network_counter *next = transport->network; next; next = next->next) {
+		const struct counter *counter = (const struct counter *)next;
+		uint64_t number;
+
+		if (read_number(counter->path, &number) && number > counter->begun)
+			next->increase = number - counter->begun;
+	}
+}
+
+void verbs_counters_free(struct verbs_transport *transport)
+{
+	struct network_counter *counter;
+
+	while ((counter = transport->base.network)) {
+		transport->base.network = counter->next;
+		free(counter);
+	}
+}

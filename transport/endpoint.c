@@ -394,7 +394,7 @@ const char *rejection_text(int reason)
 	case 13:
 		return "the peer does not accept the address";
 	case REJECTED_MTU:
-		return "the peer does not accept the path MTU";
+		return "the peer does not accept the path MTU: give both interfaces the same MTU";
 	case REJECTED_BY_CONSUMER:
 		return "refused by the peer";
 	default:

@@ -191,7 +191,7 @@ void peer_print_event(const struct peer *peer, enum event_kind kind)
 void peer_print_completions(const struct peer *peer, const char *lines)
 {
 	if (peer->environment->log.debug)
-		environment_print(peer->environment, "%s completion", lines);
+		output_print(peer->environment->output, "%s completion\n", lines);
 }
 
 void peer_print_result(const struct peer *peer, enum outcome outcome, bool ends_run)

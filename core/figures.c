@@ -43,7 +43,9 @@ static void add_figure(struct report *report, const struct figure *row, const vo
 
 	switch ((enum figure_kind)row->kind) {
 	case FIGURE_COUNT:
+		report->counts = true;
 		add_count(report, row, member, before);
+		report->counts = false;
 		break;
 	case FIGURE_GAUGE:
 		report_count_known(report, row->name, *(const uint64_t *)member, known);

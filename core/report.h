@@ -82,6 +82,7 @@ struct report {
 	bool header;	     /* of report_table: write the names of the columns */
 	bool of_steps;	     /* an interval ends with its last count; the totals have no gauges or distributions */
 	bool separates;	     /* JSON: a comma comes before the next item */
+	bool counts;	     /* Prometheus: the numbers that follow only increase */
 	int excess;	     /* of report_table: how much wider the row is up to here than its columns */
 
 	int64_t interval_began; /* clock time, for the figures of an interval */

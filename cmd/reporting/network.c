@@ -116,6 +116,7 @@ void reporting_add_network(struct reporting *reporting)
 	const struct network_counter *counter = transport_network(reporting->environment->transport);
 	char port[4];
 
+	report->counts = true;
 	report_list(report, "network");
 	for (; counter; counter = counter->next) {
 		if (!counter->increase)
@@ -132,4 +133,5 @@ void reporting_add_network(struct reporting *reporting)
 		report_end(report);
 	}
 	report_end(report);
+	report->counts = false;
 }

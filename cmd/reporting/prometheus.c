@@ -4,12 +4,13 @@
  * value", in Prometheus' base units. Top-level texts (the target) are labels of all samples that follow, so that two
  * runs on one host differ. Texts in a list entry are labels of its samples, unless there is a top-level label of that
  * name: the format allows no duplicates. Texts in other objects (the path) are omitted, and of rows those without
- * FIGURE_LABEL.
+ * FIGURE_LABEL. The samples of a name are one group, below its help and type.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +19,9 @@
 #include "cmd/run.h"
 
 /* ---- the format ---- */
+
+/* In front of a line, until print_groups(). */
+#define COUNTER "+"
 
 enum {
 	LABELS_SIZE = sizeof(((struct report *)0)->labels)
@@ -59,7 +63,7 @@ static void prometheus_name(struct report *report, const char *name, struct repo
 {
 	const char *comma = report->labels[0] && report->entry[0] ? "," : "";
 
-	fprintf(report->stream, "rdmatest_%s", report->command);
+	fprintf(report->stream, "%srdmatest_%s", report->counts ? COUNTER : "", report->command);
 	for (unsigned i = 1; i <= report->depth; i++)
 		if (report->frames[i].name)
 			fprintf(report->stream, "_%s", report->frames[i].name);
@@ -91,25 +95,86 @@ const struct report_format report_prometheus = {
 
 /* ---- the file ---- */
 
-static void add_metrics(struct reporting *reporting, FILE *stream)
+static const char *sample_of(const char *line)
+{
+	return line + (*line == *COUNTER);
+}
+
+/* Those of one name, up to its labels, follow each other. */
+static int compare_samples(const void *one, const void *other)
+{
+	return strcmp(sample_of(*(const char *const *)one), sample_of(*(const char *const *)other));
+}
+
+static void print_group(FILE *stream, const char *line)
+{
+	const char *sample = sample_of(line);
+	int length = (int)strcspn(sample, "{");
+
+	fprintf(stream, "# HELP %.*s ", length, sample);
+	for (const char *word = strchr(sample, '_') + 1; *word != '{'; word++)
+		fputc(*word == '_' ? ' ' : *word, stream);
+	fprintf(stream, "\n# TYPE %.*s %s\n", length, sample, sample == line ? "gauge" : "counter");
+}
+
+/* Prints the lines of text with the samples of a name in one group. Returns 0 or an errno value. */
+static int print_groups(FILE *stream, char *text)
+{
+	const char **lines;
+	size_t count = 0, line = 0;
+
+	for (const char *end = text; (end = strchr(end, '\n')); end++)
+		count++;
+	lines = calloc(count + 1, sizeof(*lines));
+	if (!lines)
+		return ENOMEM;
+	while (line < count)
+		lines[line++] = strsep(&text, "\n");
+	qsort(lines, count, sizeof(*lines), compare_samples);
+	for (line = 0; line < count; line++) {
+		const char *sample = sample_of(lines[line]);
+
+		if (!line || strncmp(sample, sample_of(lines[line - 1]), strcspn(sample, "{") + 1) != 0)
+			print_group(stream, lines[line]);
+		fprintf(stream, "%s\n", sample);
+	}
+	free(lines);
+	return 0;
+}
+
+/* Returns 0 or an errno value. */
+static int add_metrics(struct reporting *reporting, FILE *stream)
 {
 	const struct environment *environment = reporting->environment;
 	struct report *report = &reporting->report;
+	char *text = NULL;
+	size_t size;
+	FILE *samples;
+	int error = ENOMEM;
 
 	/* Samples without the labels of the command would be series of their own. */
 	if (!reporting->state && !environment->outcome) {
 		fputs("# no figures yet\n", stream);
-		return;
+		return 0;
 	}
+	samples = open_memstream(&text, &size);
+	if (!samples)
+		return error;
 	report->command = environment->command->name;
-	report_open(report, stream, &report_prometheus);
+	report_open(report, samples, &report_prometheus);
 	report_text(report, "transport", environment->transport ? transport_name(environment->transport) : NULL);
 	reporting_add_figures(reporting, false);
 	reporting_add_network(reporting);
 	report_time(report, "duration", clock_now() - environment->begun);
 	report_flag(report, "failed", environment->outcome != OUTCOME_OK);
+	report->counts = true;
 	report_count(report, "errors", environment->log.errors->count);
+	report->counts = false;
 	report_close(report);
+	if (!fclose(samples))
+		error = print_groups(stream, text);
+	free(text);
+	return error;
 }
 
 /*
@@ -120,7 +185,7 @@ static int write_file(struct reporting *reporting, const char *name, bool replac
 {
 	const int flags = O_WRONLY | O_CLOEXEC | (replaces ? O_CREAT | O_EXCL | O_NOFOLLOW : O_APPEND | O_NONBLOCK);
 	FILE *stream;
-	int fd, error = 0;
+	int fd, error;
 
 	if (replaces)
 		unlink(name);
@@ -129,7 +194,7 @@ static int write_file(struct reporting *reporting, const char *name, bool replac
 	if (!stream)
 		return errno;
 	errno = 0;
-	add_metrics(reporting, stream);
+	error = add_metrics(reporting, stream);
 	if (ferror(stream))
 		error = errno ? errno : EIO;
 	return fclose(stream) && !error ? errno : error;

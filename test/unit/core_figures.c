@@ -130,7 +130,7 @@ TEST(labels)
 	struct sample sample = filled;
 
 	sample.nothing = "text";
-	assert_text(&report_prometheus, label_rows, &sample, NULL, "rdmatest_test_sent{role=\"client\"} 7\n");
+	assert_text(&report_prometheus, label_rows, &sample, NULL, "+rdmatest_test_sent{role=\"client\"} 7\n");
 }
 
 /* A count that has decreased has no increase. A rate ends with its last count, unless it goes on. */

@@ -26,26 +26,24 @@ static const char conclusions[][32] = {
 
 /*
  * A line for each thing to say: what it tells, its words, with * for the s of more than one, and the counters whose sum
- * it is. Their names are those of Linux 6.1 to 6.18 below drivers/infiniband, in this order: mlx5 (hw/mlx5/counters.c)
- * and soft, rxe (sw/rxe/rxe_hw_counters.c), bnxt_re (hw/bnxt_re/hw_counters.c), irdma (hw/irdma/verbs.c), mana
- * (hw/mana/counters.c). The last ones are in every driver's folder "counters" (core/sysfs.c).
+ * it is. Their names are those of Linux below drivers/infiniband, in this order: mlx5 (hw/mlx5/counters.c) and soft,
+ * rxe (sw/rxe/rxe_hw_counters.c), bnxt_re (hw/bnxt_re/hw_counters.c), irdma (hw/irdma/verbs.c). The last ones are in
+ * every driver's folder "counters" (core/sysfs.c).
  */
 /* clang-format off */
 static const char rows[] =
-	LOSS "packet* out of sequence|out_of_sequence|out_of_seq_request|oos_drop_count|Rcvd Out of order packets|"
-	     "responder_oos|\n"
-	LOSS "sequence NAK* received|packet_seq_err|rcvd_seq_err|seq_err_naks_rcvd|Nak Sequence Error|"
-	     "requester_oos_nak|\n"
-	LOSS "response* missing|implied_nak_seq_err|missing_resp|Nak Sequence Error Implied|requester_implicit_nak|\n"
-	LOSS "ACK timeout*|local_ack_timeout_err|to_retransmits|RTO|requester_timeout|\n"
+	LOSS "packet* out of sequence|out_of_sequence|out_of_seq_request|oos_drop_count|Rcvd Out of order packets|\n"
+	LOSS "sequence NAK* received|packet_seq_err|rcvd_seq_err|seq_err_naks_rcvd|Nak Sequence Error|\n"
+	LOSS "response* missing|implied_nak_seq_err|missing_resp|Nak Sequence Error Implied|\n"
+	LOSS "ACK timeout*|local_ack_timeout_err|to_retransmits|RTO|\n"
 	LOSS "damaged packet*|rx_icrc_encapsulated|icrc_error|CRC errors|\n"
 	LOSS "discarded packet*|port_xmit_discards|rx_roce_discards|\n"
 	LOSS "TCP segment* sent again|tcpRetransSegs|RetransSegs|\n"
-	LOSS_TOO "duplicate request*|duplicate_request|dup_req|responder_dup_request|\n"
+	LOSS_TOO "duplicate request*|duplicate_request|dup_req|\n"
 	LOSS_TOO "ACK timeout*|ack_timeout|\n"
 	LOSS_TOO "packet* sent again|resent_packets|\n"
-	NOT_READY "RNR NAK* received|rnr_nak_retry_err|rcvd_rnr_err|rnr_naks_rcvd|RNR received|requester_rnr_nak|\n"
-	NOT_READY "RNR NAK* sent|send_rnr_err|RNR sent|responder_rnr_nak|\n"
+	NOT_READY "RNR NAK* received|rnr_nak_retry_err|rcvd_rnr_err|rnr_naks_rcvd|RNR received|\n"
+	NOT_READY "RNR NAK* sent|send_rnr_err|RNR sent|\n"
 	NOT_READY "message* without a receive|out_of_buffer|rx_out_of_buffer|\n"
 	CONGESTION "ECN mark*|np_ecn_marked_roce_packets|rx_ecn_marked_pkts|RxECNMrkd|\n"
 	CONGESTION "CNP* received|rp_cnp_handled|rx_cnp_pkts|cnpHandled|\n"

@@ -53,7 +53,7 @@ const struct option spin_option_table[] = {
 
 const struct option connection_option_table[] = {
 #if WITH_EXTRAS
-	PATH("retry", retry, "0 to 7", OPTION_HELP("Client: number of retransmissions", "7"), .tags = FOR_CLIENT,
+	PATH("retry", retry, "0 to 7", OPTION_HELP("Client: retransmissions without an answer; soft counts time-outs in a row", "7"), .tags = FOR_CLIENT,
 	     .section = SECTION_PATH),
 	PATH("rnr-retry", rnr_retry, "0 to 7", OPTION_HELP("Number of receiver-not-ready retries; 7: no limit", "7"),
 	     .section = SECTION_PATH),

@@ -308,6 +308,10 @@ static enum outcome end_run(struct run *run)
 			log_keep(&environment->log, &lost);
 		environment_record_outcome(environment, OUTCOME_INTERNAL);
 	}
+	if (WITH_EXTRAS && environment->outcome == OUTCOME_FAILED && environment->loop &&
+	    (run->interruption == INTERRUPTION_DEADLINE || loop_deadline_passed(environment->loop)) &&
+	    environment->command->is_open_ended && environment->command->is_open_ended(run->options))
+		log_hint(&environment->log, "--duration ends a run with a verdict of its own");
 	if (WITH_REPORT)
 		object = reporting_end(&run->reporting);
 	outcome = environment->outcome;

@@ -20,6 +20,8 @@ static enum outcome listen_at_loopback(struct doctor *doctor, struct endpoint **
 		outcome = endpoint_listen(*listener, address);
 		if (outcome)
 			probe_failed(doctor, doctor->soft);
+		else
+			doctor->probe.errors.count = 0; /* of addresses in use */
 	}
 	return outcome;
 }

@@ -117,10 +117,15 @@ enum outcome peer_receive(struct peer *peer, const struct completion *completion
 
 enum outcome peer_failed(const struct peer *peer, const char *what)
 {
-	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+	const struct endpoint *endpoint = peer->endpoint;
+	const char *doing = WITH_CAUSES ? peer->doing : NULL;
+	char text[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+	const char *cause = WITH_CAUSES && endpoint ? endpoint_timeout_cause(endpoint, text) : "";
 
-	log_cause(peer->log, peer->name, WITH_CAUSES ? peer->doing : NULL, 0, "%s in ping %" PRIu64 "%s", what,
-		  peer->pings, WITH_CAUSES && peer->endpoint ? endpoint_timeout_cause(peer->endpoint, cause) : "");
+	if (WITH_CAUSES && (!endpoint || endpoint->state < ENDPOINT_ESTABLISHED))
+		log_cause(peer->log, peer->name, doing, 0, "%s%s", what, cause);
+	else
+		log_cause(peer->log, peer->name, doing, 0, "%s in ping %" PRIu64 "%s", what, peer->pings, cause);
 	return OUTCOME_FAILED;
 }
 
@@ -204,7 +209,7 @@ void peer_print_result(const struct peer *peer, enum outcome outcome, bool ends_
 
 	if (outcome && peer->requested) {
 		of = log_text(of_text, sizeof(of_text), " of %" PRIu64, peer->requested);
-		plural = "s";
+		plural = units_plural(peer->requested);
 	}
 	if (!outcome && answered) {
 		if (peer->shortest < peer->longest)

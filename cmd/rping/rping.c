@@ -100,7 +100,7 @@ static enum outcome rping_check(struct environment *environment, const void *com
 		if (text != given)
 			log_hint(log, "'%s' is a device, not an address: ignored (use --device)", given);
 		/* As in ping -s 100. */
-		option = WITH_HELP && server && !text[strspn(text, "0123456789")] ? "-s" : "-a";
+		option = WITH_HELP && server && !text[strspn(text, "0123456789")] ? "-s" : "ADDRESS";
 		outcome = rping_client_check(options, option, text, log);
 	}
 	if (outcome)

@@ -17,6 +17,8 @@ enum {
 };
 
 enum {
+	MTU_LEAST = 256, /* of --mtu */
+	MTU_LONGEST = 4096,
 	SWEEP_COUNT = 1000, /* pings of each size without -C and --duration */
 	SINK_FILL = 0xff,   /* fills the sink before a ping, so that -V detects a server that writes nothing */
 };
@@ -129,6 +131,12 @@ static void hint_at_size(const struct target *target)
 	else if (peer->size > PING_SIZE)
 		log_hint(peer->log, "if pings with -S %d pass, a hop with a smaller MTU may drop long packets",
 			 PING_SIZE);
+	else
+		return;
+	/* Verbs has no --mtu. */
+	if (WITH_EXTRAS && !transport_opens_devices(transport_name(peer->environment->transport)))
+		log_hint(peer->log, "shorter packets: --mtu %" PRIu32,
+			 MAX(MTU_LEAST, MIN(MTU_LONGEST, UINT32_C(1) << (31 - __builtin_clz(peer->longest | 1)))));
 }
 
 /*
@@ -322,7 +330,8 @@ enum outcome target_next(struct target *target)
 	if (target->peer.ending)
 		return target_disconnect(target);
 	now = EXTRA(target->slot) ? clock_now() : 0;
-	if (now >= EXTRA(target->slot))
+	/* In a turn of the loop in which a slot and the deadline are due, the deadline comes first. */
+	if (now >= EXTRA(target->slot) && !(EXTRA(target->slot) && loop_deadline_passed(loop)))
 		return start_ping(target);
 	wait = (target->until ? MIN(target->slot, target->until) : target->slot) - now;
 	target_enter(target, TARGET_PACING, "waiting for the next slot", WITHOUT_LIMIT);

@@ -279,6 +279,8 @@ static const char *reason_to_skip(const struct selftest *selftest, const struct 
 	const struct address *address = &selftest->address;
 	struct address loopback = { .family = ADDRESS_IP6, .bytes[15] = 1 };
 
+	if (selftest->environment->log.errors->first.kind == ERROR_NO_REPLY)
+		return "this host does not reach itself";
 	if (!part->multicast)
 		return NULL;
 	if (!domain->multicast)

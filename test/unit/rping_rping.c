@@ -213,6 +213,8 @@ static const struct run client_runs[] = {
 	/* Short packets pass, and long ones vanish: a server that cannot read the ping ends, or does not answer. */
 	{ "the sizes that passed", RUN "-C 1 -S 64-4096; meet 0 1048576; pings 2; leave 0", OUTCOME_FAILED,
 	  "~hint: pings of up to 128 bytes passed, of 256 none: a hop with a smaller MTU may drop long packets" },
+	{ "what makes packets shorter", RUN "-C 1 -S 256-512; meet 0 1048576; pings 1; leave 0", OUTCOME_FAILED,
+	  "~hint: shorter packets: --mtu 256" },
 	{ "a wrong byte after a ping of that size", RUN "-V -S 200 --warmup 1; meet 0 1048576; answer_but 20; go_ahead",
 	  OUTCOME_FAILED, TARGET "ping 0: payload differs at byte 20 of 200: expected 0x48, found 0x23\n" },
 	{ "pings of that size have passed, to warm up", RUN "-S 200 --warmup 1; meet 0 1048576; pings 1; leave 0",

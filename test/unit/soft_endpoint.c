@@ -240,21 +240,27 @@ TEST(timeout_causes, begin, end)
 		int send_error, icmp_error;
 		uint8_t type, code;
 		const char *from;
-		bool mtu_exceeded;
+		uint32_t path_mtu;
 		const char *text;
 	} rows[] = {
-		{ 0, 0, 0, 0, NULL, false, "" },
-		{ EPERM, EHOSTUNREACH, 0, 0, NULL, true,
+		{ 0, 0, 0, 0, NULL, 0, "" },
+		{ EPERM, EHOSTUNREACH, 0, 0, NULL, 1280,
 		  "this host refuses to send: Operation not permitted (errno 1)" },
-		{ 0, EHOSTUNREACH, 3, 13, "10.0.9.9", true,
+		{ 0, EHOSTUNREACH, 3, 13, "10.0.9.9", 1280,
 		  "ICMP type 3 code 13 from 10.0.9.9: prohibited by a firewall" },
-		{ 0, ECONNREFUSED, 3, 3, "10.0.9.9", false, "ICMP type 3 code 3 from 10.0.9.9: port unreachable" },
-		{ 0, EHOSTUNREACH, 3, 1, "10.0.9.9", false, "ICMP type 3 code 1 from 10.0.9.9: No route to host" },
-		{ 0, EHOSTUNREACH, 3, 1, "10.0.0.1", false,
+		{ 0, ECONNREFUSED, 3, 3, "10.0.9.9", 0, "ICMP type 3 code 3 from 10.0.9.9: port unreachable" },
+		{ 0, EHOSTUNREACH, 3, 1, "10.0.9.9", 0, "ICMP type 3 code 1 from 10.0.9.9: No route to host" },
+		{ 0, EHOSTUNREACH, 3, 1, "10.0.0.1", 0,
 		  "ICMP type 3 code 1 from 10.0.0.1: no neighbour on the link answers" },
-		{ 0, EACCES, 1, 1, "fd00::9", false, "ICMP type 1 code 1 from fd00::9: prohibited by a firewall" },
-		{ 0, EHOSTUNREACH, 3, 1, "fd00::9", false, "ICMP type 3 code 1 from fd00::9: No route to host" },
-		{ 0, 0, 0, 0, NULL, true, "ICMP: the packets are too long for the path, reduce the MTU" },
+		{ 0, EACCES, 1, 1, "fd00::9", 0, "ICMP type 1 code 1 from fd00::9: prohibited by a firewall" },
+		{ 0, EHOSTUNREACH, 3, 1, "fd00::9", 0, "ICMP type 3 code 1 from fd00::9: No route to host" },
+		{ 0, 0, 0, 0, NULL, 1280,
+		  "ICMP: the packets are too long for the path (1280), reduce the MTU to 1024" },
+		{ 0, 0, 0, 0, NULL, 68, "ICMP: the packets are too long for the path (68), reduce the MTU to 256" },
+		{ ENOBUFS, 0, 0, 0, NULL, 1280,
+		  "this host's interface drops the packets: its queue is full, or the far end of a veth has a smaller "
+		  "MTU "
+		  "(errno 105)" },
 	};
 	const struct address address = address_of("10.0.0.1");
 	struct soft_endpoint endpoint = { .path = { stack_socket(transport, &address), .local = address } };
@@ -263,7 +269,7 @@ TEST(timeout_causes, begin, end)
 		char text[ENDPOINT_TIMEOUT_CAUSE_SIZE] = "";
 
 		endpoint.path.socket->send_error = rows[row].send_error;
-		endpoint.path.socket->mtu_exceeded = rows[row].mtu_exceeded;
+		endpoint.path.socket->path_mtu = rows[row].path_mtu;
 		endpoint.icmp = (struct soft_icmp){ .error = rows[row].icmp_error,
 						    .type = rows[row].type,
 						    .code = rows[row].code };

@@ -121,7 +121,7 @@ uint32_t __wrap_icrc_solve(const struct icrc_table *table, uint32_t difference, 
 
 ssize_t __wrap_recvmsg(int fd, struct msghdr *header, int flags)
 {
-	struct sock_extended_err error = { .ee_errno = (uint32_t)packet_io->icmp_error };
+	struct sock_extended_err error = { .ee_errno = (uint32_t)packet_io->icmp_error, .ee_info = 1280 };
 	struct cmsghdr *row = header->msg_control;
 
 	assert_int_equal(flags, MSG_ERRQUEUE | MSG_DONTWAIT);
@@ -398,7 +398,7 @@ TEST(icmp_errors, set_up, tear_down)
 		packet_io->unreachable = 0;
 		packet_io->icmp_error = errors[index];
 		soft_packet_io_readable(&receiver.socket);
-		assert_int_equal(receiver.socket.mtu_exceeded, errors[index] == EMSGSIZE);
+		assert_int_equal(receiver.socket.path_mtu, errors[index] == EMSGSIZE ? 1280 : 0);
 		assert_int_equal(packet_io->unreachable, errors[index] == EMSGSIZE ? 0 : errors[index]);
 	}
 }
@@ -599,13 +599,16 @@ TEST(timeout_reports_local_drops, set_up, tear_down)
 		const char *text = receiver.transport.base.error.cause;
 
 		packet_io->dropped = turn ? 7 : 0;
-		receiver.socket.mtu_exceeded = turn == 2;
+		receiver.socket.path_mtu = turn == 2 ? 1280 : 0;
 		soft_callback_begin(&receiver.transport);
 		soft_complete(&endpoint, WORK_SEND, 0, 0)->status = COMPLETION_RETRY_EXCEEDED;
 		soft_callback_end(&receiver.transport);
 		assert_non_null(strstr(text, "send failed: the peer does not answer, retries exceeded"));
 		assert_int_equal(strstr(text, "; 7 packets dropped: this socket's receive buffer was full") != NULL,
 				 turn == 1);
-		assert_int_equal(strstr(text, "; ICMP: the packets are too long for the path") != NULL, turn == 2);
+		assert_int_equal(
+			strstr(text, "; ICMP: the packets are too long for the path (1280), reduce the MTU to 1024") !=
+				NULL,
+			turn == 2);
 	}
 }

@@ -250,15 +250,22 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 	int send_error = socket ? socket->send_error : 0;
 	char host[ADDRESS_TEXT_SIZE];
 
-	if (send_error)
+	if (send_error == ENOBUFS)
+		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
+			 "; this host's interface drops the packets: its queue is full, or the far end of a veth has a "
+			 "smaller "
+			 "MTU (errno %d)",
+			 send_error);
+	else if (send_error)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; this host refuses to send: %s (errno %d)",
 			 strerror(send_error), send_error);
 	else if (icmp->error)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; ICMP type %u code %u from %s: %s", icmp->type,
 			 icmp->code, address_host(&icmp->from, host), icmp_text(icmp, &endpoint->path.local));
-	else if (socket && socket->mtu_exceeded)
+	else if (socket && socket->path_mtu)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
-			 "; ICMP: the packets are too long for the path, reduce the MTU");
+			 "; ICMP: the packets are too long for the path (%" PRIu32 "), reduce the MTU to %" PRIu32,
+			 socket->path_mtu, soft_packet_mtu(socket->path_mtu));
 	else if (dropped)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
 			 "; %" PRIu32 " packets dropped: this socket's receive buffer was full, see net.core.rmem_max",

@@ -440,7 +440,7 @@ static bool receive_error(struct soft_socket *socket)
 	if (row->cmsg_len >= CMSG_LEN(sizeof(error) + sizeof(struct sockaddr_in)))
 		address_from_socket(CMSG_DATA(row) + sizeof(error), &icmp.from);
 	if (icmp.error == EMSGSIZE)
-		socket->mtu_exceeded = true;
+		socket->path_mtu = error.ee_info;
 	else if (address_from_socket(&to, &icmp.peer))
 		soft_handlers.icmp(socket->transport, socket, &icmp, quoted, (size_t)length);
 	return true;

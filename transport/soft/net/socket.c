@@ -258,16 +258,22 @@ static bool is_link_scope(const struct address *address)
 	       (address->family == ADDRESS_IP6 && address->bytes[0] == 0xff && (address->bytes[1] & 0x0f) == 2);
 }
 
+uint32_t soft_packet_mtu(uint32_t mtu)
+{
+	unsigned code = mtu_code(mtu > PACKET_OVERHEAD_MAX ? mtu - PACKET_OVERHEAD_MAX : 0);
+
+	return mtu_bytes(code ? code : MTU_CODE_LEAST);
+}
+
 int soft_path_route(struct soft_path *path)
 {
 	struct route route = { 0 };
 	int error = route_find(&path->peer, &path->local, &route);
-	unsigned code = mtu_code(route.mtu > PACKET_OVERHEAD_MAX ? route.mtu - PACKET_OVERHEAD_MAX : 0);
 
 	if (address_is_any(&path->local))
 		path->local = route.source;
 	path->interface = route.interface;
-	path->mtu = mtu_bytes(code ? code : MTU_CODE_LEAST);
+	path->mtu = soft_packet_mtu(route.mtu);
 	return error;
 }
 

@@ -22,7 +22,7 @@ struct soft_socket {
 	bool group;
 	bool no_segmentation; /* its interface refused UDP_SEGMENT */
 	bool errors_queued;   /* perhaps: ICMP errors */
-	bool mtu_exceeded;    /* an ICMP error said that a packet exceeds a path's MTU */
+	uint32_t path_mtu;    /* bytes of an IP packet, by the last ICMP error that one is too long; 0: none */
 	int send_error;	      /* errno of the last failed send; 0 since a packet as long was sent */
 	size_t refused;	      /* bytes of that packet */
 	unsigned users;	      /* queue pairs; of a group socket: members */
@@ -41,6 +41,8 @@ struct soft_socket {
  */
 enum outcome soft_path_find(const struct endpoint *endpoint, const struct address *source, const struct address *peer,
 			    struct soft_path *path);
+/* Returns the largest payload of a packet (path->mtu) for an IP MTU; the least one if none fits. */
+uint32_t soft_packet_mtu(uint32_t mtu);
 /* Sets the interface and the MTU, and a local address that is still the any address. Returns 0 or an errno. */
 int soft_path_route(struct soft_path *path);
 /* Applies --tos, --dscp and --mtu. */

@@ -158,7 +158,7 @@ void dial_give_up(struct dial *dial)
 		log_report(log, dial->error);
 	if (waited && ended && is_first_hint(options, HINT_CUT_SHORT))
 		log_hint(log, "--wait-server: %s", loop_phase_text(environment->loop, 0, text));
-	else if (waited && !ended && kind != ERROR_BLOCKED)
+	else if (waited && !ended && !*dial->error->hint)
 		hint_waited(options);
 	else if (kind == ERROR_NO_LISTENER && !waited && first)
 		log_hint(log, "if host and port are right, run there: rdmatest %s%s -p %u --transport %s",

@@ -31,6 +31,7 @@ enum outcome host_check(const struct log *log, const char *option, const char *t
 			const char *port_option, bool has_interface)
 {
 	const char *number = WITH_NAMES && !address->family ? number_in(text) : NULL, *fault = NULL;
+	const char *meant = port_option;
 
 	if (WITH_CAUSES && strlen(text) > 253)
 		fault = "... is longer than a name may be: 253 characters";
@@ -45,12 +46,10 @@ enum outcome host_check(const struct log *log, const char *option, const char *t
 	if (!fault)
 		return OUTCOME_OK;
 	log_error(log, option, "%.253s %s", text, fault);
-	if (number && port_option)
-		log_hint(log, "did you mean %s %s?",
-			 number != text || strlen(text) >= PORT_DIGITS ? port_option
-			 : !strcmp(option, "-s")		       ? "-S"
-								       : "-C",
-			 number);
+	if (number == text && strlen(text) < PORT_DIGITS)
+		meant = !strcmp(option, "-s") ? "-S" : !strcmp(option, "-a") ? "-C" : NULL;
+	if (number && meant)
+		log_hint(log, "did you mean %s %s?", meant, number);
 	return OUTCOME_USAGE;
 }
 
@@ -102,9 +101,9 @@ enum outcome lookup_finish(struct resolver *resolver, const struct environment *
 		resolver->outcome = lookup_give_up(resolver, at_deadline, limit);
 	else
 		resolver->outcome = resolver_read(resolver);
-	/* As in ping -I eth0. */
+	/* As in ping -I eth0. A command that chooses the transport has no such option. */
 	if (WITH_NAMES && WITH_HELP && EXTRA(resolver->outcome == OUTCOME_NO_CONNECTION) &&
-	    if_nametoindex(resolver->text))
+	    !environment->command->chooses_transport && if_nametoindex(resolver->text))
 		log_hint(resolver->log, "did you mean --interface %s?", resolver->text);
 	if (!resolver->outcome)
 		resolver->outcome = filter(resolver, options, source);

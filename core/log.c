@@ -15,10 +15,10 @@ enum {
 };
 #define LIMIT_PERIOD (10 * CLOCK_NS_PER_S)
 
-/* One write, so that the lines of several processes on one terminal or log do not mix. */
-static void write_lines(const char *lines, size_t length)
+/* One write, so that the lines of several processes on one terminal or log do not mix, and a signal cuts none. */
+static void write_line(const char *line, size_t length)
 {
-	ssize_t ignored = write(STDERR_FILENO, lines, length);
+	ssize_t ignored = write(STDERR_FILENO, line, length);
 
 	(void)ignored;
 }
@@ -31,10 +31,8 @@ static void print(const struct log *log, const char *object, const char *text)
 	log_text(line, sizeof(line) - 1, "%s: %s%s%s", log->name, object, *object ? ": " : "", text);
 	length = strlen(line);
 	line[length++] = '\n';
-	if (WITH_EXTRAS && log->held)
-		fwrite(line, 1, length, log->held->stream);
-	else
-		write_lines(line, length);
+	if (!WITH_EXTRAS || !log->held || fwrite(line, 1, length, log->held->stream) < length)
+		write_line(line, length);
 }
 
 void log_hold(struct log *log, struct log_held *held)
@@ -50,7 +48,8 @@ void log_release(struct log *log)
 	if (!held)
 		return;
 	fclose(held->stream);
-	write_lines(held->text, held->length);
+	for (char *line = held->text, *end; line && (end = strchr(line, '\n')); line = end + 1)
+		write_line(line, (size_t)(end - line) + 1);
 	free(held->text);
 	log->held = NULL;
 }

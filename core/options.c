@@ -58,8 +58,9 @@ static void hint_help(const struct parse *parse)
 }
 
 /*
- * Letters of ping, fping, iperf3 and perftest, and our option for the same; "1s" is its value. Of several options of a
- * letter the first one that accepts the value is meant, else the first. A number is no text.
+ * Letters of ping, fping, iperf3 and perftest, and our option for the same; what follows it is its value, and then that
+ * of the letter is not. Of several options of a letter the first one that accepts the value is meant, else the first. A
+ * number is no text.
  */
 static const char habits[] = "4 ipv4\0"
 			     "6 ipv6\0"
@@ -75,7 +76,7 @@ static const char habits[] = "4 ipv4\0"
 			     "W timeout\0"
 			     "c server\0"
 			     "d device\0"
-			     "f targets\0"
+			     "f targets FILE\0"
 			     "i interval\0"
 			     "i interval-report\0"
 			     "l interval 1s\0"
@@ -97,11 +98,11 @@ static bool hint_habit(const struct parse *parse, char letter, const char *value
 		const char *option = habit + 2;
 		unsigned position;
 		const struct option *row = find_row(parse->table, option, strcspn(option, " "), &position);
-		bool has_value = row && row->type != OPTION_FLAG;
+		bool takes_value = row && row->type != OPTION_FLAG && !strchr(option, ' ');
 
 		if (letter != *habit || !row)
 			continue;
-		if (has_value && value && *value != '-' &&
+		if (takes_value && value && *value != '-' &&
 		    (row->type != OPTION_TEXT || value[strspn(value, "0123456789")]) &&
 		    option_set(row, value, parse->options)) {
 			meant = option;
@@ -111,7 +112,7 @@ static bool hint_habit(const struct parse *parse, char letter, const char *value
 		if (fits || meant)
 			continue;
 		meant = option;
-		if (has_value && !strchr(option, ' '))
+		if (takes_value)
 			text = option_field(row, OPTION_ARGUMENT);
 	}
 	if (meant)

@@ -434,9 +434,9 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 				  has_several(client) ? "the servers" : client->targets->address);
 	if (options->source)
 		outcome = lookup(&client->source, environment, &options->common, options->source, ADDRESS_FORMAT_ANY);
+	look_up_targets(client, outcome);
 	if (HOLDS_LINES && has_several(client) && !environment->log.debug)
 		hold_lines(client);
-	look_up_targets(client, outcome);
 	client_advance(client);
 	return OUTCOME_OK;
 }

@@ -197,6 +197,29 @@ TEST(lines_are_held_back)
 	assert_string_equal(capture_end(&capture), "rping: a: one\nrping: hint: two\nrping: b: three\n");
 }
 
+TEST(held_lines_that_find_no_room_are_not_torn)
+{
+	static char text[1 << 17];
+	struct log log = { .name = "rping" };
+	int ends[2], kept = dup(STDERR_FILENO);
+	struct log_held held;
+	ssize_t length;
+
+	assert_int_equal(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+	assert_true(fcntl(ends[1], F_SETPIPE_SZ, 4096) < (int)sizeof(text));
+	dup2(ends[1], STDERR_FILENO);
+	log_hold(&log, &held);
+	for (int i = 0; i < 10000; i++)
+		log_error(&log, "a", "one");
+	log_release(&log);
+	dup2(kept, STDERR_FILENO);
+	length = read(ends[0], text, sizeof(text));
+	assert_true(length > 0 && text[length - 1] == '\n');
+	close(ends[0]);
+	close(ends[1]);
+	close(kept);
+}
+
 TEST(long_line_is_cut)
 {
 	const struct log log = { .name = "rping" };

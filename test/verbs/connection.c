@@ -412,7 +412,7 @@ TEST(strangers_do_not_fill_the_log, NULL, end)
 	static const struct endpoint_handlers handlers = { .event = hear_nothing };
 	const struct rdma_cm_event event = { .event = RDMA_CM_EVENT_REJECTED, .status = 28 };
 	struct log log = { .name = "test" };
-	struct transport transport = { .log = &log };
+	struct transport transport = { .backend = &verbs_backend, .log = &log };
 	struct verbs_endpoint endpoint = {
 		.base = { .transport = &transport, .kind = ENDPOINT_CONNECTION, .handlers = &handlers }
 	};

@@ -260,7 +260,7 @@ TEST(a_failure_nobody_needs_to_know, NULL, end)
 		struct verbs_endpoint endpoints[2] = { 0 };
 		struct verbs_slot slots[2] = { { .endpoint = &endpoints[0] }, { .endpoint = &endpoints[1] } };
 		struct verbs_transport transport = {
-			.base = { .loop = loop_create(), .log = &log },
+			.base = { .backend = &verbs_backend, .loop = loop_create(), .log = &log },
 			.slots = slots,
 			.slot_count = 2,
 		};

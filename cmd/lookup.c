@@ -47,7 +47,7 @@ enum outcome host_check(const struct log *log, const char *option, const char *t
 		return OUTCOME_OK;
 	log_error(log, option, "%.253s %s", text, fault);
 	if (number == text && strlen(text) < PORT_DIGITS)
-		meant = !strcmp(option, "-s") ? "-S" : !strcmp(option, "-a") ? "-C" : NULL;
+		meant = !strcmp(option, "-s") ? "-S" : !strcmp(option, "ADDRESS") ? "-C" : NULL;
 	if (number && meant)
 		log_hint(log, "did you mean %s %s?", meant, number);
 	return OUTCOME_USAGE;

@@ -258,8 +258,7 @@ TEST(timeout_causes, begin, end)
 		  "ICMP: the packets are too long for the path (1280), reduce the MTU to 1024" },
 		{ 0, 0, 0, 0, NULL, 68, "ICMP: the packets are too long for the path (68), reduce the MTU to 256" },
 		{ ENOBUFS, 0, 0, 0, NULL, 1280,
-		  "this host's interface drops the packets: its queue is full, or the far end of a veth has a smaller "
-		  "MTU "
+		  "this host's interface drops the packets: a full queue, or a veth whose far end has a smaller MTU "
 		  "(errno 105)" },
 	};
 	const struct address address = address_of("10.0.0.1");

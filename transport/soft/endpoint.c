@@ -250,11 +250,11 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 	int send_error = socket ? socket->send_error : 0;
 	char host[ADDRESS_TEXT_SIZE];
 
-	if (send_error == ENOBUFS)
+	if (WITH_EXTRAS && send_error == ENOBUFS)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
-			 "; this host's interface drops the packets: its queue is full, or the far end of a veth has a "
-			 "smaller "
-			 "MTU (errno %d)",
+			 "; this host's interface drops the packets: a full queue, or a veth whose far end has a "
+			 "smaller MTU "
+			 "(errno %d)",
 			 send_error);
 	else if (send_error)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; this host refuses to send: %s (errno %d)",

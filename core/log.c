@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,43 +14,18 @@ enum {
 };
 #define LIMIT_PERIOD (10 * CLOCK_NS_PER_S)
 
-/* One write, so that the lines of several processes on one terminal or log do not mix, and a signal cuts none. */
-static void write_line(const char *line, size_t length)
-{
-	ssize_t ignored = write(STDERR_FILENO, line, length);
-
-	(void)ignored;
-}
-
+/* One write, so that the lines of several processes on one terminal or log do not mix. */
 static void print(const struct log *log, const char *object, const char *text)
 {
 	char line[LINE_SIZE];
+	ssize_t ignored;
 	size_t length;
 
 	log_text(line, sizeof(line) - 1, "%s: %s%s%s", log->name, object, *object ? ": " : "", text);
 	length = strlen(line);
 	line[length++] = '\n';
-	if (!WITH_EXTRAS || !log->held || fwrite(line, 1, length, log->held->stream) < length)
-		write_line(line, length);
-}
-
-void log_hold(struct log *log, struct log_held *held)
-{
-	held->stream = open_memstream(&held->text, &held->length);
-	log->held = held->stream ? held : NULL;
-}
-
-void log_release(struct log *log)
-{
-	struct log_held *held = log->held;
-
-	if (!held)
-		return;
-	fclose(held->stream);
-	for (char *line = held->text, *end; line && (end = strchr(line, '\n')); line = end + 1)
-		write_line(line, (size_t)(end - line) + 1);
-	free(held->text);
-	log->held = NULL;
+	ignored = write(STDERR_FILENO, line, length);
+	(void)ignored;
 }
 
 bool log_allows(struct log_limit *limit)

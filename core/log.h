@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -62,7 +61,6 @@ struct log {
 	bool debug;	       /* print log_debug() lines */
 	bool silent;	       /* only keep the errors: for something that is tried */
 	struct errors *errors; /* NULL: they are only printed */
-	struct log_held *held; /* NULL: nothing is held back */
 	/* Called for each error that is kept. May be NULL. */
 	void (*reported)(void *context, const struct error *error);
 	void *context;
@@ -116,17 +114,6 @@ void log_cause(const struct log *log, const char *object, const char *phase, int
 
 /* Prints one line of help. It is the hint of the error before it, unless that has one. */
 void log_hint(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* Lines that are held back; of open_memstream(3). */
-struct log_held {
-	FILE *stream;
-	char *text;
-	size_t length;
-};
-
-/* Holds the lines back in *held until log_release(), which prints them. */
-void log_hold(struct log *log, struct log_held *held);
-void log_release(struct log *log);
 
 /* Prints a trace line for --debug; nothing without it. */
 void log_debug(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));

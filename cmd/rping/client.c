@@ -23,27 +23,6 @@ enum {
 
 /* ---- the lines of several targets ---- */
 
-#define HOLDS_LINES (WITH_CAUSES && WITH_EXTRAS)
-
-static void release_lines(struct rping_client *client)
-{
-	if (!HOLDS_LINES)
-		return;
-	loop_timer_stop(&client->release);
-	log_release(&client->environment->log);
-}
-
-/* Lines on stderr come once a second, and at the end: failed targets are below those that have passed meanwhile. */
-static void hold_lines(void *context)
-{
-	struct rping_client *client = context;
-	struct environment *environment = client->environment;
-
-	log_release(&environment->log);
-	log_hold(&environment->log, &client->held);
-	loop_timer_start(environment->loop, &client->release, CLOCK_NS_PER_S, hold_lines, client);
-}
-
 static void print_alive(const struct target *target)
 {
 	const struct samples *times = &target->round_trip;
@@ -103,7 +82,6 @@ static void finish_several(struct rping_client *client)
 	const struct ping_counts *counts = sum_targets(client);
 	bool verified = client->options->validate && counts->verified == counts->answered.count;
 
-	release_lines(client);
 	environment_finish(client->environment, OUTCOME_OK, NULL,
 			   "total: %" PRIu64 " ping%s answered%s, %zu of %zu targets passed", counts->answered.count,
 			   units_plural(counts->answered.count), verified ? " and verified" : "",
@@ -435,8 +413,6 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 	if (options->source)
 		outcome = lookup(&client->source, environment, &options->common, options->source, ADDRESS_FORMAT_ANY);
 	look_up_targets(client, outcome);
-	if (HOLDS_LINES && has_several(client) && !environment->log.debug)
-		hold_lines(client);
 	client_advance(client);
 	return OUTCOME_OK;
 }
@@ -446,7 +422,6 @@ void rping_client_interrupt(void *state, enum interruption reason)
 	struct rping_client *client = state;
 
 	client->ending = true;
-	release_lines(client);
 	for (struct target *target = client->targets; target; target = target->next)
 		target_end_if_failed(target, target_interrupt(target, reason));
 }
@@ -500,7 +475,6 @@ void rping_client_stop(void *state)
 	struct rping_client *client = state;
 	struct target *target;
 
-	release_lines(client);
 	while ((target = client->targets)) {
 		client->targets = target->next;
 		target_release(target);

@@ -70,11 +70,9 @@ struct rping_client {
 	uint32_t in_state[TARGET_STATES];
 	bool ending;		/* start no more targets */
 	struct resolver source; /* of -I; else its address is ADDRESS_NONE */
-	struct log_held held;	/* lines on stderr, until ... */
-	struct loop_timer release;
-	char *file;	 /* the text of --targets */
-	size_t repeated; /* lines of a target that another one has */
-	unsigned hinted; /* dials: which hints have been given */
+	char *file;		/* the text of --targets */
+	size_t repeated;	/* lines of a target that another one has */
+	unsigned hinted;	/* dials: which hints have been given */
 	struct client_figures figures, before;
 };
 

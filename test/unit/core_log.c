@@ -179,47 +179,6 @@ TEST(control_characters_are_harmless)
 	assert_string_equal(capture_end(&capture), "rping: ?[2J \xc2?[2J \xc3\x9f\xe2\x80\x9c\xe2\x82\xac\n");
 }
 
-TEST(lines_are_held_back)
-{
-	struct log log = { .name = "rping" };
-	struct log_held held;
-	struct capture capture;
-
-	capture_begin(&capture);
-	log_hold(&log, &held);
-	log_error(&log, "a", "one");
-	log_hint(&log, "two");
-	assert_string_equal(capture_end(&capture), "");
-	capture_begin(&capture);
-	log_release(&log);
-	log_release(&log);
-	log_error(&log, "b", "three");
-	assert_string_equal(capture_end(&capture), "rping: a: one\nrping: hint: two\nrping: b: three\n");
-}
-
-TEST(held_lines_that_find_no_room_are_not_torn)
-{
-	static char text[1 << 17];
-	struct log log = { .name = "rping" };
-	int ends[2], kept = dup(STDERR_FILENO);
-	struct log_held held;
-	ssize_t length;
-
-	assert_int_equal(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
-	assert_true(fcntl(ends[1], F_SETPIPE_SZ, 4096) < (int)sizeof(text));
-	dup2(ends[1], STDERR_FILENO);
-	log_hold(&log, &held);
-	for (int i = 0; i < 10000; i++)
-		log_error(&log, "a", "one");
-	log_release(&log);
-	dup2(kept, STDERR_FILENO);
-	length = read(ends[0], text, sizeof(text));
-	assert_true(length > 0 && text[length - 1] == '\n');
-	close(ends[0]);
-	close(ends[1]);
-	close(kept);
-}
-
 TEST(long_line_is_cut)
 {
 	const struct log log = { .name = "rping" };

@@ -43,7 +43,7 @@ static void add_figure(struct report *report, const struct figure *row, const vo
 
 	switch ((enum figure_kind)row->kind) {
 	case FIGURE_COUNT:
-		report->counts = true;
+		report->counts = !(row->flags & FIGURE_MAY_DECREASE);
 		add_count(report, row, member, before);
 		report->counts = false;
 		break;

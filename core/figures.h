@@ -43,6 +43,8 @@ enum {
 	FIGURE_LABEL = 1 << 1,
 	/* The rate in an interval is over its whole length, but of a step to the last count. */
 	FIGURE_WHOLE = 1 << 2,
+	/* The count may decrease: for Prometheus it is no counter. */
+	FIGURE_MAY_DECREASE = 1 << 3,
 };
 
 /* A count over a time. */

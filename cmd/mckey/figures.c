@@ -66,7 +66,7 @@ void mckey_figures_counted(struct mckey_run *run, bool first)
 
 static const struct figure counts_figures[] = {
 	FIGURE(COUNT, "received", struct counts, received),
-	FIGURE(COUNT, "lost", struct counts, lost),
+	FIGURE(COUNT, "lost", struct counts, lost, .flags = FIGURE_MAY_DECREASE),
 	FIGURE(COUNT, "duplicated", struct counts, duplicated),
 	FIGURE(COUNT, "out_of_order", struct counts, out_of_order),
 	FIGURE(COUNT, "damaged", struct counts, damaged, .forms = IN_FULL),

@@ -118,19 +118,21 @@ TEST(totals)
 		    "  bytes: 30 B/s\n  list:\n    lost 4\n    lost 4\n");
 }
 
-/* For Prometheus a label is one of every sample behind it; other texts are nothing. */
+/* For Prometheus a label is one of every sample behind it; other texts are nothing. What may decrease is no counter. */
 TEST(labels)
 {
 	static const struct figure label_rows[] = {
 		ROW(TEXT, "nothing", nothing),
 		ROW(TEXT, "role", role, .flags = FIGURE_LABEL),
 		ROW(COUNT, "sent", sent),
+		ROW(COUNT, "lost", inner.lost, .flags = FIGURE_MAY_DECREASE),
 		FIGURES_END,
 	};
 	struct sample sample = filled;
 
 	sample.nothing = "text";
-	assert_text(&report_prometheus, label_rows, &sample, NULL, "+rdmatest_test_sent{role=\"client\"} 7\n");
+	assert_text(&report_prometheus, label_rows, &sample, NULL,
+		    "+rdmatest_test_sent{role=\"client\"} 7\nrdmatest_test_lost{role=\"client\"} 4\n");
 }
 
 /* A count that has decreased has no increase. A rate ends with its last count, unless it goes on. */

@@ -109,6 +109,13 @@ enum {
 	RESULT_SIZE = 1024
 };
 
+/* What a child run of rping leaves for the command that has started it. */
+struct ping_facts {
+	struct path path; /* of its connection */
+	uint64_t answered;
+	bool not_read, not_written_back; /* a ping got no answer in time, or the server was gone: how far it came */
+};
+
 struct environment {
 	struct loop *loop;
 	struct log log;
@@ -127,7 +134,7 @@ struct environment {
 
 	bool child; /* a child run: it also stops the loop once a peer may come, and is then ready */
 	bool ready;
-	struct path *path; /* NULL, or where a child run of rping leaves the path of its connection */
+	struct ping_facts *ping; /* NULL, or where a child run of rping leaves them */
 	char verdict[RESULT_SIZE];
 };
 

@@ -36,9 +36,9 @@ static void hint_at_firewall(const struct doctor *doctor, struct error *error)
 			   tcp ? "TCP" : "UDP", tcp ? doctor->options->port : 4791, tcp ? "" : " (RoCE v2)");
 }
 
-/* Runs an rping client with these options, and stops it. Returns the number of pings that were answered. */
-static unsigned send_pings(struct doctor *doctor, const char *host, const char *options, struct child_run *ping,
-			   struct path *path)
+/* Runs an rping client with these options, and stops it. */
+static void send_pings(struct doctor *doctor, const char *host, const char *options, struct child_run *ping,
+		       struct ping_facts *facts)
 {
 	struct environment parent = *doctor->environment;
 	char arguments[CHILD_RUN_ARGUMENTS_SIZE];
@@ -47,11 +47,10 @@ static unsigned send_pings(struct doctor *doctor, const char *host, const char *
 	parent.log = doctor->probe.log;
 	log_text(arguments, sizeof(arguments), "-c -V -a %s -p %" PRId64 " %s", host, doctor->options->port, options);
 	child_run_start(ping, &parent, &rping_command, "ping", doctor->options->common.timeout, arguments);
-	ping->environment.path = path;
+	ping->environment.ping = facts;
 	while (child_run_goes_on(ping) && environment_wait(doctor->environment))
 		;
 	child_run_stop(ping);
-	return (unsigned)strtoul(ping->environment.verdict, NULL, 10);
 }
 
 /*
@@ -61,13 +60,15 @@ static unsigned send_pings(struct doctor *doctor, const char *host, const char *
 static bool is_size(struct doctor *doctor, const char *host, uint32_t passed, uint32_t lost)
 {
 	struct child_run ping = { .running = false };
+	struct ping_facts facts = { .answered = 0 };
 	char options[64];
 	bool is;
 
 	if (loop_deadline_passed(doctor->environment->loop))
 		return true;
 	log_text(options, sizeof(options), "-C %d -S %" PRIu32 "-%" PRIu32, AGAIN, passed, lost);
-	is = send_pings(doctor, host, options, &ping, NULL) == AGAIN ||
+	send_pings(doctor, host, options, &ping, &facts);
+	is = facts.answered == AGAIN ||
 	     (ping.environment.outcome == OUTCOME_NO_CONNECTION && doctor->probe.errors.first.kind != ERROR_NO_REPLY);
 	child_run_free(&ping);
 	return is;
@@ -91,11 +92,12 @@ static void hint_at_mtu(const struct doctor *doctor, const char *host, uint32_t 
 		   doctor->netdev, host, meanwhile);
 }
 
-/* Pings of up to passed bytes were answered; then one was lost. */
-static void add_lost_size(struct doctor *doctor, const char *host, uint32_t mtu, uint32_t passed)
+/* Some pings were answered; then one was lost. */
+static void add_lost_size(struct doctor *doctor, const char *host, uint32_t mtu, const struct ping_facts *facts)
 {
 	const struct error lost = doctor->probe.errors.first;
-	const char *way = strstr(lost.phase, "write") ? "do not come back" : "do not arrive there";
+	const char *way = facts->not_read ? "do not arrive there" : "do not come back";
+	uint32_t passed = facts->answered == 1 ? FIRST_SIZE : UINT32_C(64) << (facts->answered - 1);
 	uint32_t size = passed == FIRST_SIZE ? 128 : 2 * passed;
 	struct error error = { .object = "" };
 
@@ -160,24 +162,23 @@ void ping_check(struct doctor *doctor, const struct address *address)
 	struct error *error = &doctor->probe.errors.first;
 	struct child_run ping = { .running = false };
 	char options[32] = "-C 1", host[ADDRESS_TEXT_SIZE];
-	struct path path = { .mtu = 0 };
-	unsigned answered;
+	struct ping_facts facts = { .answered = 0 };
+	const struct path *path = &facts.path;
 
 	if (WITH_REPORT)
 		log_text(options, sizeof(options), "-C 1 -S 0-%" PRIu32, longest);
-	answered = send_pings(doctor, address_host(address, host), options, &ping, &path);
-	if (path.gid_type && !strcmp(path.gid_type, "RoCE v1"))
-		check_version(doctor, &path);
+	send_pings(doctor, address_host(address, host), options, &ping, &facts);
+	if (path->gid_type && !strcmp(path->gid_type, "RoCE v1"))
+		check_version(doctor, path);
 	if (error->kind == ERROR_NO_REPLY)
 		hint_at_firewall(doctor, error);
 	if (!ping.environment.outcome) {
 		finding_add(doctor, FINDING_OK, "ping", "%s%s", ping.environment.verdict,
-			    WITH_REPORT && answered == 1 ? "; a stock server takes no longer one" : "");
-		if (answered > 1 && path.mtu && doctor->fabric != FABRIC_IWARP)
-			add_passed_sizes(doctor, path.mtu, longest);
-	} else if (answered && strstr(error->phase, "waiting")) {
-		add_lost_size(doctor, host, path.mtu ? path.mtu : longest / PACKETS,
-			      answered == 1 ? FIRST_SIZE : UINT32_C(64) << (answered - 1));
+			    WITH_REPORT && facts.answered == 1 ? "; a stock server takes no longer one" : "");
+		if (facts.answered > 1 && path->mtu && doctor->fabric != FABRIC_IWARP)
+			add_passed_sizes(doctor, path->mtu, longest);
+	} else if (facts.answered && (facts.not_read || facts.not_written_back)) {
+		add_lost_size(doctor, host, path->mtu ? path->mtu : longest / PACKETS, &facts);
 	} else {
 		finding_add_error(doctor, FINDING_FAIL, "ping", error);
 	}

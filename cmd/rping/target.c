@@ -101,6 +101,17 @@ static void record_error(struct target *target, const char *text)
 		target->error = strdup(text);
 }
 
+/* For the command that has started this run: how far the ping came that is not answered. */
+static void leave_loss(const struct target *target)
+{
+	struct ping_facts *facts = target->peer.environment->ping;
+
+	if (!HAS_CHILD_RUNS || !facts)
+		return;
+	facts->not_read = target->peer.state == TARGET_READ;
+	facts->not_written_back = target->peer.state == TARGET_WRITTEN;
+}
+
 /* Reports the transport's error, if any. The last error of the run is then the target's. */
 static void note_error(struct target *target)
 {
@@ -249,11 +260,8 @@ enum outcome target_established(struct target *target, const struct endpoint_eve
 	struct domain *domain = peer->endpoint->domain;
 	enum outcome outcome;
 
-	if (WITH_REPORT) {
+	if (WITH_REPORT)
 		endpoint_path(target->peer.endpoint, &target->path);
-		if (HAS_CHILD_RUNS && peer->environment->path)
-			*peer->environment->path = target->path;
-	}
 	dial_stop(&target->dial);
 	target_enter(target, TARGET_PACING, "beginning", WITHOUT_LIMIT);
 	outcome = choose_size(target, event);
@@ -342,7 +350,10 @@ enum outcome target_next(struct target *target)
 
 enum outcome target_expire(struct target *target)
 {
-	return target->peer.state == TARGET_PACING ? target_next(target) : peer_timed_out(&target->peer);
+	if (target->peer.state == TARGET_PACING)
+		return target_next(target);
+	leave_loss(target);
+	return peer_timed_out(&target->peer);
 }
 
 /* In the JSON stream, and as a line on the terminal, as ping's. */
@@ -467,6 +478,7 @@ enum outcome target_verdict(struct target *target)
 {
 	const struct peer *peer = &target->peer;
 
+	leave_loss(target);
 	if (peer->state != TARGET_DISCONNECTING)
 		return peer_failed(peer, "the peer disconnected");
 	if (target->complete && peer_answered(peer) && !peer->deadline_passed)
@@ -476,6 +488,12 @@ enum outcome target_verdict(struct target *target)
 
 void target_end(struct target *target, enum outcome outcome)
 {
+	struct ping_facts *facts = target->peer.environment->ping;
+
+	if (HAS_CHILD_RUNS && facts) {
+		facts->path = target->path;
+		facts->answered = peer_answered(&target->peer);
+	}
 	if (outcome) {
 		dial_give_up(&target->dial);
 		note_error(target);

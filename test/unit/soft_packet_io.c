@@ -311,6 +311,9 @@ TEST(coalesced_packets_are_split, set_up, tear_down)
 	assert_int_equal(packet_io->solved, 0); /* their identifications follow each other, as expected */
 	for (size_t damaged = 0; damaged < SENT; damaged++)
 		assert_received(UDP_GRO, SEGMENT, SENT, damaged);
+	packet_io->bytes[1] ^= 1; /* the version: it is no packet, so it is not a damaged one */
+	assert_received(UDP_GRO, SEGMENT, SENT, 0);
+	packet_io->bytes[1] ^= 1;
 	assert_int_equal(receiver.transport.counts[SOFT_DAMAGED].increase, SENT);
 	for (size_t index = 0; index < LENGTH(sizes); index++)
 		assert_received(UDP_GRO, sizes[index], 0, SENT);

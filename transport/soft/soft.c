@@ -160,7 +160,7 @@ const struct backend soft_backend = {
 	.post = soft_post,
 	.path = WITH_REPORT || COMMAND_doctor ? soft_endpoint_path : NULL,
 	.timeout_cause = soft_timeout_cause,
-	.explain = soft_explain,
+	.explain = WITH_CAUSES ? soft_explain : NULL,
 	.local_addresses = soft_local_addresses,
 	.unsupported = {
 #if WITH_EXTRAS

@@ -59,7 +59,7 @@ extern const struct soft_handlers {
 enum soft_count {
 	SOFT_OUT_OF_SEQUENCE, /* requests beyond the expected PSN */
 	SOFT_DUPLICATES,      /* requests that were executed before */
-	SOFT_DAMAGED,	      /* packets with a wrong ICRC */
+	SOFT_DAMAGED,	      /* RoCE packets with a wrong ICRC, of any sender */
 	SOFT_SEQUENCE_NAKS,   /* received */
 	SOFT_IMPLIED_NAKS,    /* a response of a READ is missing */
 	SOFT_TIMEOUTS,	      /* also of packets that a busy peer has answered late */

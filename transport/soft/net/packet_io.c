@@ -395,12 +395,13 @@ static void receive_message(struct soft_socket *socket, struct mmsghdr *message)
 
 		bool damaged = !icrc_check(&transport->icrc, &flow, bytes, length, &identification);
 
-		if (damaged)
-			soft_count(transport, SOFT_DAMAGED);
-		/* Of a management datagram the addresses that it names tell whether a NAT has changed them. */
-		if (packet_parse(bytes, length, &packet) &&
-		    (!damaged || (packet.destination == MAD_QPN && !socket->group)))
-			soft_handlers.packet(socket, &from, &packet, damaged);
+		if (packet_parse(bytes, length, &packet)) {
+			if (damaged)
+				soft_count(transport, SOFT_DAMAGED);
+			/* Of a management datagram the addresses that it names tell whether a NAT has changed them. */
+			if (!damaged || (packet.destination == MAD_QPN && !socket->group))
+				soft_handlers.packet(socket, &from, &packet, damaged);
+		}
 		identification++;
 		bytes += length;
 		left -= length;

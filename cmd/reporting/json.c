@@ -111,6 +111,11 @@ static const char *wall_time(int64_t at, char text[REPORTING_WALL_TIME_SIZE])
 			(int)(now.tv_nsec / CLOCK_NS_PER_MS));
 }
 
+void reporting_json_begin(struct reporting *reporting)
+{
+	wall_time(reporting->environment->begun, reporting->start);
+}
+
 static void open_record(struct reporting *reporting, FILE *stream, const char *type)
 {
 	report_open(&reporting->report, stream, &report_json);
@@ -128,9 +133,6 @@ static void open_first(struct reporting *reporting, FILE *stream, const char *ty
 	report_text(report, "command", environment->command->name);
 	report_text(report, "version", RDMATEST_VERSION);
 	report_text(report, "transport", environment->transport ? transport_name(environment->transport) : NULL);
-	/* Once: the clock may be set during the run. */
-	if (!*reporting->start)
-		wall_time(environment->begun, reporting->start);
 	report_text(report, "start", reporting->start);
 	report_time(report, "duration", clock_now() - environment->begun);
 }

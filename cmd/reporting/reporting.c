@@ -26,6 +26,8 @@ enum outcome reporting_choose(struct reporting *reporting, struct environment *e
 	reporting->figures = command->figures;
 	reporting->prometheus = options->prometheus;
 	reporting->report.buckets = options->histogram;
+	if (options->json || options->json_stream)
+		reporting_json_begin(reporting);
 	if (options->json_stream) {
 		environment->log.reported = reporting_json_error;
 		environment->log.context = reporting;

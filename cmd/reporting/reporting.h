@@ -85,7 +85,7 @@ struct reporting {
 	unsigned rows;				/* of intervals, in text */
 	FILE *steps; /* --json: the intervals of a run of steps, a line each; of open_memstream(3) */
 	char *steps_text;
-	char start[REPORTING_WALL_TIME_SIZE]; /* JSON: of the run; "" until it is reported */
+	char start[REPORTING_WALL_TIME_SIZE]; /* JSON: of the run */
 	size_t steps_length;
 	struct loop_timer interval;
 	struct loop_signal quit;
@@ -149,6 +149,8 @@ void reporting_text_summary(struct reporting *reporting);
 /* Prints the current figures as text, on stderr if the form of standard output is for programs. */
 void reporting_print_current(struct reporting *reporting);
 
+/* Call it at once: the clock may be set during the run. */
+void reporting_json_begin(struct reporting *reporting);
 void reporting_json_start(struct reporting *reporting);
 void reporting_json_interval(struct reporting *reporting);
 /* For struct log. */

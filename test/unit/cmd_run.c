@@ -169,6 +169,12 @@ static enum outcome start_and_finish(struct environment *environment, const void
 	return OUTCOME_OK;
 }
 
+static enum outcome start_and_set_clock(struct environment *environment, const void *options, void **context)
+{
+	fake_clock.set = 3600 * CLOCK_NS_PER_S;
+	return start_and_finish(environment, options, context);
+}
+
 static enum outcome start_and_fail(struct environment *environment, const void *options, void **context)
 {
 	*context = NULL;
@@ -581,6 +587,8 @@ static const struct {
 	{ "output that is lost, in JSON", start_and_lose_a_line, NULL, "--json", OUTCOME_INTERNAL,
 	  "*\"verdict\":\"fail\",\"exit_code\":5,\"error_count\":1*",
 	  "tool: standard output: write failed: Input/output error (5)\n" },
+	{ "it starts at the time of day before the clock is set", start_and_set_clock, NULL, "--json", OUTCOME_OK,
+	  "*\"start\":\"1970-01-01T00:00:01.000Z\"*", "" },
 	{ "what the clean-up says counts no more", start_and_finish, NULL, "--json", OUTCOME_OK,
 	  "*stop\nclose\n{*\"verdict\":\"pass\",\"exit_code\":0,\"error_count\":0,\"errors\":[[]]}\n",
 	  "tool: leaving: refused (5)\n", .stop = stop_and_fail },

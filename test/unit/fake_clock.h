@@ -20,7 +20,8 @@ enum {
 
 static struct {
 	int64_t passed;
-	bool real; /* where the kernel's timers, or two processes, are to be in time */
+	int64_t set; /* how far the time of day was set forward */
+	bool real;   /* where the kernel's timers, or two processes, are to be in time */
 } fake_clock;
 
 static inline void fake_clock_pass(int64_t nanoseconds)
@@ -33,7 +34,7 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 	if (fake_clock.real)
 		return (int)syscall(SYS_clock_gettime, clock, time);
 	/* 0 is no time for many. */
-	*time = clock_timespec(CLOCK_NS_PER_S + fake_clock.passed);
+	*time = clock_timespec(CLOCK_NS_PER_S + fake_clock.passed + (clock == CLOCK_REALTIME ? fake_clock.set : 0));
 	return 0;
 }
 

@@ -111,8 +111,8 @@ enum {
 
 /* What a child run of rping leaves for the command that has started it. */
 struct ping_facts {
-	struct path path; /* of its connection */
 	uint64_t answered;
+	uint32_t mtu;			 /* of the path */
 	bool not_read, not_written_back; /* a ping got no answer in time, or the server was gone: how far it came */
 };
 

@@ -146,9 +146,6 @@ void devices_check(struct doctor *doctor);
 void route_check(struct doctor *doctor);
 /* Adds a finding for each device: the addresses that lead to it, and by which version of RoCE. */
 void route_report(struct doctor *doctor);
-/* Warns of RoCE v1, which follows the text. The remedy is for a port that has a GID of RoCE v2. */
-void route_warn_v1(struct doctor *doctor, const char *check, const struct device *device, const struct port *port,
-		   const char *text);
 /* Gets the name of the interface that has the address; "" for none. */
 void route_interface(const struct address *address, char name[SYSFS_TEXT_SIZE]);
 

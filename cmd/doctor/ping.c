@@ -129,16 +129,6 @@ static void add_passed_sizes(struct doctor *doctor, uint32_t mtu, uint32_t longe
 		    own, longest / mtu);
 }
 
-/* The connection has used RoCE v1, which route.c did not expect where configfs does not tell. */
-static void check_version(struct doctor *doctor, const struct path *path)
-{
-	const struct device *device = devices_find(doctor->devices, path->device);
-
-	for (unsigned i = 0; i < device->port_count; i++)
-		if (device->ports[i].number == path->port && !device->v1)
-			route_warn_v1(doctor, "gid", device, &device->ports[i], "the connection was one of");
-}
-
 /* Of a device the pings have the first queue pair; soft has connected to itself before, where nothing is lost. */
 static void report_network(struct doctor *doctor)
 {
@@ -163,22 +153,20 @@ void ping_check(struct doctor *doctor, const struct address *address)
 	struct child_run ping = { .running = false };
 	char options[32] = "-C 1", host[ADDRESS_TEXT_SIZE];
 	struct ping_facts facts = { .answered = 0 };
-	const struct path *path = &facts.path;
 
 	if (WITH_REPORT)
 		log_text(options, sizeof(options), "-C 1 -S 0-%" PRIu32, longest);
 	send_pings(doctor, address_host(address, host), options, &ping, &facts);
-	if (path->gid_type && !strcmp(path->gid_type, "RoCE v1"))
-		check_version(doctor, path);
-	if (error->kind == ERROR_NO_REPLY)
+	/* soft has hints of its own. */
+	if (error->kind == ERROR_NO_REPLY && doctor->verbs_selected)
 		hint_at_firewall(doctor, error);
 	if (!ping.environment.outcome) {
 		finding_add(doctor, FINDING_OK, "ping", "%s%s", ping.environment.verdict,
 			    WITH_REPORT && facts.answered == 1 ? "; a stock server takes no longer one" : "");
-		if (facts.answered > 1 && path->mtu && doctor->fabric != FABRIC_IWARP)
-			add_passed_sizes(doctor, path->mtu, longest);
+		if (facts.answered > 1 && facts.mtu && doctor->fabric != FABRIC_IWARP)
+			add_passed_sizes(doctor, facts.mtu, longest);
 	} else if (facts.answered && (facts.not_read || facts.not_written_back)) {
-		add_lost_size(doctor, host, path->mtu ? path->mtu : longest / PACKETS, &facts);
+		add_lost_size(doctor, host, facts.mtu ? facts.mtu : longest / PACKETS, &facts);
 	} else {
 		finding_add_error(doctor, FINDING_FAIL, "ping", error);
 	}

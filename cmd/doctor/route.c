@@ -129,16 +129,16 @@ static void report_no_address(struct doctor *doctor, const struct device *device
 		    remedy.text);
 }
 
-void route_warn_v1(struct doctor *doctor, const char *check, const struct device *device, const struct port *port,
-		   const char *text)
+static void warn_v1(struct doctor *doctor, const struct device *device, const char *text)
 {
+	const struct port *port = device->v1;
 	struct error error = { .object = "" };
 
 	error_set(&error, NULL, "%s RoCE v1: no router forwards it, and the other end must use it, too", text);
 	for (unsigned i = 0; i < port->gid_count; i++)
 		if (strstr(port->gids[i].type, "v2"))
 			error_hint(&error, "use RoCE v2: cma_roce_mode -d %s -p %u -m 2", device->name, port->number);
-	finding_add_error(doctor, FINDING_WARN, check, &error);
+	finding_add_error(doctor, FINDING_WARN, "address", &error);
 }
 
 void route_report(struct doctor *doctor)
@@ -152,7 +152,7 @@ void route_report(struct doctor *doctor)
 			 : device->roce_v2 ? " over RoCE v2"
 					   : "");
 		if (device->v1)
-			route_warn_v1(doctor, "address", device, device->v1, text);
+			warn_v1(doctor, device, text);
 		else if (device->address_count)
 			finding_add(doctor, FINDING_OK, "address", "%s", text);
 		else if (!device->cannot_be_opened && !device->elsewhere)

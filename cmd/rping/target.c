@@ -491,7 +491,7 @@ void target_end(struct target *target, enum outcome outcome)
 	struct ping_facts *facts = target->peer.environment->ping;
 
 	if (HAS_CHILD_RUNS && facts) {
-		facts->path = target->path;
+		facts->mtu = target->path.mtu;
 		facts->answered = peer_answered(&target->peer);
 	}
 	if (outcome) {

@@ -288,8 +288,8 @@ void soft_explain(const struct endpoint *base, struct error *error)
 	} else if (WITH_EXTRAS && base->state == ENDPOINT_CONNECTING && error->kind == ERROR_NO_REPLY && socket &&
 		   !socket->send_error && !icmp->error) {
 		error_hint(error,
-			   loopback ? "this host's firewall drops UDP port 4791 even on loopback (nft list ruleset; "
-				      "iptables -L), or the process there does not answer"
+			   loopback ? "this host's firewall drops UDP port 4791 even on loopback (nft list ruleset), "
+				      "or the process there does not answer"
 				    : "the host is down, a firewall drops UDP port 4791 one way, or a NAT, which "
 				      "RoCE does not pass, is between: the server's output says which");
 	}

@@ -116,8 +116,7 @@ void dial_failed(struct dial *dial, enum outcome outcome, bool busy)
 }
 
 enum {
-	HINT_WAITED = 8, /* beside those of enum error_kind */
-	HINT_CUT_SHORT,
+	HINT_WAITED = 8 /* beside those of enum error_kind */
 };
 
 /* With a list of targets one hint of each kind will do. */
@@ -152,11 +151,11 @@ void dial_give_up(struct dial *dial)
 	bool first = kind && is_first_hint(options, kind);
 	char text[LOOP_PHASE_TEXT_SIZE];
 
-	if (dial->error && kind && !first)
+	if (kind && !first)
 		*dial->error->hint = '\0';
 	if (dial->error)
 		log_report(log, dial->error);
-	if (waited && ended && is_first_hint(options, HINT_CUT_SHORT))
+	if (waited && ended && is_first_hint(options, HINT_WAITED))
 		log_hint(log, "--wait-server: %s", loop_phase_text(environment->loop, 0, text));
 	else if (waited && !ended && !*dial->error->hint)
 		hint_waited(options);

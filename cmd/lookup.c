@@ -34,7 +34,7 @@ enum outcome host_check(const struct log *log, const char *option, const char *t
 	const char *meant = port_option;
 
 	if (WITH_CAUSES && strlen(text) > 253)
-		fault = "... is longer than a name may be: 253 characters";
+		fault = "... is too long for a name";
 	else if (number)
 		fault = number == text ? "is a number, not an address" : "includes a port";
 	else if (!WITH_NAMES && !address->family)

@@ -86,7 +86,7 @@ static const char habits[] = "4 ipv4\0"
 			     "q quiet\0"
 			     "t duration\0"
 			     "u quiet\0"
-			     "w deadline\0"
+			     "w duration\0"
 			     "x gid-index\0";
 
 /* Returns false if no option of this command is meant; with fits also if none accepts the value. */

@@ -199,7 +199,7 @@ static void explain(const struct endpoint *endpoint)
 		backend_of(endpoint->transport)->explain(endpoint, error);
 	/* The peer's request has arrived. Its next packet has not, or the reply has not arrived there. */
 	if (endpoint->state == ENDPOINT_ACCEPTING && error->kind == ERROR_NO_REPLY)
-		error_hint(error, "requests arrive, answers do not: a firewall or route may pass one direction only");
+		error_hint(error, "requests arrive, answers do not: a firewall or route passes one direction only");
 }
 
 void endpoint_report(struct endpoint *endpoint, struct endpoint_event *event)

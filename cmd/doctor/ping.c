@@ -102,8 +102,7 @@ static void add_lost_size(struct doctor *doctor, const char *host, uint32_t mtu,
 	struct error error = { .object = "" };
 
 	if (!is_size(doctor, host, passed, size)) {
-		error_set(&error, NULL,
-			  "packets are lost, not only long ones; first in a ping of %" PRIu32 " bytes: %s", size,
+		error_set(&error, NULL, "packets of any size are lost, first in a ping of %" PRIu32 " bytes: %s", size,
 			  lost.cause);
 	} else {
 		bool one = doctor->fabric != FABRIC_IWARP && size <= mtu && passed >= MTU_LEAST;
@@ -114,7 +113,7 @@ static void add_lost_size(struct doctor *doctor, const char *host, uint32_t mtu,
 		if (one)
 			hint_at_mtu(doctor, host, passed, &error);
 	}
-	error_hint(&error, "look for dropped packets: ip -s link show %s, and at the switch", doctor->netdev);
+	error_hint(&error, "look for dropped packets: ip -s link show %s, and the switch", doctor->netdev);
 	finding_add_error(doctor, FINDING_FAIL, "ping", &error);
 }
 
@@ -162,7 +161,7 @@ void ping_check(struct doctor *doctor, const struct address *address)
 		hint_at_firewall(doctor, error);
 	if (!ping.environment.outcome) {
 		finding_add(doctor, FINDING_OK, "ping", "%s%s", ping.environment.verdict,
-			    WITH_REPORT && facts.answered == 1 ? "; a stock server takes no longer one" : "");
+			    WITH_REPORT && facts.answered == 1 ? "; a stock server: no longer ones" : "");
 		if (facts.answered > 1 && facts.mtu && doctor->fabric != FABRIC_IWARP)
 			add_passed_sizes(doctor, facts.mtu, longest);
 	} else if (facts.answered && (facts.not_read || facts.not_written_back)) {

@@ -134,10 +134,10 @@ static void warn_v1(struct doctor *doctor, const struct device *device, const ch
 	const struct port *port = device->v1;
 	struct error error = { .object = "" };
 
-	error_set(&error, NULL, "%s RoCE v1: no router forwards it, and the other end must use it, too", text);
+	error_set(&error, NULL, "%s RoCE v1: no router forwards it, and both ends must use it", text);
 	for (unsigned i = 0; i < port->gid_count; i++)
 		if (strstr(port->gids[i].type, "v2"))
-			error_hint(&error, "use RoCE v2: cma_roce_mode -d %s -p %u -m 2", device->name, port->number);
+			error_hint(&error, "cma_roce_mode -d %s -p %u -m 2", device->name, port->number);
 	finding_add_error(doctor, FINDING_WARN, "address", &error);
 }
 

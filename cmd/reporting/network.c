@@ -14,8 +14,16 @@
 #define NOT_READY  "1"
 #define CONGESTION "2"
 #define LINK	   "3"
-/* Named only beside a LOSS: soft-RoCE repeats requests without need, and soft those that a busy peer answers late. */
+/*
+ * Named only beside a LOSS: soft-RoCE repeats requests without need, and soft those that a busy peer answers late,
+ * which are few: more than that are a LOSS themselves.
+ */
 #define LOSS_TOO "4"
+
+enum {
+	LATE_MAX = 2, /* and one of ... */
+	SENT_PER_LATE = 50,
+};
 
 static const char conclusions[][32] = {
 	": packets were lost or late",
@@ -50,7 +58,7 @@ static const char rows[] =
 	CONGESTION "CNP* sent|np_cnp_sent|np_cnp_pkts|tx_cnp_pkts|cnpSent|\n"
 	LINK "symbol error*|symbol_error|\n"
 	LINK "receive error*|port_rcv_errors|rx_roce_errors|\n"
-	LINK "link failure*|link_downed|link_error_recovery|local_link_integrity_errors|\n";
+	LINK "link failure*|link_downed|\n";
 /* clang-format on */
 
 static bool has_name(const char *row, const char *name)
@@ -72,18 +80,22 @@ static bool same_port(const struct network_counter *counter, const struct networ
 static void print_port(FILE *stream, const char *before, const struct network_counter *first)
 {
 	const char *conclusion = NULL, *last;
+	uint64_t sent = UINT64_MAX;
 
+	for (const struct network_counter *counter = first; same_port(counter, first); counter = counter->next)
+		if (!strcmp(counter->name, "sent_packets"))
+			sent = counter->increase;
 	for (const char *row = rows; *row; row = strchr(row, '\n') + 1) {
 		uint64_t sum = 0;
 
 		for (const struct network_counter *counter = first; same_port(counter, first); counter = counter->next)
 			if (has_name(row, counter->name))
 				sum += counter->increase;
-		if (!sum || (*row == *LOSS_TOO && !conclusion))
+		if (!sum || (*row == *LOSS_TOO && !conclusion && (sum <= LATE_MAX || sum < sent / SENT_PER_LATE)))
 			continue;
 		last = conclusion;
-		if (*row != *LOSS_TOO)
-			conclusion = conclusions[*row - *LOSS];
+		if (*row != *LOSS_TOO || !last)
+			conclusion = conclusions[*row == *LOSS_TOO ? 0 : *row - *LOSS];
 		if (!last)
 			fprintf(stream, first->port ? "%s%s/%u: " : "%s%s: ", before, first->device, first->port);
 		else

@@ -174,8 +174,7 @@ static void attempt_failed(struct target *target, const struct endpoint_event *e
 	bool busy = hello_says_busy(event->private_data, event->private_length);
 
 	if (busy)
-		error_hint(&target->client->environment->transport->error,
-			   "a server with -P serves many clients at once");
+		error_hint(&target->client->environment->transport->error, "a server with -P serves many at once");
 	dial_failed(&target->dial, event->outcome, busy);
 }
 

@@ -311,7 +311,7 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 		/* As in ping -s 100 -c 5 ADDRESS. */
 		if (WITH_HELP && outcome && options->count && options->addresses.count)
 			error_hint(&environment->transport->error,
-				   "-s is a server on this host; to ping it: %s -C %d %s -p %d --transport %s",
+				   "-s is a server here; to ping: %s -C %d %s -p %d --transport %s",
 				   environment->log.name, (int)options->count, server->host, (int)options->port,
 				   transport_name(environment->transport));
 	}

@@ -142,12 +142,10 @@ static void hint_at_size(const struct target *target)
 	else if (peer->size > PING_SIZE)
 		log_hint(peer->log, "if pings with -S %d pass, a hop with a smaller MTU may drop long packets",
 			 PING_SIZE);
-	else
-		return;
 	/* Verbs has no --mtu. */
-	if (WITH_EXTRAS && !transport_opens_devices(transport_name(peer->environment->transport)))
+	if (WITH_EXTRAS && peer->longest && !transport_opens_devices(transport_name(peer->environment->transport)))
 		log_hint(peer->log, "shorter packets: --mtu %" PRIu32,
-			 MAX(MTU_LEAST, MIN(MTU_LONGEST, UINT32_C(1) << (31 - __builtin_clz(peer->longest | 1)))));
+			 MAX(MTU_LEAST, MIN(MTU_LONGEST, UINT32_C(1) << (31 - __builtin_clz(peer->longest)))));
 }
 
 /*

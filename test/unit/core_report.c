@@ -176,10 +176,21 @@ TEST(network_in_words)
 		  "lost or late\n" },
 		{ { { .device = "mlx5_0", .port = 1, .name = "link_downed", .increase = 1 },
 		    { .device = "mlx5_0", .port = 1, .name = "np_cnp_sent", .increase = 4 },
-		    { .device = "mlx5_0", .port = 1, .name = "link_error_recovery", .increase = 1 },
+		    { .device = "mlx5_0", .port = 1, .name = "symbol_error", .increase = 2 },
 		    { .device = "mlx5_0", .port = 2, .name = "out_of_buffer", .increase = 1 } },
-		  "> mlx5_0/1: 4 CNPs sent: congestion; 2 link failures: check the cable\n"
+		  "> mlx5_0/1: 4 CNPs sent: congestion; 2 symbol errors, 1 link failure: check the cable\n"
 		  "> mlx5_0/2: 1 message without a receive: a receiver was not ready\n" },
+		/* A few may be late; one of fifty packets, and more than two, are lost. */
+		{ { { .device = "udp", .name = "ack_timeout", .increase = 19 },
+		    { .device = "udp", .name = "sent_packets", .increase = 1000 } },
+		  "" },
+		{ { { .device = "udp", .name = "ack_timeout", .increase = 2 },
+		    { .device = "udp", .name = "sent_packets", .increase = 9 } },
+		  "" },
+		{ { { .device = "udp", .name = "resent_packets", .increase = 20 },
+		    { .device = "udp", .name = "ack_timeout", .increase = 20 },
+		    { .device = "udp", .name = "sent_packets", .increase = 1000 } },
+		  "> udp: 20 ACK timeouts, 20 packets sent again: packets were lost or late\n" },
 		{ { { .device = "udp", .name = "ack_timeout", .increase = 2 },
 		    { .device = "udp", .name = "icrc_error", .increase = 18446744073709551615u },
 		    { .device = "rocep1", .port = 1, .name = "Nak Sequence Error Implied", .increase = 1 },

@@ -191,7 +191,7 @@ TEST(roce_version, set_up, tear_down)
 	device->v1 = device->ports;
 	route_report(&tree.doctor);
 	assert_true(has_finding(FINDING_WARN, "address", "10.0.0.1 leads to mlx5_0 over RoCE v1: no"));
-	assert_string_equal(remedy_of("address"), "use RoCE v2: cma_roce_mode -d mlx5_0 -p 1 -m 2");
+	assert_string_equal(remedy_of("address"), "cma_roce_mode -d mlx5_0 -p 1 -m 2");
 	device->ports[0].gid_count = 1;
 	findings_free(&tree.doctor.findings);
 	tree.doctor.findings = (struct findings){ .first = NULL };

@@ -254,11 +254,10 @@ TEST(timeout_causes, begin, end)
 		  "ICMP type 3 code 1 from 10.0.0.1: no neighbour on the link answers" },
 		{ 0, EACCES, 1, 1, "fd00::9", 0, "ICMP type 1 code 1 from fd00::9: prohibited by a firewall" },
 		{ 0, EHOSTUNREACH, 3, 1, "fd00::9", 0, "ICMP type 3 code 1 from fd00::9: No route to host" },
-		{ 0, 0, 0, 0, NULL, 1280,
-		  "ICMP: the packets are too long for the path (1280), reduce the MTU to 1024" },
-		{ 0, 0, 0, 0, NULL, 68, "ICMP: the packets are too long for the path (68), reduce the MTU to 256" },
+		{ 0, 0, 0, 0, NULL, 1280, "ICMP: packets too long for the path (1280), reduce the MTU to 1024" },
+		{ 0, 0, 0, 0, NULL, 68, "ICMP: packets too long for the path (68), reduce the MTU to 256" },
 		{ ENOBUFS, 0, 0, 0, NULL, 1280,
-		  "this host's interface drops the packets: a full queue, or a veth whose far end has a smaller MTU "
+		  "this host's interface drops packets: a full queue, or a veth whose far end has a smaller MTU "
 		  "(errno 105)" },
 	};
 	const struct address address = address_of("10.0.0.1");

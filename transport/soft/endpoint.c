@@ -252,9 +252,8 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 
 	if (WITH_EXTRAS && send_error == ENOBUFS)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
-			 "; this host's interface drops the packets: a full queue, or a veth whose far end has a "
-			 "smaller MTU "
-			 "(errno %d)",
+			 "; this host's interface drops packets: a full queue, or a veth whose far end has a smaller "
+			 "MTU (errno %d)",
 			 send_error);
 	else if (send_error)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; this host refuses to send: %s (errno %d)",
@@ -264,7 +263,7 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 			 icmp->code, address_host(&icmp->from, host), icmp_text(icmp, &endpoint->path.local));
 	else if (socket && socket->path_mtu)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
-			 "; ICMP: the packets are too long for the path (%" PRIu32 "), reduce the MTU to %" PRIu32,
+			 "; ICMP: packets too long for the path (%" PRIu32 "), reduce the MTU to %" PRIu32,
 			 socket->path_mtu, soft_packet_mtu(socket->path_mtu));
 	else if (dropped)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,

@@ -304,6 +304,8 @@ void soft_flush(struct soft_transport *transport)
 		}
 		sent++;
 	}
+	if (WITH_REPORT)
+		transport->counts[SOFT_SENT].increase += packet_io->packets;
 	packet_io->packets = packet_io->element_count = packet_io->message_count = packet_io->bytes_used = 0;
 }
 

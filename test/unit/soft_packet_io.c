@@ -609,9 +609,8 @@ TEST(timeout_reports_local_drops, set_up, tear_down)
 		assert_non_null(strstr(text, "send failed: the peer does not answer, retries exceeded"));
 		assert_int_equal(strstr(text, "; 7 packets dropped: this socket's receive buffer was full") != NULL,
 				 turn == 1);
-		assert_int_equal(
-			strstr(text, "; ICMP: packets too long for the path (1280), reduce the MTU to 1024") !=
-				NULL,
-			turn == 2);
+		assert_int_equal(strstr(text, "; ICMP: packets too long for the path (1280), reduce the MTU to 1024") !=
+					 NULL,
+				 turn == 2);
 	}
 }

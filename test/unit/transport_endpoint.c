@@ -265,10 +265,9 @@ TEST(deadlines, create_loop, destroy_loop)
 		assert_int_equal(endpoint->state, ENDPOINT_FAILED);
 		snprintf(line, sizeof(line), "tool: peer: %s: %s\n%s", endpoint_state_text(at),
 			 of_run ? "deadline of 0.001 s exceeded" : "timed out after 5 s",
-			 at == ENDPOINT_ACCEPTING
-				 ? "tool: hint: requests arrive, answers do not: a firewall or route may "
-				   "pass one direction only\n"
-				 : "");
+			 at == ENDPOINT_ACCEPTING ? "tool: hint: requests arrive, answers do not: a firewall or route "
+						    "passes one direction only\n"
+						  : "");
 		assert_string_equal(finish(endpoint), line);
 		/* Timeout 0: no deadline. */
 		endpoint = create(ENDPOINT_CONNECTION, NULL);

@@ -137,7 +137,7 @@ struct soft_transport {
 	struct domain domain; /* the one "device" */
 	struct loop_timer reaper;
 	struct loop_poller poller; /* of all sockets */
-	struct network_counter counts[WITH_REPORT ? SOFT_COUNTS : 0];
+	struct network_counter counts[SOFT_COUNTS];
 	struct icrc_table icrc;
 };
 

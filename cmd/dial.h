@@ -36,9 +36,8 @@ struct dial_options {
 	enum address_format format;
 	const char *host; /* as the user typed it */
 	uint16_t port;
-	const char *server; /* what to run there if no server is: "rping -s" */
-	unsigned *hinted; /* bits of the kinds of error that dials with this have given a hint at; NULL: only one has it
-			   */
+	const char *server;  /* what to run there if no server is: "rping -s" */
+	unsigned *hinted;    /* shared: bits of the kinds of error that have had their hint; NULL: not shared */
 	int64_t wait_server; /* nanoseconds; 0: one round */
 };
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* JSON (RFC 8259): a report as one object on one line, and when such lines are written. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
 

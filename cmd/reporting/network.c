@@ -76,22 +76,28 @@ static bool same_port(const struct network_counter *counter, const struct networ
 	return counter && counter->device == other->device && counter->port == other->port;
 }
 
+/* The sum of the port's counters that the row names. first is the port's first counter. */
+static uint64_t sum_of(const struct network_counter *first, const char *row)
+{
+	uint64_t sum = 0;
+
+	for (const struct network_counter *counter = first; same_port(counter, first); counter = counter->next)
+		if (has_name(row, counter->name))
+			sum += counter->increase;
+	return sum;
+}
+
 /* Prints a line about the port of that counter, its first, or nothing. */
 static void print_port(FILE *stream, const char *before, const struct network_counter *first)
 {
 	const char *conclusion = NULL, *last;
-	uint64_t sent = UINT64_MAX;
+	uint64_t sent = sum_of(first, "|sent_packets|\n"); /* 0: a device does not tell */
 
-	for (const struct network_counter *counter = first; same_port(counter, first); counter = counter->next)
-		if (!strcmp(counter->name, "sent_packets"))
-			sent = counter->increase;
 	for (const char *row = rows; *row; row = strchr(row, '\n') + 1) {
-		uint64_t sum = 0;
+		uint64_t sum = sum_of(first, row);
+		bool few = !sent || sum <= LATE_MAX || sum < sent / SENT_PER_LATE;
 
-		for (const struct network_counter *counter = first; same_port(counter, first); counter = counter->next)
-			if (has_name(row, counter->name))
-				sum += counter->increase;
-		if (!sum || (*row == *LOSS_TOO && !conclusion && (sum <= LATE_MAX || sum < sent / SENT_PER_LATE)))
+		if (!sum || (*row == *LOSS_TOO && !conclusion && few))
 			continue;
 		last = conclusion;
 		if (*row != *LOSS_TOO || !last)

@@ -286,7 +286,7 @@ static enum outcome add_target(struct rping_client *client, const char *address,
 	return OUTCOME_OK;
 }
 
-/* A list that repeats a target pings it once. Who repeats -a wants a connection for each. */
+/* A list that repeats a target pings it once. Each repeated -a is a connection of its own. */
 static bool is_repeated(const struct rping_client *client, const char *address, uint16_t port)
 {
 	for (const struct target *target = client->targets; target; target = target->next)

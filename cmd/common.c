@@ -24,7 +24,7 @@ const struct option common_option_table[] = {
 	    OPTION_HELP("Maximum time of the run; the shutdown may take 250 ms more", "none"),
 	    .section = SECTION_LIMITS, .brief = true),
 #if WITH_REPORT
-	FLAG(0, "json", reporting.json, OPTION_HELP("Print one JSON object at the end and nothing else"),
+	FLAG(0, "json", reporting.json, OPTION_HELP("Print one JSON object at the end instead of text"),
 	     .exclusive = ONE_OUTPUT, .section = SECTION_OUTPUT, .brief = true),
 	FLAG(0, "json-stream", reporting.json_stream, OPTION_HELP("Print JSON objects, one per line, as events occur"),
 	     .exclusive = ONE_OUTPUT, .section = SECTION_OUTPUT),

@@ -89,12 +89,11 @@ static void try_verbs(struct doctor *doctor)
 {
 	enum outcome outcome = probe_open(doctor, "verbs", &doctor->verbs, &doctor->verbs_channel);
 
-	if (outcome && outcome != OUTCOME_USAGE)
+	if (outcome) {
 		doctor->verbs_error = doctor->probe.errors.first;
-	if (outcome)
 		return;
-	if (doctor->verbs_selected)
-		doctor->environment->transport = doctor->verbs;
+	}
+	doctor->environment->transport = doctor->verbs;
 	route_check(doctor);
 	for (const struct device *device = doctor->devices; device; device = device->next)
 		doctor->usable = doctor->usable || (leads_to(device) && !error_is_set(&device->memory));
@@ -102,16 +101,10 @@ static void try_verbs(struct doctor *doctor)
 		doctor->verbs_failure = FINDING_WARN;
 }
 
-static void doctor_run(void *state)
+static void check_verbs(struct doctor *doctor)
 {
-	struct doctor *doctor = state;
 	uint64_t *failures, before;
 
-	if (doctor->options->address)
-		target_lookup(doctor);
-	doctor->devices = devices_read(doctor->root);
-	kernel_read_facts(doctor);
-	devices_find_rxe(doctor);
 	try_verbs(doctor);
 	failures = &doctor->findings.counts[doctor->verbs_failure];
 	before = *failures;
@@ -127,6 +120,19 @@ static void doctor_run(void *state)
 	if (doctor->verbs)
 		route_report(doctor);
 	doctor->findings.new_group = true;
+}
+
+static void doctor_run(void *state)
+{
+	struct doctor *doctor = state;
+
+	if (doctor->options->address)
+		target_lookup(doctor);
+	doctor->devices = devices_read(doctor->root);
+	kernel_read_facts(doctor);
+	devices_find_rxe(doctor);
+	if (doctor->verbs_selected)
+		check_verbs(doctor);
 	soft_check(doctor);
 	if (doctor->options->address)
 		target_check(doctor);
@@ -150,7 +156,7 @@ static enum outcome doctor_check(struct environment *environment, const void *al
 	return OUTCOME_USAGE;
 }
 
-/* Opens the selected transport. A problem of it is a failure, of the other one a warning. */
+/* Opens the selected transport. A problem of verbs is a failure; soft is then an alternative to it. */
 static enum outcome doctor_start(struct environment *environment, const void *options, void **state)
 {
 	struct doctor *doctor = *state = environment_allocate(environment, 1, sizeof(*doctor));
@@ -166,7 +172,7 @@ static enum outcome doctor_start(struct environment *environment, const void *op
 	doctor->root = "";
 	name = common_transport(&doctor->options->common);
 	doctor->verbs_selected = transport_opens_devices(name);
-	doctor->verbs_failure = doctor->verbs_selected ? FINDING_FAIL : FINDING_WARN;
+	doctor->verbs_failure = FINDING_FAIL;
 	probe_begin(doctor);
 	outcome = transport_open(name, environment->loop, &doctor->probe.log, &error,
 				 doctor->verbs_selected ? &doctor->verbs : &doctor->soft);

@@ -66,9 +66,8 @@ struct doctor {
 	const char *name; /* of the target, as given */
 	const char *root; /* of /sys and /proc */
 	bool verbs_selected;
-	enum finding_status
-		verbs_failure; /* FINDING_FAIL if verbs is selected and no device is usable, else FINDING_WARN */
-	unsigned facts;	       /* of the process and the kernel: enum fact */
+	enum finding_status verbs_failure; /* FINDING_FAIL if no device is usable, else FINDING_WARN */
+	unsigned facts;			   /* of the process and the kernel: enum fact */
 	struct device *devices;
 	bool rxe_holds_port; /* UDP port 4791, of this network namespace */
 	bool usable;	     /* a device is usable */

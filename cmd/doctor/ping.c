@@ -131,18 +131,11 @@ static void add_passed_sizes(struct doctor *doctor, uint32_t mtu, uint32_t longe
 /* Of a device the pings have the first queue pair; soft has connected to itself before, where nothing is lost. */
 static void report_network(struct doctor *doctor)
 {
-	char *text = NULL, *rest, *line;
-	size_t size;
-	FILE *stream = open_memstream(&text, &size);
+	char *note = reporting_network_note(doctor->environment->transport), *rest = note, *line;
 
-	if (!stream)
-		return;
-	reporting_print_network(stream, "", doctor->environment->transport);
-	fclose(stream);
-	rest = text;
 	while ((line = strsep(&rest, "\n")) && *line)
 		finding_add(doctor, FINDING_WARN, "network", "%s", line);
-	free(text);
+	free(note);
 }
 
 void ping_check(struct doctor *doctor, const struct address *address)

@@ -177,13 +177,15 @@ char *reporting_json_summary(struct reporting *reporting)
 {
 	const struct environment *environment = reporting->environment;
 	struct report *report = &reporting->report;
-	char *text = NULL;
+	char *text = NULL, *note = reporting_network_note(environment->transport);
 	size_t length;
 	FILE *stream = open_memstream(&text, &length);
 
 	open_first(reporting, stream ? stream : stdout, "summary");
 	reporting_add_figures(reporting, false);
 	reporting_add_network(reporting);
+	report_text(report, "network_note", note);
+	free(note);
 	if (reporting->options->json && report->of_steps)
 		add_steps(reporting);
 	report_text(report, "verdict", environment->outcome ? "fail" : "pass");

@@ -88,7 +88,7 @@ static uint64_t sum_of(const struct network_counter *first, const char *row)
 }
 
 /* Prints a line about the port of that counter, its first, or nothing. */
-static void print_port(FILE *stream, const char *before, const struct network_counter *first)
+static void print_port(FILE *stream, const struct network_counter *first)
 {
 	const char *conclusion = NULL, *last;
 	uint64_t sent = sum_of(first, "|sent_packets|\n"); /* 0: a device does not tell */
@@ -103,7 +103,7 @@ static void print_port(FILE *stream, const char *before, const struct network_co
 		if (*row != *LOSS_TOO || !last)
 			conclusion = conclusions[*row == *LOSS_TOO ? 0 : *row - *LOSS];
 		if (!last)
-			fprintf(stream, first->port ? "%s%s/%u: " : "%s%s: ", before, first->device, first->port);
+			fprintf(stream, first->port ? "%s/%u: " : "%s: ", first->device, first->port);
 		else
 			fprintf(stream, "%s%s", last == conclusion ? "" : last, last == conclusion ? ", " : "; ");
 		fprintf(stream, "%" PRIu64 " ", sum);
@@ -117,13 +117,21 @@ static void print_port(FILE *stream, const char *before, const struct network_co
 		fprintf(stream, "%s\n", conclusion);
 }
 
-void reporting_print_network(FILE *stream, const char *before, struct transport *transport)
+char *reporting_network_note(struct transport *transport)
 {
 	const struct network_counter *last = NULL, *counter = transport_network(transport);
+	char *text = NULL;
+	size_t size;
+	FILE *stream = WITH_EXTRAS ? open_memstream(&text, &size) : NULL;
 
-	for (; WITH_EXTRAS && counter; last = counter, counter = counter->next)
+	for (; stream && counter; last = counter, counter = counter->next)
 		if (!same_port(last, counter))
-			print_port(stream, before, counter);
+			print_port(stream, counter);
+	if (stream)
+		fclose(stream);
+	if (text && *text)
+		text[size - 1] = '\0';
+	return text;
 }
 
 void reporting_add_network(struct reporting *reporting)

@@ -167,7 +167,10 @@ void reporting_write_prometheus(struct reporting *reporting);
 
 /* Adds the counters of the ports in use that have increased. */
 void reporting_add_network(struct reporting *reporting);
-/* Prints a line about each port whose counters show a loss, congestion or a bad link, before in front of it. */
-void reporting_print_network(FILE *stream, const char *before, struct transport *transport);
+/*
+ * Returns a line about each port whose counters show a loss, congestion or a bad link, with line feeds between them,
+ * which the caller frees. NULL without memory.
+ */
+char *reporting_network_note(struct transport *transport);
 
 #endif

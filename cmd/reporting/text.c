@@ -159,14 +159,17 @@ static void print_figures(struct reporting *reporting, FILE *stream, const struc
 
 static void print_block(struct reporting *reporting, FILE *stream, const char *title)
 {
-	char *text = NULL, *rest, *line, time[UNITS_TEXT_SIZE];
+	char *note = reporting_network_note(reporting->environment->transport), *rest = note, *line;
+	char *text = NULL, time[UNITS_TEXT_SIZE];
 	size_t size, width = wrap_width(stream);
 	FILE *unwrapped = width ? open_memstream(&text, &size) : NULL;
 
 	fprintf(stream, "%s: %s %s:\n", reporting->environment->log.name, title,
 		units_time(clock_now() - reporting->environment->begun, time));
 	print_figures(reporting, unwrapped ? unwrapped : stream, &report_block, false);
-	reporting_print_network(unwrapped ? unwrapped : stream, "  network ", reporting->environment->transport);
+	while ((line = strsep(&rest, "\n")) && *line)
+		fprintf(unwrapped ? unwrapped : stream, "  network %s\n", line);
+	free(note);
 	if (unwrapped) {
 		fclose(unwrapped);
 		rest = text;

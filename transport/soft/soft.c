@@ -164,8 +164,8 @@ const struct backend soft_backend = {
 	.local_addresses = soft_local_addresses,
 	.unsupported = {
 #if WITH_EXTRAS
-		[FEATURE_DEVICE] = "it has no devices: a local address or its interface chooses the path",
-		[FEATURE_PORT] = "it has no ports: a local address or its interface chooses the path",
+		[FEATURE_DEVICE] = "a local address or its interface chooses the path",
+		[FEATURE_PORT] = "a local address or its interface chooses the path",
 		[FEATURE_GID_INDEX] = "there is no table of GIDs: a local address is the GID",
 		[FEATURE_SERVICE_LEVEL] = "UDP has none: the type of service or DSCP marks the packets",
 		[FEATURE_INLINE] = "there is no device that would fetch a message from memory",

@@ -211,7 +211,7 @@ static enum outcome parse_option(struct parse *parse, char *const *argv, int *in
 			return set_value(parse, row, value);
 		}
 		set_flag(parse, row);
-		if (is_name && *text) {
+		if (is_name ? *text : *text >= '0' && *text <= '9') { /* "-c4" */
 			log_error(parse->log, option_label(row, name), "takes no value");
 			return OUTCOME_USAGE;
 		}

@@ -335,6 +335,7 @@ TEST(rejected_words)
 		{ "-a", "tool: -a, --address: ADDRESS is missing\n" },
 		{ "--verbose=yes", "tool: -v, --verbose: takes no value\n" },
 		{ "--verbose=", "tool: -v, --verbose: takes no value\n" },
+		{ "-v4", "tool: -v, --verbose: takes no value\n" },
 		{ "-x", "tool: -x: unknown option\ntool: hint: tool --help lists the options\n" },
 		{ "-vx5", "tool: -x: unknown option\ntool: hint: tool --help lists the options\n" },
 		{ "--prot 5", "tool: --prot: unknown option\ntool: hint: did you mean --port?\n" },

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core/option_value.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#define NUMBER_MAX 9e18 /* fits into 63 bits */
+#define DIGITS_MAX (UINT64_MAX / 32) /* one more digit fits */
 
 static const struct unit {
 	char suffix[3];
@@ -39,17 +38,32 @@ const char *option_label(const struct option *row, char text[OPTION_TEXT_SIZE])
 	return text;
 }
 
-/* Returns the end of the number at text with its unit, which ends at a blank or '-'; NULL if there is none. */
-static const char *parse_number(enum option_type type, const char *text, double *value)
+/*
+ * Returns the end of the number at text with its unit, which ends at a blank or '-'; NULL if there is none, or one that
+ * is too large, or not a whole one: only a duration is rounded, to nanoseconds. It may be hexadecimal, as stock mckey
+ * has it.
+ */
+static const char *parse_number(enum option_type type, const char *text, int64_t *value)
 {
-	double factor = 1;
+	unsigned base = text[0] == '0' && (text[1] | ' ') == 'x' ? 16 : 10;
+	const char *digits = base == 16 ? text + 2 : text, *end = digits;
+	uint64_t number = 0, scale = 0, factor = 1, next, rest; /* scale: of the digits behind a point */
 	size_t length, ignored = 0;
-	char *end;
 
-	/* strtod(3) also takes blanks, a '+' and names. */
-	if (!text[0] || !strchr("-.0123456789", text[0]))
-		return NULL;
-	*value = strtod(text, &end);
+	for (;; end++) {
+		unsigned digit = (unsigned)(*end <= '9' ? *end - '0' : (*end | ' ') - 'a' + 10);
+
+		if (*end == '.' && !scale) {
+			scale = 1;
+		} else if (digit >= base) {
+			break;
+		} else if (number < DIGITS_MAX && scale < DIGITS_MAX) {
+			number = number * base + digit;
+			scale *= base;
+		} else if (!scale) { /* else the rest of a fraction, which is ignored */
+			return NULL;
+		}
+	}
 	length = strcspn(end, " -");
 	if (type == OPTION_SIZES)
 		type = OPTION_SIZE;
@@ -57,7 +71,7 @@ static const char *parse_number(enum option_type type, const char *text, double 
 	if (WITH_CAUSES && type == OPTION_SIZE && length && strchr("Bb", end[length - 1]))
 		ignored = length == 3 && end[1] == 'i' ? 2 : 1;
 	length -= ignored;
-	if (end == text || length >= sizeof(units->suffix))
+	if (end - digits == (scale != 0) || length >= sizeof(units->suffix))
 		return NULL;
 	for (const struct unit *unit = units; unit < units + sizeof(units) / sizeof(units[0]); unit++) {
 		if (unit->type != type)
@@ -65,17 +79,27 @@ static const char *parse_number(enum option_type type, const char *text, double 
 		factor *= unit->times;
 		if (strncasecmp(unit->suffix, end, length) || unit->suffix[length])
 			continue;
-		*value *= factor;
+		/* Without the last digits of the fraction it may fit. */
+		for (; __builtin_mul_overflow(number, factor, &next); number /= base, scale /= base)
+			if (scale < base)
+				return NULL;
+		if (!scale)
+			scale = 1;
+		rest = next % scale;
+		next = next / scale + (rest >= scale - rest);
+		if (next > INT64_MAX || (rest && type != OPTION_DURATION))
+			return NULL;
+		*value = (int64_t)next;
 		return end + length + ignored;
 	}
 	return NULL;
 }
 
-void option_limits(const struct option *row, double *minimum, double *maximum)
+void option_limits(const struct option *row, int64_t *minimum, int64_t *maximum)
 {
 	const char *rest = parse_number(row->type, option_field(row, OPTION_RANGE), minimum);
 
-	*maximum = NUMBER_MAX;
+	*maximum = INT64_MAX;
 	/* Else it is "or more". */
 	if (rest[1] == 't')
 		parse_number(row->type, rest + 4, maximum);
@@ -83,7 +107,7 @@ void option_limits(const struct option *row, double *minimum, double *maximum)
 
 static bool set_number(const struct option *row, const char *text, int64_t *value)
 {
-	double minimum, maximum, first, last;
+	int64_t minimum, maximum, first, last;
 	bool is_range;
 
 	option_limits(row, &minimum, &maximum);
@@ -92,16 +116,13 @@ static bool set_number(const struct option *row, const char *text, int64_t *valu
 	is_range = WITH_REPORT && row->type == OPTION_SIZES && text && *text == '-';
 	if (is_range)
 		text = parse_number(row->type, text + 1, &last);
-	/* 0-TO begins with the default. Nothing is less or more than "-nan". */
-	if (!text || *text || !(first >= minimum || (is_range && first == 0 && last >= minimum)) ||
-	    !(first <= last && last <= maximum))
+	/* 0-TO begins with the default. */
+	if (!text || *text || (first < minimum && !(is_range && !first && last >= minimum)) || first > last ||
+	    last > maximum)
 		return false;
-	/* The nearest nanosecond. Other values have no fraction. */
-	if (row->type != OPTION_DURATION && ((double)(int64_t)first != first || (double)(int64_t)last != last))
-		return false;
-	value[0] = (int64_t)(row->type == OPTION_DURATION ? first + .5 : first);
+	value[0] = first;
 	if (WITH_REPORT && row->type == OPTION_SIZES)
-		value[1] = is_range ? (int64_t)last : 0;
+		value[1] = is_range ? last : 0;
 	return true;
 }
 
@@ -109,7 +130,7 @@ static bool set_word(const struct option *row, const char *text, int64_t *value)
 {
 	const char *word = option_field(row, OPTION_RANGE) + strlen("one of ");
 	const uint16_t *values = row[1].values;
-	double number;
+	int64_t number;
 	const char *end = parse_number(OPTION_INTEGER, text, &number);
 
 	for (;; values++) {

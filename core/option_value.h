@@ -16,7 +16,7 @@ const char *option_field(const struct option *row, enum option_field field);
 const char *option_label(const struct option *row, char text[OPTION_TEXT_SIZE]);
 
 /* The limits of a number; nanoseconds for a duration. */
-void option_limits(const struct option *row, double *minimum, double *maximum);
+void option_limits(const struct option *row, int64_t *minimum, int64_t *maximum);
 
 /* Parses text into the row's member of the options struct. Returns false if that is no such value. Not for flags. */
 bool option_set(const struct option *row, const char *text, void *options);

@@ -99,15 +99,15 @@ const struct report_format report_json = {
 /* The wall-clock time of a time on the clock, by what both are now: RFC 3339. */
 static const char *wall_time(int64_t at, char text[REPORTING_WALL_TIME_SIZE])
 {
-	char seconds[REPORTING_WALL_TIME_SIZE];
 	struct timespec now;
 	struct tm parts;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	now = clock_timespec(now.tv_sec * CLOCK_NS_PER_S + now.tv_nsec - (clock_now() - at));
 	gmtime_r(&now.tv_sec, &parts);
-	strftime(seconds, sizeof(seconds), "%FT%T", &parts);
-	return log_text(text, REPORTING_WALL_TIME_SIZE, "%s.%03dZ", seconds, (int)(now.tv_nsec / CLOCK_NS_PER_MS));
+	return log_text(text, REPORTING_WALL_TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900,
+			parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+			(int)(now.tv_nsec / CLOCK_NS_PER_MS));
 }
 
 void reporting_json_begin(struct reporting *reporting)

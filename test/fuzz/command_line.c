@@ -39,7 +39,7 @@ static void check_values(const struct command *command, const char *options, con
 {
 	for (const struct option *row = option_first(command->options); row; row = option_next(row)) {
 		const char *place = options + row->offset;
-		double minimum, maximum;
+		int64_t minimum, maximum;
 		int64_t number;
 		const char *text;
 
@@ -51,7 +51,7 @@ static void check_values(const struct command *command, const char *options, con
 			memcpy(&number, place, sizeof(number));
 			option_limits(row, &minimum, &maximum);
 			if (memcmp(place, defaults + row->offset, sizeof(number)) &&
-			    ((double)number < minimum || (double)number > maximum))
+			    (number < minimum || number > maximum))
 				violation("%s: --%s is taken out of its range", command->name, row->text);
 			break;
 		case OPTION_TEXT:

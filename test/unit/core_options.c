@@ -46,7 +46,7 @@ static const struct option table[] = {
 	OPTION_ROW(OPTION_WORD, 'f', "format", struct settings, format, "FORMAT", "one of name, ip, gid", "ip",
 		   OPTION_HELP("Format")),
 	OPTION_VALUES_ROW(formats),
-	OPTION_ROW(OPTION_INTEGER, 0, "offset", struct settings, offset, "N", "-5 or more", "-1", OPTION_HELP("Offset")),
+	OPTION_ROW(OPTION_INTEGER, 0, "offset", struct settings, offset, "N", "5 or more", "7", OPTION_HELP("Offset")),
 	OPTION_ROW(OPTION_TEXT, 'a', "address", struct settings, address, "ADDRESS", "", "", OPTION_HELP("Address")),
 	OPTION_ROW(OPTION_LIST, 't', "target", struct settings, targets, "HOST", "", "", OPTION_HELP("Hosts")),
 	OPTION_FLAG_ROW('v', "verbose", struct settings, verbose, OPTION_HELP("Say more")),
@@ -138,7 +138,7 @@ TEST(initial_values)
 	assert_int_equal(settings.size, 65536);
 	assert_int_equal(settings.wait, 77); /* as it was: it has no default */
 	assert_int_equal(settings.format, 2);
-	assert_int_equal(settings.offset, -1);
+	assert_int_equal(settings.offset, 7);
 	assert_null(settings.address);
 	assert_false(settings.verbose);
 	assert_false(settings.help);
@@ -164,8 +164,8 @@ TEST(values)
 		{ "-p 0XfF", NUMBER(port), 255 },
 		{ "-p 010", NUMBER(port), 10 },
 		{ "-p 5.0", NUMBER(port), 5 },
-		{ "--offset -5", NUMBER(offset), -5 },
-		{ "--offset=9000000000000000000", NUMBER(offset), 9000000000000000000 },
+		{ "--offset 5", NUMBER(offset), 5 },
+		{ "--offset=5000000000000000000", NUMBER(offset), 5000000000000000000 },
 		{ "-S 0", NUMBER(size), 0 },
 		{ "-S 3", NUMBER(size), 3 },
 		{ "-S 3K", NUMBER(size), 3072 },
@@ -185,6 +185,7 @@ TEST(values)
 		{ "--wait 1.001", NUMBER(wait), 1001 * CLOCK_NS_PER_MS },
 		{ "--wait 1.0000000001s", NUMBER(wait), CLOCK_NS_PER_S },
 		{ "--wait 1.5h", NUMBER(wait), 5400 * CLOCK_NS_PER_S },
+		{ "--wait 23.123456789123456789h", NUMBER(wait), INT64_C(83244420000000) },
 		{ "--wait 0.1234567899999999999999999999999999s", NUMBER(wait), 123456790 },
 		{ "-f name", NUMBER(format), 1 },
 		{ "-f gid", NUMBER(format), 0x111 },
@@ -300,14 +301,15 @@ TEST(invalid_values)
 		  "5K +5 '' -" },
 		{ "-S", "-S, --size", "0 to 1G", "2G 99999999999G -9223372036854775808 5KX 1.5 K" },
 		{ "--wait", "--wait", "1us to 24h",
-		  "0 -1s 0.1ns 25h 9999999999h 2562047.9h 99999999999999999999.5 soon 5d . 1.5.5s s ''" },
+		  "0 -1s 0.1ns 25h 9999999999h 2562047.9h 99999999999999999999.5 soon 5d . 1.5.5s s '' "
+		  "0.0000000000000000000000005h 1e3" },
 		{ "-f", "-f, --format", "one of name, ip, gid", "ipx 3 ''" },
-		{ "--offset", "--offset", "-5 or more", "-6" },
+		{ "--offset", "--offset", "5 or more", "4 -6 0.9 5.1 50000000000000000000" },
 		{ "-a", "-a, --address", "not empty", "''" },
 	};
 
 	for (size_t i = 0; i < LENGTH(cases); i++) {
-		char values[160], line[64], message[128], *rest = NULL;
+		char values[192], line[64], message[128], *rest = NULL;
 
 		snprintf(values, sizeof(values), "%s", cases[i].values);
 		for (char *value = strtok_r(values, " ", &rest); value; value = strtok_r(NULL, " ", &rest)) {
@@ -398,7 +400,7 @@ TEST(help_text)
 		    "\nOptions:\n"
 		    "  -p, --port PORT        Port [1 to 65535; default 7174]\n"
 		    "  -f, --format FORMAT    Format [one of name, ip, gid; default ip]\n"
-		    "      --offset N         Offset [-5 or more; default -1]\n"
+		    "      --offset N         Offset [5 or more; default 7]\n"
 		    "  -a, --address ADDRESS  Address\n"
 		    "  -t, --target HOST      Hosts\n"
 		    "  -v, --verbose          Say more\n"

@@ -46,12 +46,12 @@ void hello_write(const struct hello *hello, uint8_t bytes[HELLO_SIZE]);
  */
 bool hello_read(const uint8_t *bytes, size_t length, enum hello_tool tool, struct hello *hello);
 
-/* The private data with which a server that serves another client rejects a request. */
+/* The private data with which a server rejects a request; HELLO_REFUSED where it has no cause. */
 #define HELLO_BUSY    "busy with another client"
 #define HELLO_REFUSED "refused"
 #define HELLO_FULL    "all connections of -c are taken"
 
-/* Whether it is one of these: --wait-server tries again. bytes may be NULL. */
+/* Whether it is HELLO_BUSY or HELLO_FULL: --wait-server tries again. bytes may be NULL. */
 bool hello_says_busy(const uint8_t *bytes, size_t length);
 
 /*

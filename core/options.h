@@ -68,7 +68,7 @@ struct option {
 	uint8_t operand : 2;	 /* enum option_operand, in at most one text or list of a table; or 0 */
 	uint8_t section : 3;	 /* enum option_section */
 	bool brief : 1;		 /* also in the brief help */
-	bool last_counts : 1;	 /* of a table's flags with it, only the last one counts, with a hint */
+	bool last_counts : 1;	 /* of a table's flags with it, only the last one counts */
 	bool stops : 1;		 /* of a flag: later arguments are not checked */
 	uint8_t tags;		 /* bits, for the needed_by and excluded_by of other rows */
 	uint8_t needed_by : 4;	 /* the options with one of these tags need this one */

@@ -330,7 +330,7 @@ struct path {
 };
 
 enum {
-	PRIVATE_DATA_MAX = 56, /* bytes of a REQ after the address header: docs/wire.md */
+	PRIVATE_DATA_MAX = 56, /* bytes of a REQ after the address header (IBTA annex A11) */
 };
 
 struct endpoint_options {

@@ -7,7 +7,7 @@
  *   ping.c       pings of it, by size
  *   soft.c       the transport soft, which connects to itself
  *   route.c      the local addresses that lead to a device, as the RDMA CM resolves them
- *   kernel.c     release, modules, namespaces, cards without an RDMA device, device files, locked memory
+ *   kernel.c     release, modules, namespaces, device files, locked memory
  *   devices.c    RDMA devices, ports and GIDs
  *   probe.c      what is tried: opens a transport, waits for an event
  *   findings.c   findings as text and for the report
@@ -123,7 +123,7 @@ enum outcome probe_wait(struct doctor *doctor, enum event_kind wanted);
 
 /* Sets doctor->facts. */
 void kernel_read_facts(struct doctor *doctor);
-/* Kernel, modules, network namespaces, and cards without an RDMA device. */
+/* Kernel, modules and network namespaces. */
 void kernel_check(struct doctor *doctor);
 /* Returns false if this kernel is known to have no such module: it is not loaded, built in or installed. */
 bool kernel_may_have(const char *root, const char *module);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kernel, and its limits for this process: modules, namespaces, cards, device files, locked memory. */
+/* The kernel, and its limits for this process: modules, namespaces, device files, locked memory. */
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <stdlib.h>

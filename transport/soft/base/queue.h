@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Events and completions for the command, in two queues like a kernel's CM and CQ descriptors. They are delivered in
- * the order of queueing. With RDMATEST_SCRAMBLE=SEED a seeded generator chooses the queue and the time, so that tests
- * show that commands rely on no order that a kernel does not guarantee.
+ * the order of queueing. In the build of the tests, with RDMATEST_SCRAMBLE=SEED, a seeded generator chooses the queue
+ * and the time: commands may rely on no order that a kernel does not guarantee.
  */
 #ifndef TRANSPORT_SOFT_BASE_QUEUE_H
 #define TRANSPORT_SOFT_BASE_QUEUE_H

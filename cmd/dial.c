@@ -163,7 +163,8 @@ void dial_give_up(struct dial *dial)
 		log_hint(log, "if host and port are right, run there: rdmatest %s%s -p %u --transport %s",
 			 options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
 			 transport);
-	else if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && first && !*dial->error->hint)
+	else if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && first && !*dial->error->hint &&
+		 !environment->ping) /* it is doctor's */
 		log_hint(log, "to check the way there: rdmatest doctor %s --transport %s", options->host, transport);
 	dial_stop(dial);
 }

@@ -284,7 +284,7 @@ void soft_explain(const struct endpoint *base, struct error *error)
 	    (is_prohibited(icmp) || (icmp->error == ECONNREFUSED && !address_same_host(&icmp->from, &icmp->peer)))) {
 		error->kind = ERROR_BLOCKED;
 		error_hint(error, "let %s pass UDP port 4791 both ways", address_host(&icmp->from, host));
-	} else if (WITH_EXTRAS && base->state == ENDPOINT_CONNECTING && error->kind == ERROR_NO_REPLY && socket &&
+	} else if (base->state == ENDPOINT_CONNECTING && error->kind == ERROR_NO_REPLY && socket &&
 		   !socket->send_error && !icmp->error) {
 		error_hint(error,
 			   loopback ? "this host's firewall drops UDP port 4791 even on loopback (nft list ruleset), "

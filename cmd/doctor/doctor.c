@@ -61,8 +61,8 @@ static void doctor_finish(struct doctor *doctor)
 	if (warnings)
 		log_text(more, sizeof(more), ", %" PRIu64 " warning%s", warnings, units_plural(warnings));
 	environment_print(environment, "%s", "");
-	environment_finish(environment, outcome, NULL, "%s %" PRIu64 " findings%s%s", count, findings_count(findings),
-			   more, no_device ? "; no usable RDMA device" : "");
+	environment_finish(environment, outcome, NULL, "%s %" PRIu64 " finding%s%s%s", count, findings_count(findings),
+			   units_plural(findings_count(findings)), more, no_device ? "; no usable RDMA device" : "");
 }
 
 /* Adds the error of verbs, with the remedy that this kernel has if there is no device. */

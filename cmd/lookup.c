@@ -105,7 +105,8 @@ enum outcome lookup_finish(struct resolver *resolver, const struct environment *
 	if (WITH_NAMES && WITH_HELP && EXTRA(resolver->outcome == OUTCOME_NO_CONNECTION) &&
 	    !environment->command->chooses_transport && if_nametoindex(resolver->text))
 		log_hint(resolver->log, "did you mean --interface %s?", resolver->text);
-	if (!resolver->outcome)
+	/* Without names the family is the one that was typed: the kernel refuses another source. */
+	if ((WITH_NAMES || WITH_EXTRAS) && !resolver->outcome)
 		resolver->outcome = filter(resolver, options, source);
 	return resolver->outcome;
 }

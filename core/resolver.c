@@ -186,14 +186,10 @@ void resolver_start(struct resolver *resolver, const struct log *log, const char
 		    int64_t wait)
 {
 	*resolver = (struct resolver){ .log = log, .text = text, .wait = wait };
-	if (address_parse(text, format, &resolver->addresses[0])) {
+	if (address_parse(text, format, &resolver->addresses[0]) || !WITH_NAMES)
 		resolver->count = 1;
-	} else if (!WITH_NAMES) {
-		log_error(log, text, "is not an address, and this build cannot look up names");
+	else if (reject_text(resolver, format))
 		resolver->outcome = OUTCOME_USAGE;
-	} else if (reject_text(resolver, format)) {
-		resolver->outcome = OUTCOME_USAGE;
-	} else {
+	else
 		resolver->outcome = start_child(resolver);
-	}
 }

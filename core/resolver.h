@@ -33,7 +33,10 @@ struct resolver {
 	struct address addresses[RESOLVER_ADDRESSES_MAX]; /* port 0 */
 };
 
-/* Starts a look-up of text, which must outlive it. A numeric address is there at once, and so is an error. */
+/*
+ * Starts a look-up of text, which must outlive it. A numeric address is there at once, and so is an error. Without
+ * WITH_NAMES text has to be numeric, which host_check() sees to.
+ */
 void resolver_start(struct resolver *resolver, const struct log *log, const char *text, enum address_format format,
 		    int64_t wait);
 

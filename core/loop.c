@@ -76,21 +76,18 @@ static void ignore_async(struct ev_loop *ev, ev_async *watcher, int events)
 }
 
 /*
- * libev opens a descriptor for its first signal or async watcher, and aborts the process if it cannot. This makes libev
- * open it now, if there is one.
+ * libev opens a descriptor for its first signal or async watcher. This makes libev open it now. With neither
+ * WITH_CAUSES nor WITH_SOFT the first watcher is that of a signal, before the run opens anything else.
  */
-static bool open_signal_descriptor(struct ev_loop *ev)
+static void open_signal_descriptor(struct ev_loop *ev)
 {
-	int spare = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
 	ev_async wake;
 
-	if (spare < 0)
-		return false;
-	close(spare);
+	if (!WITH_CAUSES && !WITH_SOFT)
+		return;
 	ev_async_init(&wake, ignore_async);
 	ev_async_start(ev, &wake);
 	ev_async_stop(ev, &wake);
-	return true;
 }
 
 void loop_set_fatal_handlers(void *(*allocate)(void *memory, long size), void (*refused)(const char *what))
@@ -99,18 +96,24 @@ void loop_set_fatal_handlers(void *(*allocate)(void *memory, long size), void (*
 	ev_set_syserr_cb(refused);
 }
 
+/*
+ * libev aborts the process if it cannot open the descriptor for signals: one is kept for it. Where there is none for
+ * epoll, it would take poll(2), which needs none, and the run fail later.
+ */
 struct loop *loop_create(void)
 {
 	struct loop *loop = calloc(1, sizeof(*loop));
-	int error;
+	int spare = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0), error;
 
-	if (!loop)
-		return NULL;
-	loop->ev = ev_loop_new(EVFLAG_AUTO | EVFLAG_NOENV);
-	if (loop->ev && open_signal_descriptor(loop->ev))
-		return loop;
+	if (loop && spare >= 0)
+		loop->ev = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
 	error = errno;
-	loop_destroy(loop);
+	close(spare);
+	if (loop && loop->ev) {
+		open_signal_descriptor(loop->ev);
+		return loop;
+	}
+	free(loop);
 	errno = error;
 	return NULL;
 }
@@ -121,8 +124,7 @@ void loop_destroy(struct loop *loop)
 		return;
 	if (loop->has_wake_timer)
 		close(loop->wake_timer.fd);
-	if (loop->ev)
-		ev_loop_destroy(loop->ev);
+	ev_loop_destroy(loop->ev);
 	free(loop);
 }
 
@@ -186,10 +188,11 @@ static bool run_iteration(struct loop *loop)
 
 	if (loop->stopped)
 		return false;
-	loop->deferred = false;
+	if (WITH_EXTRAS)
+		loop->deferred = false;
 	/* Without flags it returns for loop_stop(), for a new poller, or if no watcher is active. */
 	watched = ev_run(loop->ev, awake ? EVRUN_NOWAIT : spins ? EVRUN_ONCE : 0);
-	if (!awake)
+	if (WITH_EXTRAS && !awake)
 		loop->worked_at = clock_now();
 	return watched || (WITH_EXTRAS && loop->spin_time && loop->pollers);
 }
@@ -266,7 +269,8 @@ static void start_timer(struct loop *loop, struct loop_timer *timer, double seco
 		ev_set_priority(watcher, PRIORITY_DEADLINE);
 	watcher->data = timer;
 	ev_timer_start(loop->ev, watcher);
-	loop->deferred |= seconds <= 0;
+	if (WITH_EXTRAS)
+		loop->deferred |= seconds <= 0;
 }
 
 void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,

@@ -113,6 +113,7 @@ code := -fno-strict-aliasing -fno-asynchronous-unwind-tables -fno-unwind-tables 
 compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' -DRDMATEST_COMMIT='"$(commit)"' \
 	  $(foreach part,$(parts),-DWITH_$(part)=$(WITH_$(part))) -D'COMMANDS(ROW)=$(foreach name,$(COMMANDS),ROW($(name)))' \
 	  $(foreach name,$(commands),-DCOMMAND_$(name)=$(if $(filter $(name),$(COMMANDS)),1,0)) \
+	  -DHAS_WORDS=$(if $(filter 1,$(WITH_EXTRAS))$(filter ucmatose mckey,$(COMMANDS)),1,0) \
 	  -DHAS_GROUPS=$(if $(filter mckey doctor,$(COMMANDS)),1,0) -DHAS_GIDS=$(if $(filter ucmatose mckey doctor,$(COMMANDS)),1,0) \
 	  $(code) $(harden_code) $(libev_headers) $(kernel_headers) $(or $(sanitizers),-DNDEBUG) $(CPPFLAGS) $(CFLAGS) $(smaller) $(whole_program)
 # The tables are full of pointers: packed, their relocations take 1 KiB instead of 20 (older linkers ignore the wish).

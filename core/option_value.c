@@ -163,7 +163,7 @@ bool option_set(const struct option *row, const char *text, void *options)
 {
 	void *value = (char *)options + row->offset;
 
-	if (row->type == OPTION_WORD)
+	if (HAS_WORDS && row->type == OPTION_WORD)
 		return set_word(row, text, value);
 	if (row->type == OPTION_TEXT || row->type == OPTION_LIST)
 		return set_text(row, text, value);

@@ -40,7 +40,7 @@ static const struct option *find_row(const struct option *table, const char *nam
 	for (*position = 0; row; ++*position, row = option_next(row))
 		if (length ? strlen(row->text) == length && !memcmp(row->text, name, length) : row->letter == *name)
 			break;
-	if (!row || row->type != OPTION_ALIAS)
+	if (!HAS_WORDS || !row || row->type != OPTION_ALIAS)
 		return row;
 	name = option_field(row, OPTION_RANGE);
 	return find_row(table, name, strlen(name), position);

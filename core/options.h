@@ -28,6 +28,8 @@ enum option_type {
 	OPTION_ALIAS,	  /* another long name of a row of the same table */
 };
 
+/* The Makefile has HAS_WORDS: whether a row of the program is an OPTION_WORD or OPTION_ALIAS. */
+
 /* Whether an option also takes the operands, the arguments without an option. */
 enum option_operand {
 	OPERAND = 1,	      /* takes one as its value, which excludes the option itself; a list takes any number */

@@ -47,28 +47,31 @@ static enum outcome unknown_word(const struct log *log, const char *word)
 	return is_option ? OUTCOME_USAGE : OUTCOME_UNKNOWN_COMMAND;
 }
 
+#if WITH_HELP
+#define ABOUT                                                                                                          \
+	"       COMMAND [OPTION]...    through a link of that name\n"                                                  \
+	"\n"                                                                                                           \
+	"Tests of RDMA connections and multicast.\n"
+#define OPTIONS                                                                                                        \
+	"      --list     List the commands that have links, one name a line\n"                                        \
+	"  -h, --help     Print this help\n"                                                                           \
+	"      --version  Print the version\n"
+#else
+#define ABOUT
+#define OPTIONS "      --list\n  -h, --help\n      --version\n"
+#endif
+
 /* docs/options.awk reads the options, as those of a command. */
 static void print_usage(struct output *output, const char *name)
 {
-	output_print(output,
-		     "Usage: %s COMMAND [OPTION]...\n"
-		     "       %s help COMMAND\n"
-		     "       COMMAND [OPTION]...    through a link of that name\n"
-		     "\n"
-		     "Tests of RDMA connections and multicast.\n"
-		     "\n"
-		     "Commands:\n",
-		     name, name);
+	output_print(output, "Usage: %s COMMAND [OPTION]...\n       %s help COMMAND\n" ABOUT "\nCommands:\n", name,
+		     name);
 	for (const struct command *const *row = command_table; *row; row++)
 		if (WITH_HELP)
 			output_print(output, "  %-10s %s\n", (*row)->name, (*row)->summary);
 		else
 			output_print(output, "  %s\n", (*row)->name);
-	output_print(output, "\n"
-			     "Options:\n"
-			     "      --list     List the commands that have links, one name a line\n"
-			     "  -h, --help     Print this help\n"
-			     "      --version  Print the version\n");
+	output_print(output, "\nOptions:\n" OPTIONS);
 }
 
 /* The links that symlinks.sh makes. */
@@ -83,8 +86,9 @@ static enum outcome dispatch(struct log *log, int argc, char **argv, struct outp
 {
 	const struct command *command = main_find_command(log->name);
 	const char *word = argc > 1 ? argv[1] : "";
-	bool helps = !strcmp(word, "help") || !strcmp(word, "--help") || !strcmp(word, "-h");
-	int words = !strcmp(word, "help") ? 3 : !strcmp(word, "--list") ? 2 : argc;
+	bool is_help = !strcmp(word, "help"), helps = is_help || !strcmp(word, "--help") || !strcmp(word, "-h");
+	bool lists = !strcmp(word, "--list");
+	int words = is_help ? 3 : lists ? 2 : argc;
 	char name[NAME_SIZE];
 
 	if (command)
@@ -106,7 +110,7 @@ static enum outcome dispatch(struct log *log, int argc, char **argv, struct outp
 			output_begin(output, STDERR_FILENO);
 		print_usage(output, log->name);
 		return helps ? OUTCOME_OK : OUTCOME_USAGE;
-	} else if (!strcmp(word, "--list")) {
+	} else if (lists) {
 		list_links(output);
 	} else if (!strcmp(word, "--version")) {
 		output_print(output, "rdmatest %s\n", RDMATEST_VERSION RDMATEST_COMMIT);

@@ -56,11 +56,20 @@ static void print_row(const struct option *row, bool brief, size_t column, struc
 		output_print(output, "%s\n", left);
 		*left = 0;
 	}
-	if (!WITH_HELP)
-		return;
 	format_right(right, row, brief);
 	output_print(output, "%-*s", (int)column, left);
 	wrap_print(output, WRAP_WIDTH, column, column, 0, right);
+}
+
+static void list_options(const struct option *table, struct output *output)
+{
+	char left[LEFT_SIZE];
+
+	output_print(output, "\nOptions:\n");
+	for (const struct option *row = option_first(table); row; row = option_next(row)) {
+		format_left(left, row);
+		output_print(output, "%s\n", left);
+	}
 }
 
 void options_help(const struct option *table, bool brief, struct output *output)
@@ -68,14 +77,18 @@ void options_help(const struct option *table, bool brief, struct output *output)
 	static const char titles[][8] = {
 		"Options", "Server", "Client", "Pace", "Output", "Path", "Limits", "Service"
 	};
-	size_t column = WITH_HELP ? help_column(table, brief) : 0;
+	size_t column;
 
-	for (unsigned section = 0; section < (brief || !WITH_HELP ? 1 : sizeof(titles) / sizeof(titles[0]));
-	     section++) {
+	if (!WITH_HELP) {
+		list_options(table, output);
+		return;
+	}
+	column = help_column(table, brief);
+	for (unsigned section = 0; section < (brief ? 1 : sizeof(titles) / sizeof(titles[0])); section++) {
 		bool titled = false;
 
 		for (const struct option *row = option_first(table); row; row = option_next(row)) {
-			if (brief ? !row->brief : WITH_HELP && row->section != section)
+			if (brief ? !row->brief : row->section != section)
 				continue;
 			if (!titled)
 				output_print(output, "\n%s:\n", titles[section]);

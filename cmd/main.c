@@ -131,9 +131,20 @@ static void occupy_standard_descriptors(void)
 			return;
 }
 
+/* The base name of argv[0], which a caller may leave out or leave empty. */
+static const char *typed_name(const char *path)
+{
+	const char *name = path;
+
+	for (; path && *path; path++)
+		if (*path == '/')
+			name = path + 1;
+	return name && *name ? name : "rdmatest";
+}
+
 int main(int argc, char **argv)
 {
-	const char *typed = *program_invocation_short_name ? program_invocation_short_name : "rdmatest";
+	const char *typed = typed_name(argv[0]);
 	char name[NAME_SIZE];
 	struct log log = { .name = WITH_CAUSES ? log_text(name, sizeof(name), "%s", typed) : typed };
 	struct output output = { 0 };

@@ -35,7 +35,6 @@ TEST(fatal_exit_has_the_name_until_the_process_ends)
 	child = fork();
 	if (!child) {
 		close(STDOUT_FILENO);
-		program_invocation_short_name = program;
 		_exit(program_main(3, arguments));
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);

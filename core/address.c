@@ -27,7 +27,7 @@ static bool parse_scope(const char *text, uint32_t *scope)
 bool address_parse(const char *text, enum address_format format, struct address *address)
 {
 	struct address parsed = { .family = ADDRESS_IP4 };
-	char host[ADDRESS_TEXT_SIZE], *scope;
+	char host[ADDRESS_TEXT_SIZE], *scope = NULL;
 	size_t length, bracket;
 
 	if (!strcmp(text, "0"))
@@ -39,10 +39,12 @@ bool address_parse(const char *text, enum address_format format, struct address 
 		return false;
 	memcpy(host, text + bracket, length + 1 - bracket);
 	host[length - 2 * bracket] = 0;
-	scope = strchr(host, '%');
-	if (scope)
-		*scope++ = 0;
-	if (strchr(host, ':'))
+	length = strcspn(host, "%");
+	if (host[length]) {
+		host[length] = 0;
+		scope = host + length + 1;
+	}
+	if (host[strcspn(host, ":")])
 		parsed.family = ADDRESS_IP6;
 	if (inet_pton(parsed.family == ADDRESS_IP4 ? AF_INET : AF_INET6, host, parsed.bytes) != 1)
 		return false;

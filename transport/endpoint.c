@@ -24,23 +24,26 @@
 	(BIT(RESOLVING_ADDRESS) | BIT(RESOLVING_ROUTE) | BIT(CONNECTING) | BIT(ACCEPTING) | BIT(DISCONNECTING) |       \
 	 BIT(JOINING))
 
+/* Of a state that does not wait: only traces have it. */
+#define TRACED(text) (WITH_CAUSES ? text : NULL)
+
 static const char *const state_texts[] = {
-	[ENDPOINT_IDLE] = "idle",
+	[ENDPOINT_IDLE] = TRACED("idle"),
 	[ENDPOINT_RESOLVING_ADDRESS] = "resolving the address",
-	[ENDPOINT_ADDRESS_RESOLVED] = "address resolved",
+	[ENDPOINT_ADDRESS_RESOLVED] = TRACED("address resolved"),
 	[ENDPOINT_RESOLVING_ROUTE] = "resolving the route",
-	[ENDPOINT_ROUTE_RESOLVED] = "route resolved",
+	[ENDPOINT_ROUTE_RESOLVED] = TRACED("route resolved"),
 	[ENDPOINT_CONNECTING] = "connecting",
 	[ENDPOINT_LISTENING] = "listening",
-	[ENDPOINT_REQUESTED] = "requested",
+	[ENDPOINT_REQUESTED] = TRACED("requested"),
 	[ENDPOINT_ACCEPTING] = "accepting",
-	[ENDPOINT_ESTABLISHED] = "established",
+	[ENDPOINT_ESTABLISHED] = TRACED("established"),
 	[ENDPOINT_DISCONNECTING] = "disconnecting",
-	[ENDPOINT_DISCONNECTED] = "disconnected",
+	[ENDPOINT_DISCONNECTED] = TRACED("disconnected"),
 	[ENDPOINT_JOINING] = "joining",
-	[ENDPOINT_JOINED] = "joined",
-	[ENDPOINT_FAILED] = "failed",
-	[ENDPOINT_DESTROYED] = "destroyed",
+	[ENDPOINT_JOINED] = TRACED("joined"),
+	[ENDPOINT_FAILED] = TRACED("failed"),
+	[ENDPOINT_DESTROYED] = TRACED("destroyed"),
 };
 
 static const uint16_t next_states[] = {

@@ -46,7 +46,8 @@ const char *transport_name(const struct transport *transport)
 
 bool transport_opens_devices(const char *name)
 {
-	return is_built_in(name) && backend_named(name)->opens_devices;
+	/* A program with one backend need not look at the name: transport_open() refuses another. */
+	return (!WITH_VERBS || !WITH_SOFT || is_built_in(name)) && backend_named(name)->opens_devices;
 }
 
 struct unsupported transport_unsupported(const char *name, enum transport_feature feature)

@@ -61,7 +61,7 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 const char *transport_name(const struct transport *transport);
 /*
  * Whether the backend (NULL: the default) needs RDMA devices. It opens their files also after a listener was created,
- * as a request may arrive on any device. They are unusable after a change of privileges.
+ * as a request may arrive on any device. They are unusable after a change of privileges. name may be an unknown one.
  */
 bool transport_opens_devices(const char *name);
 
@@ -437,7 +437,7 @@ bool endpoint_is_reachable(const struct endpoint *listener);
 /* Moves the endpoint and its pending events to another channel. Not allowed in its event callbacks. */
 enum outcome endpoint_migrate(struct endpoint *endpoint, struct channel *channel);
 
-/* Such as "resolving the address" or "connecting". */
+/* Such as "resolving the address" or "connecting". NULL without WITH_CAUSES, of a state that no error names. */
 const char *endpoint_state_text(enum endpoint_state state);
 /* NULL: the backend has its own text. */
 const char *completion_status_text(enum completion_status status);

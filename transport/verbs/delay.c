@@ -3,8 +3,8 @@
  * What an endpoint reports later than its event, by one timer: EVENT_ESTABLISHED, EVENT_DISCONNECTED, or a failure
  * whose cause does not come.
  */
-#include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "core/clock.h"
 #include "transport/verbs/verbs.h"
@@ -13,12 +13,6 @@
 #define ESTABLISHED_DELAY (20 * CLOCK_NS_PER_MS)
 /* After a flushed completion, until another descriptor reports the cause. */
 #define CAUSE_DELAY (500 * CLOCK_NS_PER_MS)
-
-/* A delayed EVENT_ESTABLISHED. */
-struct verbs_delayed {
-	size_t length;
-	uint8_t data[]; /* private data of the peer */
-};
 
 enum {
 	VENDOR_SIW = 0x626d74 /* soft-iWARP */
@@ -32,14 +26,12 @@ void verbs_timer_start(struct verbs_endpoint *endpoint, int64_t nanoseconds, loo
 void verbs_report_established(void *context)
 {
 	struct verbs_endpoint *endpoint = context;
-	struct verbs_delayed *delayed = endpoint->delayed;
 
-	if (!delayed)
+	if (!endpoint->delayed)
 		return;
-	endpoint->delayed = NULL;
+	endpoint->delayed = false;
 	loop_timer_stop(&endpoint->timer);
-	endpoint_established(&endpoint->base, delayed->data, delayed->length);
-	free(delayed);
+	endpoint_established(&endpoint->base, endpoint->private_data, endpoint->private_length);
 }
 
 /*
@@ -49,15 +41,12 @@ void verbs_report_established(void *context)
  */
 bool verbs_delay_established(struct verbs_endpoint *endpoint, const void *data, size_t length)
 {
-	bool is_siw = verbs_domain_of(endpoint)->limits.vendor_id == VENDOR_SIW;
-	struct verbs_delayed *delayed = is_siw ? calloc(1, sizeof(*delayed) + length) : NULL;
-
-	if (!delayed)
+	endpoint->delayed = verbs_domain_of(endpoint)->limits.vendor_id == VENDOR_SIW;
+	if (!endpoint->delayed)
 		return false;
-	delayed->length = length;
+	endpoint->private_length = (uint8_t)MIN(length, sizeof(endpoint->private_data));
 	if (length)
-		memcpy(delayed->data, data, length);
-	endpoint->delayed = delayed;
+		memcpy(endpoint->private_data, data, endpoint->private_length);
 	verbs_timer_start(endpoint, ESTABLISHED_DELAY, verbs_report_established);
 	return true;
 }

@@ -106,7 +106,6 @@ void verbs_endpoint_free(struct verbs_endpoint *endpoint)
 {
 	loop_timer_stop(&endpoint->base.timer);
 	loop_timer_stop(&endpoint->timer);
-	free(endpoint->delayed);
 	/* First: verbs_qp_destroy() handles completions, and those of this endpoint must no longer find it. */
 	slot_release(verbs_of(endpoint->base.transport), endpoint);
 	/* A group is left, and freed, at the end of a run. */

@@ -125,14 +125,16 @@ struct verbs_endpoint {
 	struct rdma_conn_param request; /* of the peer's REQ; when accepting, ours */
 	uint32_t outstanding;		/* signalled sends without a completion */
 	bool disconnect_pending;	/* the peer has disconnected; EVENT_DISCONNECTED waits for outstanding sends */
-	struct loop_timer timer;	/* of an event that the endpoint reports later, or of its cause */
-	struct verbs_delayed *delayed;	/* NULL: none */
-	bool is_member;			/* joined or joining: the id has to leave */
+	bool delayed;			/* EVENT_ESTABLISHED, with private_data */
+	uint8_t private_length;
+	struct loop_timer timer; /* of an event that the endpoint reports later, or of its cause */
+	bool is_member;		 /* joined or joining: the id has to leave */
 	struct group_address group;
 	struct sockaddr_storage group_socket_address; /* as joined: rdma_leave_multicast() compares it */
 	struct ibv_ah *group_handle;
-	int64_t group_gid_index;     /* source GID of datagrams to the group; PATH_UNSET before the join */
-	struct verbs_endpoint *next; /* in destroyed_endpoints */
+	int64_t group_gid_index;		/* source GID of datagrams to the group; PATH_UNSET before the join */
+	uint8_t private_data[PRIVATE_DATA_MAX]; /* which is all that our peers send */
+	struct verbs_endpoint *next;		/* in destroyed_endpoints */
 };
 
 static inline struct verbs_transport *verbs_of(struct transport *transport)

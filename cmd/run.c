@@ -256,8 +256,9 @@ static enum outcome run_open_transport(struct run *run)
 static enum outcome discard_lines(struct run *run)
 {
 	const struct reporting_options *options = &run->options->reporting;
+	bool json = WITH_REPORT && (options->json || options->json_stream);
 
-	if (!(options->json || options->json_stream || options->quiet) || output_discard(run->environment.output))
+	if (!(json || options->quiet) || output_discard(run->environment.output))
 		return OUTCOME_OK;
 	log_errno(&run->environment.log, "/dev/null", errno, "opening");
 	return OUTCOME_INTERNAL;

@@ -118,14 +118,16 @@ enum outcome peer_receive(struct peer *peer, const struct completion *completion
 enum outcome peer_failed(const struct peer *peer, const char *what)
 {
 	const struct endpoint *endpoint = peer->endpoint;
-	const char *doing = WITH_CAUSES ? peer->doing : NULL;
 	char text[ENDPOINT_TIMEOUT_CAUSE_SIZE];
-	const char *cause = WITH_CAUSES && endpoint ? endpoint_timeout_cause(endpoint, text) : "";
+	const char *cause;
 
-	if (WITH_CAUSES && (!endpoint || endpoint->state < ENDPOINT_ESTABLISHED))
-		log_cause(peer->log, peer->name, doing, 0, "%s%s", what, cause);
+	if (!WITH_CAUSES)
+		return peer_error(peer, "%s in ping %" PRIu64, what, peer->pings);
+	cause = endpoint ? endpoint_timeout_cause(endpoint, text) : "";
+	if (!endpoint || endpoint->state < ENDPOINT_ESTABLISHED)
+		log_cause(peer->log, peer->name, peer->doing, 0, "%s%s", what, cause);
 	else
-		log_cause(peer->log, peer->name, doing, 0, "%s in ping %" PRIu64 "%s", what, peer->pings, cause);
+		log_cause(peer->log, peer->name, peer->doing, 0, "%s in ping %" PRIu64 "%s", what, peer->pings, cause);
 	return OUTCOME_FAILED;
 }
 
@@ -218,7 +220,7 @@ void peer_print_result(const struct peer *peer, enum outcome outcome, bool ends_
 				 units_plural(peer->longest));
 		if (options->validate)
 			checked = " and verified";
-		else
+		else if (WITH_CAUSES)
 			device = log_text(device_text, sizeof(device_text), "%s; payload not checked, use -V", device);
 		if (EXTRA(warmup))
 			warmed_up = log_text(warmup_text, sizeof(warmup_text), " after %" PRIu64 " to warm up", warmup);

@@ -28,7 +28,10 @@ enum option_type {
 	OPTION_ALIAS,	  /* another long name of a row of the same table */
 };
 
-/* The Makefile has HAS_WORDS: whether a row of the program is an OPTION_WORD or OPTION_ALIAS. */
+/*
+ * The Makefile has HAS_WORDS: whether a row of the program is an OPTION_WORD or OPTION_ALIAS. Elsewhere such a row does
+ * not compile.
+ */
 
 /* Whether an option also takes the operands, the arguments without an option. */
 enum option_operand {
@@ -110,12 +113,14 @@ enum option_field {
 	  .offset = offsetof(struct_type, member),                                                                     \
 	  .text = name __VA_ARGS__ }
 
+#if HAS_WORDS
 /* A row with another name of an option. */
 #define OPTION_ALIAS_ROW(name, other, argument, help)                                                                  \
 	{ .type = OPTION_ALIAS, .text = name "\0" argument "\0" other "\0" help }
 
 /* After a row of OPTION_WORD: an array with the value of each word of its range. */
 #define OPTION_VALUES_ROW(array) { .type = OPTION_VALUES, .values = array }
+#endif
 
 /* The end of a table: nothing, or another table whose offsets are into the same struct. */
 #define OPTION_END	   { .rest = NULL }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pings of ADDRESS on one connection: of 100 bytes, then of each power of two. Up to the path MTU a ping is one packet
- * each way, as long as the longest of the path MTU of that size; then it is 2 and 4 in a row. If one is lost, that size
- * and the one before it are tried again: another result shows that it was not the size.
+ * Pings of ADDRESS on one connection: ten of 100 bytes, then of each power of two, enough packets for the counters of
+ * the network to tell a loss. Up to the path MTU a ping is one packet each way, as long as the longest of the path MTU
+ * of that size; then it is 2 and 4 in a row. If the first one of a size is lost, that size and the one before it are
+ * tried again: another result shows that it was not the size.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "cmd/doctor/doctor.h"
 
 enum {
+	PINGS = 10,	       /* of each size */
 	FIRST_SIZE = 100,      /* the default of rping */
 	PACKETS = 4,	       /* of the path MTU, in the longest ping */
 	MTU_UNKNOWN = 1024,    /* what it is then taken for */
@@ -77,13 +79,13 @@ static bool is_size(struct doctor *doctor, const char *host, uint32_t passed, ui
 /* Where to look for a hop that takes shorter packets only, and what passes it meanwhile. */
 static void hint_at_mtu(const struct doctor *doctor, const char *host, uint32_t passed, struct error *error)
 {
-	char meanwhile[64];
+	char meanwhile[ADDRESS_TEXT_SIZE + 32];
 
 	if (doctor->verbs_selected)
 		log_text(meanwhile, sizeof(meanwhile), "ip link set %s mtu %" PRIu32 ", on both hosts", doctor->netdev,
 			 passed * ETHERNET_PERCENT / 100);
 	else
-		log_text(meanwhile, sizeof(meanwhile), "rping --mtu %" PRIu32, passed);
+		log_text(meanwhile, sizeof(meanwhile), "rping %s --mtu %" PRIu32, host, passed);
 	if (doctor->fabric == FABRIC_INFINIBAND)
 		error_hint(error, "compare the active_mtu of both ports: ibv_devinfo");
 	error_hint(error,
@@ -97,11 +99,12 @@ static void add_lost_size(struct doctor *doctor, const char *host, uint32_t mtu,
 {
 	const struct error lost = doctor->probe.errors.first;
 	const char *way = facts->not_read ? "do not arrive there" : "do not come back";
-	uint32_t passed = facts->answered == 1 ? FIRST_SIZE : UINT32_C(64) << (facts->answered - 1);
-	uint32_t size = passed == FIRST_SIZE ? 128 : 2 * passed;
+	unsigned sizes = (unsigned)(facts->answered / PINGS);
+	uint32_t passed = sizes < 2 ? FIRST_SIZE : UINT32_C(64) << (sizes - 1);
+	uint32_t size = sizes ? UINT32_C(64) << sizes : FIRST_SIZE;
 	struct error error = { .object = "" };
 
-	if (!is_size(doctor, host, passed, size)) {
+	if (facts->answered % PINGS || !is_size(doctor, host, passed, size)) {
 		error_set(&error, NULL, "packets of any size are lost, first in a ping of %" PRIu32 " bytes: %s", size,
 			  lost.cause);
 	} else {
@@ -143,19 +146,18 @@ void ping_check(struct doctor *doctor, const struct address *address)
 	const uint32_t longest = PACKETS * (doctor->mtu ? doctor->mtu : MTU_UNKNOWN);
 	struct error *error = &doctor->probe.errors.first;
 	struct child_run ping = { .running = false };
-	char options[32] = "-C 1", host[ADDRESS_TEXT_SIZE];
+	char options[32], host[ADDRESS_TEXT_SIZE];
 	struct ping_facts facts = { .answered = 0 };
 
-	if (WITH_REPORT)
-		log_text(options, sizeof(options), "-C 1 -S 0-%" PRIu32, longest);
+	log_text(options, sizeof(options), WITH_REPORT ? "-C %d -S 0-%" PRIu32 : "-C %d", PINGS, longest);
 	send_pings(doctor, address_host(address, host), options, &ping, &facts);
 	/* soft has hints of its own. */
 	if (error->kind == ERROR_NO_REPLY && doctor->verbs_selected)
 		hint_at_firewall(doctor, error);
 	if (!ping.environment.outcome) {
 		finding_add(doctor, FINDING_OK, "ping", "%s%s", ping.environment.verdict,
-			    WITH_REPORT && facts.answered == 1 ? "; a stock server: no longer ones" : "");
-		if (facts.answered > 1 && facts.mtu && doctor->fabric != FABRIC_IWARP)
+			    WITH_REPORT && facts.answered == PINGS ? "; a stock server: no longer ones" : "");
+		if (facts.answered > PINGS && facts.mtu && doctor->fabric != FABRIC_IWARP)
 			add_passed_sizes(doctor, facts.mtu, longest);
 	} else if (facts.answered && (facts.not_read || facts.not_written_back)) {
 		add_lost_size(doctor, host, facts.mtu ? facts.mtu : longest / PACKETS, &facts);

@@ -294,9 +294,9 @@ TEST(explained_errors, begin, end)
 		{ ERROR_NO_LISTENER, ECONNREFUSED, 0, 3, "10.0.9.1", false, ERROR_BLOCKED, "let 10.0.9.1 pass UDP" },
 		{ ERROR_NO_REPLY, EHOSTUNREACH, 0, 13, "10.0.9.9", false, ERROR_BLOCKED, "let 10.0.9.9 pass UDP" },
 		{ ERROR_OTHER, EHOSTUNREACH, 0, 13, "10.0.9.9", false, ERROR_OTHER, "" },
-		{ ERROR_NO_REPLY, EHOSTUNREACH, 0, 1, "10.0.9.1", false, ERROR_NO_REPLY, "" },
+		{ ERROR_NO_REPLY, EHOSTUNREACH, 0, 1, "10.0.9.1", false, ERROR_NO_REPLY, "is the address right" },
 		{ ERROR_NO_REPLY, 0, EPERM, 0, NULL, false, ERROR_NO_REPLY, "" },
-		{ ERROR_NO_REPLY, 0, 0, 0, NULL, false, ERROR_NO_REPLY, "the host is down, a firewall" },
+		{ ERROR_NO_REPLY, 0, 0, 0, NULL, false, ERROR_NO_REPLY, "if the server there prints nothing" },
 		{ ERROR_NO_REPLY, 0, 0, 0, NULL, true, ERROR_NO_REPLY, "this host's firewall drops" },
 		{ ERROR_NO_LISTENER, 0, 0, 0, NULL, false, ERROR_NO_LISTENER, "" },
 	};

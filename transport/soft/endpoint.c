@@ -285,12 +285,13 @@ void soft_explain(const struct endpoint *base, struct error *error)
 		error->kind = ERROR_BLOCKED;
 		error_hint(error, "let %s pass UDP port 4791 both ways", address_host(&icmp->from, host));
 	} else if (base->state == ENDPOINT_CONNECTING && error->kind == ERROR_NO_REPLY && socket &&
-		   !socket->send_error && !icmp->error) {
+		   !socket->send_error) {
 		error_hint(error,
-			   loopback ? "this host's firewall drops UDP port 4791 even on loopback (nft list ruleset), "
-				      "or the process there does not answer"
-				    : "the host is down, a firewall drops UDP port 4791 one way, or a NAT, which "
-				      "RoCE does not pass, is between: the server's output says which");
+			   icmp->error ? "is the address right, and its host up?"
+			   : loopback ? "this host's firewall drops UDP port 4791 even on loopback (nft list ruleset), "
+					"or the process there does not answer"
+				      : "if the server there prints nothing, no packet arrives: its host is down, or a "
+					"firewall drops UDP port 4791; else its lines name the cause");
 	}
 }
 

@@ -114,7 +114,7 @@ static void print_port(FILE *stream, const struct network_counter *first)
 				fputc('s', stream);
 	}
 	if (conclusion)
-		fprintf(stream, "%s\n", conclusion);
+		fprintf(stream, sent ? "%s (of %" PRIu64 " sent)\n" : "%s\n", conclusion, sent);
 }
 
 char *reporting_network_note(struct transport *transport)

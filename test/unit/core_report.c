@@ -190,7 +190,7 @@ TEST(network_in_words)
 		{ { { .device = "udp", .name = "resent_packets", .increase = 20 },
 		    { .device = "udp", .name = "ack_timeout", .increase = 20 },
 		    { .device = "udp", .name = "sent_packets", .increase = 1000 } },
-		  "udp: 20 ACK timeouts, 20 packets sent again: packets were lost or late" },
+		  "udp: 20 ACK timeouts, 20 packets sent again: packets were lost or late (of 1000 sent)" },
 		{ { { .device = "udp", .name = "ack_timeout", .increase = 2 },
 		    { .device = "udp", .name = "icrc_error", .increase = 18446744073709551615u },
 		    { .device = "rocep1", .port = 1, .name = "Nak Sequence Error Implied", .increase = 1 },

@@ -55,7 +55,7 @@ static const char *parse_number(enum option_type type, const char *text, int64_t
 
 		if (*end == '.' && !scale) {
 			scale = 1;
-		} else if (digit >= base) {
+		} else if (digit >= base || !(*end % 32)) { /* "@" and "`" would be the digit before "A" */
 			break;
 		} else if (number < DIGITS_MAX && scale < DIGITS_MAX) {
 			number = number * base + digit;

@@ -99,9 +99,7 @@ static void add_lost_size(struct doctor *doctor, const char *host, uint32_t mtu,
 {
 	const struct error lost = doctor->probe.errors.first;
 	const char *way = facts->not_read ? "do not arrive there" : "do not come back";
-	unsigned sizes = (unsigned)(facts->answered / PINGS);
-	uint32_t passed = sizes < 2 ? FIRST_SIZE : UINT32_C(64) << (sizes - 1);
-	uint32_t size = sizes ? UINT32_C(64) << sizes : FIRST_SIZE;
+	uint32_t size = facts->size, passed = size <= 128 ? FIRST_SIZE : size / 2;
 	struct error error = { .object = "" };
 
 	if (facts->answered % PINGS || !is_size(doctor, host, passed, size)) {

@@ -490,6 +490,7 @@ void target_end(struct target *target, enum outcome outcome)
 
 	if (HAS_CHILD_RUNS && facts) {
 		facts->mtu = target->path.mtu;
+		facts->size = target->peer.size;
 		facts->answered = peer_answered(&target->peer);
 	}
 	if (outcome) {

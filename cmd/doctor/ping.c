@@ -147,7 +147,10 @@ void ping_check(struct doctor *doctor, const struct address *address)
 	char options[32], host[ADDRESS_TEXT_SIZE];
 	struct ping_facts facts = { .answered = 0 };
 
-	log_text(options, sizeof(options), WITH_REPORT ? "-C %d -S 0-%" PRIu32 : "-C %d", PINGS, longest);
+	if (WITH_REPORT)
+		log_text(options, sizeof(options), "-C %d -S 0-%" PRIu32, PINGS, longest);
+	else
+		log_text(options, sizeof(options), "-C %d", PINGS);
 	send_pings(doctor, address_host(address, host), options, &ping, &facts);
 	/* soft has hints of its own. */
 	if (error->kind == ERROR_NO_REPLY && doctor->verbs_selected)

@@ -121,7 +121,7 @@ char *reporting_network_note(struct transport *transport)
 {
 	const struct network_counter *last = NULL, *counter = transport_network(transport);
 	char *text = NULL;
-	size_t size;
+	size_t size = 0;
 	FILE *stream = WITH_EXTRAS ? open_memstream(&text, &size) : NULL;
 
 	for (; stream && counter; last = counter, counter = counter->next)
@@ -129,7 +129,7 @@ char *reporting_network_note(struct transport *transport)
 			print_port(stream, counter);
 	if (stream)
 		fclose(stream);
-	if (text && *text)
+	if (size)
 		text[size - 1] = '\0';
 	return text;
 }

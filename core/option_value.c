@@ -40,8 +40,8 @@ const char *option_label(const struct option *row, char text[OPTION_TEXT_SIZE])
 
 /*
  * Returns the end of the number at text with its unit, which ends at a blank or '-'; NULL if there is none, or one that
- * is too large, or not a whole one: only a duration is rounded, to nanoseconds. It may be hexadecimal, as stock mckey
- * has it.
+ * is too large, or not a whole one: only a duration is rounded, to nanoseconds, or by two millionths where its fraction
+ * has more digits than fit. It may be hexadecimal, as stock mckey has it.
  */
 static const char *parse_number(enum option_type type, const char *text, int64_t *value)
 {

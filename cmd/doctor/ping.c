@@ -103,7 +103,7 @@ static void add_lost_size(struct doctor *doctor, const char *host, uint32_t mtu,
 	struct error error = { .object = "" };
 
 	if (facts->answered % PINGS || !is_size(doctor, host, passed, size)) {
-		error_set(&error, NULL, "packets of any size are lost, first in a ping of %" PRIu32 " bytes: %s", size,
+		error_set(&error, NULL, "a ping of %" PRIu32 " bytes failed, and not for its size: %s", size,
 			  lost.cause);
 	} else {
 		bool one = doctor->fabric != FABRIC_IWARP && size <= mtu && passed >= MTU_LEAST;
@@ -114,7 +114,8 @@ static void add_lost_size(struct doctor *doctor, const char *host, uint32_t mtu,
 		if (one)
 			hint_at_mtu(doctor, host, passed, &error);
 	}
-	error_hint(&error, "look for dropped packets: ip -s link show %s, and the switch", doctor->netdev);
+	error_hint(&error, "if the server still runs, look for dropped packets: ip -s link show %s, and the switch",
+		   doctor->netdev);
 	finding_add_error(doctor, FINDING_FAIL, "ping", &error);
 }
 

@@ -93,9 +93,9 @@ static void assert_listen_fails(int error, bool module, bool any, enum outcome o
 TEST(bind_errors, begin, end)
 {
 	static const char another[] = "test: here: another process holds UDP port 4791 on 127.0.0.1 (98)\n"
-				      "test: hint: each soft process needs its own local address: use another "
-				      "(127.0.0.2, ...; a server without -a holds all), or end the process in: ss "
-				      "-lunp sport = 4791\n";
+				      "test: hint: each soft process needs its own local address, and a server "
+				      "without -a holds all: use another, on one host 127.0.0.2, ..., or end the "
+				      "process in: ss -lunp sport = 4791\n";
 
 	/* rdma_rxe holds all addresses: no transport. */
 	assert_listen_fails(

@@ -185,8 +185,8 @@ static const char *socket_hint(const struct address *address)
 	if (address_is_loopback(address) && address->family == ADDRESS_IP6)
 		return "IPv6 has one loopback address, for one soft process: use 127.0.0.1, which a server on ::0 "
 		       "serves too";
-	return "each soft process needs its own local address: use another (127.0.0.2, ...; a server without -a "
-	       "holds all), or end the process in: ss -lunp sport = 4791";
+	return "each soft process needs its own local address, and a server without -a holds all: use another, on "
+	       "one host 127.0.0.2, ..., or end the process in: ss -lunp sport = 4791";
 }
 
 static enum outcome socket_report_error(const struct endpoint *endpoint, const struct address *address, int error)

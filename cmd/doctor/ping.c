@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pings of ADDRESS on one connection: ten of 100 bytes, then of each power of two, enough packets for the counters of
- * the network to tell a loss. Up to the path MTU a ping is one packet each way, as long as the longest of the path MTU
- * of that size; then it is 2 and 4 in a row. If the first one of a size is lost, that size and the one before it are
- * tried again: another result shows that it was not the size.
+ * Pings of ADDRESS on one connection: of 100 bytes, then of each power of two. Up to the path MTU a ping is one packet
+ * each way, as long as the longest of the path MTU of that size; then it is 2 and 4 in a row. If the first one of a
+ * size is lost, that size and the one before it are tried again: another result shows that it was not the size.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,7 +12,6 @@
 #include "cmd/doctor/doctor.h"
 
 enum {
-	PINGS = 10,	       /* of each size */
 	FIRST_SIZE = 100,      /* the default of rping */
 	PACKETS = 4,	       /* of the path MTU, in the longest ping */
 	MTU_UNKNOWN = 1024,    /* what it is then taken for */
@@ -21,6 +19,15 @@ enum {
 	AGAIN = 3,	       /* pings of each of the two sizes */
 	ETHERNET_PERCENT = 146 /* of a path MTU: that of an interface that has it, 1500 bytes for 1024 */
 };
+
+/*
+ * How many of each size. Over soft they are packets enough for its counters to tell a loss. A device waits two seconds
+ * for an answer that is lost.
+ */
+static unsigned pings_of(const struct doctor *doctor)
+{
+	return doctor->verbs_selected ? 1 : 10;
+}
 
 /*
  * A firewall must accept UDP port 4791 for RoCE, the server's own TCP port for iWARP. The ping itself refers its user
@@ -102,7 +109,7 @@ static void add_lost_size(struct doctor *doctor, const char *host, uint32_t mtu,
 	uint32_t size = facts->size, passed = size <= 128 ? FIRST_SIZE : size / 2;
 	struct error error = { .object = "" };
 
-	if (facts->answered % PINGS || !is_size(doctor, host, passed, size)) {
+	if (facts->answered % pings_of(doctor) || !is_size(doctor, host, passed, size)) {
 		error_set(&error, NULL, "a ping of %" PRIu32 " bytes failed, and not for its size: %s", size,
 			  lost.cause);
 	} else {
@@ -149,17 +156,18 @@ void ping_check(struct doctor *doctor, const struct address *address)
 	struct ping_facts facts = { .answered = 0 };
 
 	if (WITH_REPORT)
-		log_text(options, sizeof(options), "-C %d -S 0-%" PRIu32, PINGS, longest);
+		log_text(options, sizeof(options), "-C %u -S 0-%" PRIu32, pings_of(doctor), longest);
 	else
-		log_text(options, sizeof(options), "-C %d", PINGS);
+		log_text(options, sizeof(options), "-C %u", pings_of(doctor));
 	send_pings(doctor, address_host(address, host), options, &ping, &facts);
 	/* soft has hints of its own. */
 	if (error->kind == ERROR_NO_REPLY && doctor->verbs_selected)
 		hint_at_firewall(doctor, error);
 	if (!ping.environment.outcome) {
 		finding_add(doctor, FINDING_OK, "ping", "%s%s", ping.environment.verdict,
-			    WITH_REPORT && facts.answered == PINGS ? "; a stock server: no longer ones" : "");
-		if (facts.answered > PINGS && facts.mtu && doctor->fabric != FABRIC_IWARP)
+			    WITH_REPORT && facts.answered == pings_of(doctor) ? "; a stock server: no longer ones"
+									      : "");
+		if (facts.answered > pings_of(doctor) && facts.mtu && doctor->fabric != FABRIC_IWARP)
 			add_passed_sizes(doctor, facts.mtu, longest);
 	} else if (facts.answered && (facts.not_read || facts.not_written_back)) {
 		add_lost_size(doctor, host, facts.mtu ? facts.mtu : longest / PACKETS, &facts);

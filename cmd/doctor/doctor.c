@@ -105,6 +105,8 @@ static void check_verbs(struct doctor *doctor)
 {
 	uint64_t *failures, before;
 
+	doctor->devices = devices_read(doctor->root);
+	devices_find_rxe(doctor);
 	try_verbs(doctor);
 	failures = &doctor->findings.counts[doctor->verbs_failure];
 	before = *failures;
@@ -128,10 +130,8 @@ static void doctor_run(void *state)
 
 	if (doctor->options->address)
 		target_lookup(doctor);
-	doctor->devices = devices_read(doctor->root);
 	kernel_read_facts(doctor);
-	devices_find_rxe(doctor);
-	if (doctor->verbs_selected)
+	if (WITH_VERBS && doctor->verbs_selected)
 		check_verbs(doctor);
 	soft_check(doctor);
 	if (doctor->options->address)

@@ -62,7 +62,7 @@ void soft_check(struct doctor *doctor)
 	char host[ADDRESS_TEXT_SIZE];
 	enum outcome outcome;
 
-	if (doctor->rxe_holds_port && doctor->verbs_selected) {
+	if (doctor->rxe_holds_port) {
 		finding_add(doctor, FINDING_OK, "soft",
 			    "this kernel's soft-RoCE holds UDP port 4791, which --transport soft needs too");
 		return;

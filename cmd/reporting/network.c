@@ -21,7 +21,7 @@
 #define LOSS_TOO "4"
 
 enum {
-	LATE_MAX = 4, /* and one of ... */
+	LATE_MAX = 9, /* and one of ... */
 	SENT_PER_LATE = 50,
 };
 

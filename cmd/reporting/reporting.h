@@ -169,7 +169,7 @@ void reporting_write_prometheus(struct reporting *reporting);
 void reporting_add_network(struct reporting *reporting);
 /*
  * Returns a line about each port whose counters show a loss, congestion or a bad link, with line feeds between them,
- * which the caller frees. NULL without memory.
+ * which the caller frees. NULL without memory or WITH_EXTRAS.
  */
 char *reporting_network_note(struct transport *transport);
 

@@ -39,8 +39,7 @@ static void check_values(const struct command *command, const char *options, con
 {
 	for (const struct option *row = option_first(command->options); row; row = option_next(row)) {
 		const char *place = options + row->offset;
-		int64_t minimum, maximum;
-		int64_t number;
+		int64_t number, minimum, maximum;
 		const char *text;
 
 		switch ((enum option_type)row->type) {

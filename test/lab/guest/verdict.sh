@@ -4,7 +4,6 @@
 
 lab_checks=0
 lab_cases=0
-lab_failed_cases=0
 lab_complete=no
 lab_case=
 lab_patterns=$(printf '%s' "$lab_filter" | tr , ' ')
@@ -161,7 +160,7 @@ try() {
 	case $lab_status in
 	0) lab_verdict=ok ;;
 	77) lab_verdict=skip ;;
-	*) lab_verdict=FAIL lab_failed_cases=$((lab_failed_cases + 1)) ;;
+	*) lab_verdict=FAIL ;;
 	esac
 	lab_reason=
 	[ ! -e /run/lab/reason ] || lab_reason=$(tr '\n\001' '  ' </run/lab/reason)

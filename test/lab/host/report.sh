@@ -40,10 +40,13 @@ append_console() {
 	tail -n 5 "$1/qemu"
 }
 
-# has_result SCENARIO[@CASE] [VERDICT]: of the scenario any case's will do.
+# has_result SCENARIO[@CASE] [VERDICT]: in this attempt. Of the scenario, or of a list or pattern of cases, any case's will do.
+attempt_line=0
 has_result() {
-	awk -v name="$1" -v verdict="${2-}" '
-		(verdict == "" || $1 == verdict) && ($3 == name || index($3, name "@") == 1) { found = 1 }
+	local name=$1
+	[[ $name != *[*,]* ]] || name=${name%%@*}
+	awk -v name="$name" -v verdict="${2-}" -v since="$attempt_line" '
+		NR > since && (verdict == "" || $1 == verdict) && ($3 == name || index($3, name "@") == 1) { found = 1 }
 		END { exit !found }' "$results/summary"
 }
 

@@ -23,7 +23,7 @@ static void keep_error(struct dial *dial)
 
 	if (!error_is_set(error))
 		return;
-	dial->may_retry = dial->may_retry || error->kind != ERROR_OTHER;
+	dial->may_retry |= error->kind != ERROR_OTHER;
 	if (!dial->error)
 		dial->error = calloc(1, sizeof(*dial->error));
 	if (!dial->error)
@@ -106,10 +106,9 @@ void dial_begin(struct dial *dial)
 	attempt_ended(dial, connect_next(dial));
 }
 
-void dial_failed(struct dial *dial, enum outcome outcome, bool busy)
+void dial_failed(struct dial *dial, enum outcome outcome)
 {
 	keep_error(dial);
-	dial->may_retry = dial->may_retry || busy;
 	if (dial->address_next < dial->resolver.count)
 		outcome = connect_next(dial);
 	attempt_ended(dial, outcome);

@@ -27,12 +27,11 @@ void dial_begin(struct dial *dial)
 	enum outcome outcome = dial->options.handlers->connect(dial->options.context);
 
 	if (outcome)
-		dial_failed(dial, outcome, false);
+		dial_failed(dial, outcome);
 }
 
-void dial_failed(struct dial *dial, enum outcome outcome, bool busy)
+void dial_failed(struct dial *dial, enum outcome outcome)
 {
-	(void)busy;
 	dial->options.handlers->failed(dial->options.context, outcome);
 }
 

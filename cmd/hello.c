@@ -43,14 +43,15 @@ bool hello_read(const uint8_t *bytes, size_t length, enum hello_tool tool, struc
 	return hello->magic == (uint32_t)HELLO_MAGIC && hello->version == HELLO_VERSION && hello->tool == tool;
 }
 
-static bool begins_with(const uint8_t *bytes, size_t length, const char *text)
+static bool begins_with(const struct endpoint_event *event, const char *text)
 {
-	return bytes && length >= strlen(text) && !memcmp(bytes, text, strlen(text));
+	return event->private_length >= strlen(text) && !memcmp(event->private_data, text, strlen(text));
 }
 
-bool hello_says_busy(const uint8_t *bytes, size_t length)
+void hello_note_busy(const struct endpoint_event *event, struct error *error)
 {
-	return begins_with(bytes, length, HELLO_BUSY) || begins_with(bytes, length, HELLO_FULL);
+	if (WITH_CAUSES && (begins_with(event, HELLO_BUSY) || begins_with(event, HELLO_FULL)))
+		error->kind = ERROR_BUSY;
 }
 
 void request_refuse(const struct environment *environment, struct endpoint *request)

@@ -51,8 +51,8 @@ bool hello_read(const uint8_t *bytes, size_t length, enum hello_tool tool, struc
 #define HELLO_REFUSED "refused"
 #define HELLO_FULL    "all connections of -c are taken"
 
-/* Whether it is HELLO_BUSY or HELLO_FULL: --wait-server tries again. bytes may be NULL. */
-bool hello_says_busy(const uint8_t *bytes, size_t length);
+/* The error of a rejected request is ERROR_BUSY if the private data is HELLO_BUSY or HELLO_FULL. */
+void hello_note_busy(const struct endpoint_event *event, struct error *error);
 
 /*
  * The request cannot be accepted: reports the error, and rejects the request with its cause, which our clients print.

@@ -169,19 +169,19 @@ static enum outcome begin_pings(struct target *target, const struct endpoint_eve
 	return target->client->environment->ended ? OUTCOME_OK : target_next(target);
 }
 
-static void attempt_failed(struct target *target, const struct endpoint_event *event)
+static void hint_at_busy(const struct target *target, const struct endpoint_event *event)
 {
-	bool busy = hello_says_busy(event->private_data, event->private_length);
+	struct error *error = &target->client->environment->transport->error;
 
-	if (busy)
-		error_hint(&target->client->environment->transport->error, "a server with -P serves many at once");
-	dial_failed(&target->dial, event->outcome, busy);
+	hello_note_busy(event, error);
+	if (WITH_CAUSES && error->kind == ERROR_BUSY)
+		error_hint(error, "a server with -P serves many at once");
 }
 
 static void target_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
 {
 	struct target *target = context;
-	enum outcome outcome;
+	enum outcome outcome = OUTCOME_OK;
 
 	(void)endpoint;
 	peer_print_event(&target->peer, event->kind);
@@ -194,8 +194,6 @@ static void target_event(void *context, struct endpoint *endpoint, const struct 
 		break;
 	case EVENT_ROUTE_RESOLVED:
 		outcome = target_request(target);
-		if (outcome)
-			dial_failed(&target->dial, outcome, false);
 		break;
 	case EVENT_ESTABLISHED:
 		target_end_if_failed(target, begin_pings(target, event));
@@ -204,14 +202,18 @@ static void target_event(void *context, struct endpoint *endpoint, const struct 
 		end_target(target, target_verdict(target));
 		break;
 	case EVENT_FAILED:
-		if (target->peer.state == TARGET_CONNECTING)
-			attempt_failed(target, event);
-		else
+		if (target->peer.state == TARGET_CONNECTING) {
+			hint_at_busy(target, event);
+			outcome = event->outcome;
+		} else {
 			end_target(target, event->outcome);
+		}
 		break;
 	default:
 		break;
 	}
+	if (outcome)
+		dial_failed(&target->dial, outcome);
 	client_advance(target->client);
 }
 

@@ -17,8 +17,7 @@ enum {
 };
 
 enum {
-	MTU_LEAST = 256, /* of --mtu */
-	MTU_LONGEST = 4096,
+	MTU_LEAST = 256,    /* of --mtu */
 	SWEEP_COUNT = 1000, /* pings of each size without -C and --duration */
 	SINK_FILL = 0xff,   /* fills the sink before a ping, so that -V detects a server that writes nothing */
 };
@@ -123,29 +122,32 @@ static void note_error(struct target *target)
 		record_error(target, error_text(&environment->log.errors->last, text));
 }
 
-/* Of a size no ping has been answered, which may be the reason. */
+/* Of a size no ping has been answered, which may be the reason, but not where a packet of the path MTU has passed. */
 static void hint_at_size(const struct target *target)
 {
 	const struct peer *peer = &target->peer;
 	bool in_ping = peer->state == TARGET_READ || peer->state == TARGET_WRITTEN;
+	uint32_t mtu = target->path.mtu ? target->path.mtu : UINT32_MAX;
 
-	if (!in_ping || loop_deadline_passed(peer->environment->loop) || peer->longest >= peer->size)
+	if (!in_ping || loop_deadline_passed(peer->environment->loop) || peer->longest >= MIN(peer->size, mtu))
 		return;
-	if (target->stock && peer->size > PING_SIZE_STOCK && peer->endpoint->state == ENDPOINT_DISCONNECTED)
+	if (target->stock && peer->size > PING_SIZE_STOCK && peer->endpoint->state == ENDPOINT_DISCONNECTED) {
 		log_hint(peer->log, "a stock server ends when a ping is longer than its own -S (64 by default): "
 				    "give both ends the same -S");
-	else if (peer->longest)
+	} else if (peer->longest) {
 		log_hint(peer->log,
 			 "pings of up to %" PRIu32 " bytes passed, of %" PRIu32
 			 " none: a hop with a smaller MTU may drop long packets",
 			 peer->longest, peer->size);
-	else if (peer->size > PING_SIZE)
+		/* Verbs has no --mtu. */
+		if (WITH_EXTRAS && peer->longest >= MTU_LEAST &&
+		    !transport_opens_devices(transport_name(peer->environment->transport)))
+			log_hint(peer->log, "shorter packets: --mtu %" PRIu32,
+				 UINT32_C(1) << (31 - __builtin_clz(peer->longest)));
+	} else if (peer->size > PING_SIZE) {
 		log_hint(peer->log, "if pings with -S %d pass, a hop with a smaller MTU may drop long packets",
 			 PING_SIZE);
-	/* Verbs has no --mtu. */
-	if (WITH_EXTRAS && peer->longest && !transport_opens_devices(transport_name(peer->environment->transport)))
-		log_hint(peer->log, "shorter packets: --mtu %" PRIu32,
-			 MAX(MTU_LEAST, MIN(MTU_LONGEST, UINT32_C(1) << (31 - __builtin_clz(peer->longest)))));
+	}
 }
 
 /*

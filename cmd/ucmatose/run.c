@@ -117,7 +117,7 @@ static enum outcome connection_established(struct ucmatose_connection *connectio
 	return run->is_server ? OUTCOME_OK : ucmatose_messages_begin(connection);
 }
 
-static void connection_failed(struct ucmatose_connection *connection, enum outcome outcome, bool busy)
+static void connection_failed(struct ucmatose_connection *connection, enum outcome outcome)
 {
 	struct ucmatose *run = connection->run;
 	bool connecting = connection->state == CONNECTION_CONNECTING;
@@ -125,7 +125,7 @@ static void connection_failed(struct ucmatose_connection *connection, enum outco
 	if (connecting && run->is_server && !run->no_more && outcome == OUTCOME_NO_CONNECTION)
 		drop_request(connection);
 	else if (connecting && !run->is_server && !connection->index) /* it may be tried again */
-		dial_failed(&run->dial, outcome, busy);
+		dial_failed(&run->dial, outcome);
 	else
 		ucmatose_connection_check(connection, outcome);
 }
@@ -157,6 +157,7 @@ static void connection_event(void *context, struct endpoint *endpoint, const str
 		break;
 	case EVENT_FAILED:
 		outcome = event->outcome;
+		hello_note_busy(event, &run->environment->transport->error);
 		if (server_is_ours && !ucmatose_hello_agrees(run, endpoint->name, &hello)) {
 			dial_stop(&run->dial);
 			outcome = OUTCOME_FAILED;
@@ -166,7 +167,7 @@ static void connection_event(void *context, struct endpoint *endpoint, const str
 		break;
 	}
 	if (outcome)
-		connection_failed(connection, outcome, hello_says_busy(event->private_data, event->private_length));
+		connection_failed(connection, outcome);
 	advance(run);
 }
 
@@ -301,7 +302,7 @@ static void accept_request(struct ucmatose *run, struct endpoint *request, const
 		return;
 	request_refuse(run->environment, request);
 	connection->endpoint = NULL;
-	connection_failed(connection, outcome, false);
+	connection_failed(connection, outcome);
 }
 
 /* Returns whether it changes the run. A refusal would delay the failure of a run whose client is silent. */

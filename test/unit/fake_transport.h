@@ -60,6 +60,7 @@ static struct fake {
 	char arguments[256];
 	const char *usual; /* arguments of every run */
 	const char *cause; /* of endpoint_timeout_cause(); NULL: none */
+	uint32_t mtu;	   /* of each path; 0: unknown */
 } fake;
 
 static inline struct fake_endpoint *of(struct endpoint *endpoint)
@@ -204,6 +205,12 @@ static inline void fake_timeout_cause(const struct endpoint *endpoint, char text
 		strcpy(text, fake.cause);
 }
 
+static inline void fake_path(const struct endpoint *endpoint, struct path *path)
+{
+	(void)endpoint;
+	path->mtu = fake.mtu;
+}
+
 static const struct backend fake_backend = {
 	.name = "fake",
 	.channel_create = fake_channel_create,
@@ -222,6 +229,7 @@ static const struct backend fake_backend = {
 	.join = fake_join,
 	.migrate = fake_migrate,
 	.timeout_cause = fake_timeout_cause,
+	.path = fake_path,
 };
 
 /* Where the link wraps it: a command gives up its privileges. */
@@ -502,6 +510,11 @@ static inline struct endpoint *connection(unsigned number)
 WORD(longest)
 {
 	fake.domain.max_message = number;
+}
+
+WORD(mtu)
+{
+	fake.mtu = number;
 }
 
 /* and what fails next, with that exit code: "next accept 5". */

@@ -73,6 +73,12 @@ WORD(refuse)
 	endpoint_fail(connection(number), OUTCOME_NO_CONNECTION);
 }
 
+WORD(busy)
+{
+	failed_for(connection(number), ERROR_OTHER, "refused by the peer");
+	endpoint_rejected(connection(number), (const uint8_t *)HELLO_BUSY, strlen(HELLO_BUSY));
+}
+
 /* What the client's current message advertises. */
 static struct advertisement advertised(void)
 {
@@ -215,6 +221,13 @@ static const struct run client_runs[] = {
 	  "~hint: pings of up to 128 bytes passed, of 256 none: a hop with a smaller MTU may drop long packets" },
 	{ "what makes packets shorter", RUN "-C 1 -S 256-512; meet 0 1048576; pings 1; leave 0", OUTCOME_FAILED,
 	  "~hint: shorter packets: --mtu 256" },
+	{ "no packets are shorter than those of 256 bytes, which were lost",
+	  RUN "-C 1 -S 128-256; meet 0 1048576; pings 1; leave 0", OUTCOME_FAILED,
+	  TARGET "waiting for the server to read the ping: the peer disconnected in ping 1\n"
+		 "rping: hint: pings of up to 128 bytes passed, of 256 none: a hop with a smaller MTU may drop long "
+		 "packets\n" },
+	{ "a packet of the path MTU has passed", RUN "-C 1 -S 256-512; mtu 256; meet 0 1048576; pings 1; leave 0",
+	  OUTCOME_FAILED, TARGET "waiting for the server to read the ping: the peer disconnected in ping 1\n" },
 	{ "a wrong byte after a ping of that size", RUN "-V -S 200 --warmup 1; meet 0 1048576; answer_but 20; go_ahead",
 	  OUTCOME_FAILED, TARGET "ping 0: payload differs at byte 20 of 200: expected 0x48, found 0x23\n" },
 	{ "pings of that size have passed, to warm up", RUN "-S 200 --warmup 1; meet 0 1048576; pings 1; leave 0",
@@ -226,6 +239,10 @@ static const struct run client_runs[] = {
 	      "\"verdict\":\"fail\",\"error\":\"connecting: refused by the peer\"; reports "
 	      "\"verdict\":\"pass\",\"error\":null",
 	  OUTCOME_NO_CONNECTION, REFUSED },
+	{ "of busy servers the hint comes once", RUN "10.0.0.2 -C 1; wait 1; connections 2; busy 0; busy 1",
+	  OUTCOME_NO_CONNECTION,
+	  REFUSED "rping: hint: a server with -P serves many at once\n"
+		  "rping: 10.0.0.2:7174: connecting: refused by the peer\n" },
 	{ "the times of connecting are those of the last attempt",
 	  RUN "-C 1 --wait-server 10s; pass 1000; resolved 0; reports \"connect\":{\"resolve_address_ns\":1000000000,; "
 	      "nobody 0; again; connections 2; pass 1; meet 1; reports \"connect\":{\"resolve_address_ns\":1000000,; "

@@ -45,7 +45,7 @@ static const char rows[] =
 	LOSS "response* missing|implied_nak_seq_err|missing_resp|Nak Sequence Error Implied|\n"
 	LOSS "ACK timeout*|local_ack_timeout_err|to_retransmits|RTO|\n"
 	LOSS "damaged packet*|rx_icrc_encapsulated|icrc_error|CRC errors|\n"
-	LOSS "discarded packet*|port_xmit_discards|rx_roce_discards|\n"
+	LOSS "discarded packet*|port_xmit_discards|rx_roce_discards|tx_roce_discards|\n"
 	LOSS "TCP segment* sent again|tcpRetransSegs|RetransSegs|\n"
 	LOSS_TOO "duplicate request*|duplicate_request|dup_req|\n"
 	LOSS_TOO "ACK timeout*|ack_timeout|\n"

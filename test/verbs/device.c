@@ -146,7 +146,7 @@ static const struct network_counter *counter_of(const char *name)
 	return counter;
 }
 
-/* From the first queue pair on. Files that are no counters of a port, or are gone, are left out. */
+/* From the first queue pair on. Files that are no counters of a port, or tell a level, or are gone, are left out. */
 TEST(counters_of_a_port, NULL, end)
 {
 	static const char *const names[] = { "Rcvd Out of order packets", "out_of_sequence", "symbol_error" };
@@ -160,6 +160,9 @@ TEST(counters_of_a_port, NULL, end)
 	provider_write("N/A (no PMA)\n", PORT_FOLDER "counters/port_rcv_errors");
 	provider_write("5 apples\n", PORT_FOLDER "counters/apples");
 	provider_write("", PORT_FOLDER "counters/empty");
+	provider_write("4\n", PORT_FOLDER "hw_counters/active_qps");
+	provider_write("9\n", PORT_FOLDER "hw_counters/watermark_qps");
+	provider_write("268435456\n", PORT_FOLDER "hw_counters/db_fifo_register");
 	assert_true(bench_listen(&bench, &options));
 	assert_null(transport_network(bench.transport));
 	bench.accept_receives = 4;
@@ -174,6 +177,9 @@ TEST(counters_of_a_port, NULL, end)
 	assert_null(counter_of("port_rcv_errors"));
 	assert_null(counter_of("apples"));
 	assert_null(counter_of("empty"));
+	assert_null(counter_of("active_qps"));
+	assert_null(counter_of("watermark_qps"));
+	assert_null(counter_of("db_fifo_register"));
 	provider_write("19\n", PORT_FOLDER "hw_counters/out_of_sequence");
 	provider_write("18446744073709551615\n", PORT_FOLDER "counters/symbol_error");
 	assert_int_equal(counter_of("out_of_sequence")->increase, 12);

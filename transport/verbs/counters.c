@@ -41,13 +41,24 @@ static struct network_counter **find(const struct verbs_domain *domain, const ch
 	return place;
 }
 
+/* Not for bnxt_re's files of levels, nor for that which sets how long the kernel keeps what it has read. */
+static bool counts(const char *name)
+{
+	static const char others[] = "active_\0watermark_\0db_fifo_register\0lifespan\0";
+
+	for (const char *other = others; *other; other += strlen(other) + 1)
+		if (!strncmp(name, other, strlen(other)))
+			return false;
+	return true;
+}
+
 static void add_counter(struct verbs_domain *domain, const char *path, const char *name)
 {
 	struct network_counter **place = find(domain, name);
 	struct counter *counter;
 	uint64_t begun;
 
-	if (*place || !strcmp(name, "lifespan") || !read_number(path, &begun))
+	if (*place || !counts(name) || !read_number(path, &begun))
 		return;
 	counter = calloc(1, sizeof(*counter) + strlen(path) + 1);
 	if (!counter)
@@ -81,9 +92,8 @@ static void add_folder(struct verbs_domain *domain, const char *folder)
 void verbs_counters_begin(struct verbs_domain *domain)
 {
 	/* Those of a device that was removed, and is there again, count on. */
-	if (domain->counted || *find(domain, NULL))
+	if (*find(domain, NULL))
 		return;
-	domain->counted = true;
 	add_folder(domain, "hw_counters");
 	add_folder(domain, "counters");
 }

@@ -95,7 +95,6 @@ struct verbs_domain {
 	const char *port_event; /* the last asynchronous event of the port, or NULL */
 	unsigned users;		/* endpoints and regions */
 	bool unplugged;		/* the kernel has removed the device */
-	bool counted;		/* verbs_counters_begin() */
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *completion_channel;
 	struct verbs_completion_queue *completion_queues;

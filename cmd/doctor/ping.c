@@ -86,13 +86,14 @@ static bool is_size(struct doctor *doctor, const char *host, uint32_t passed, ui
 /* Where to look for a hop that takes shorter packets only, and what passes it meanwhile. */
 static void hint_at_mtu(const struct doctor *doctor, const char *host, uint32_t passed, struct error *error)
 {
-	char meanwhile[ADDRESS_TEXT_SIZE + 32];
+	char meanwhile[ADDRESS_TEXT_SIZE + 64];
 
 	if (doctor->verbs_selected)
 		log_text(meanwhile, sizeof(meanwhile), "ip link set %s mtu %" PRIu32 ", on both hosts", doctor->netdev,
 			 passed * ETHERNET_PERCENT / 100);
 	else
-		log_text(meanwhile, sizeof(meanwhile), "rping %s --mtu %" PRIu32, host, passed);
+		log_text(meanwhile, sizeof(meanwhile), "rping %s -p %" PRId64 " --transport soft --mtu %" PRIu32, host,
+			 doctor->options->port, passed);
 	if (doctor->fabric == FABRIC_INFINIBAND)
 		error_hint(error, "compare the active_mtu of both ports: ibv_devinfo");
 	error_hint(error,

@@ -9,12 +9,10 @@
 
 static void no_route(struct doctor *doctor)
 {
-	bool known = doctor->resolver.count;
+	bool known = !WITH_NAMES || doctor->resolver.count;
 	struct error *error = known ? &doctor->probe.errors.first : &doctor->lookup_error;
 
-	/* Without look-ups the error asks for a numeric address. */
-	if (WITH_NAMES || known)
-		error_hint(error, "see %s %s", known ? "ip route get" : "getent ahosts", doctor->options->address);
+	error_hint(error, "see %s %s", known ? "ip route get" : "getent ahosts", doctor->options->address);
 	finding_add_error(doctor, FINDING_FAIL, "route", error);
 }
 

@@ -55,7 +55,7 @@ static void set_depths(struct member *member)
 	struct endpoint *endpoint = member->endpoint;
 	bool sends = run->options->sender;
 	struct rlimit locked;
-	rlim_t slots = 1;
+	uint64_t slots = 1;
 
 	member->slot_size = sends ? (uint32_t)run->options->size : DATAGRAM_HEADER_SIZE + endpoint->max_datagram;
 	if (run->count) {

@@ -48,7 +48,7 @@ struct dial {
 	char name[ADDRESS_TEXT_SIZE]; /* its text; "" before */
 	struct error *error;	      /* NULL: none */
 	int64_t until;		      /* of --wait-server, on the clock; 0: no waiting */
-	bool may_retry;		      /* at one of the addresses of this round: the error is not ERROR_OTHER */
+	bool may_retry;		      /* an address of this round failed with an error of a kind, not ERROR_OTHER */
 	struct loop_timer pause;
 	struct resolver resolver; /* the addresses */
 	size_t address_next;	  /* of the next attempt */
@@ -63,8 +63,7 @@ enum outcome dial_looked_up(struct dial *dial, enum address_family source);
 /* Begins a round, at the first address. May call connect(), paused() and failed() before it returns. */
 void dial_begin(struct dial *dial);
 
-/* The attempt has failed, with the transport's error. Calls connect() for the next address, or paused(), or failed().
- */
+/* The attempt has failed, with the transport's error. Calls connect() for the next address, paused(), or failed(). */
 void dial_failed(struct dial *dial, enum outcome outcome);
 
 /* The owner ends without a connection: reports the error. */

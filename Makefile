@@ -239,7 +239,7 @@ tiny small:
 static: ## one file without shared libraries, into $(BUILD)/static
 	+@$(build) STATIC=1 all
 
-demo: writable setup-demo ## a minute's tour (verbs in a virtual machine, if there is no RDMA device here)
+demo: writable setup-demo ## a tour of one to three minutes (verbs in a virtual machine, if there is no RDMA device here)
 	+@test/quiet $(BUILD)/build.log 'building $(BUILD)/rdmatest' $(build) all
 	@BUILD=$(BUILD) test/demo/run
 
@@ -252,7 +252,7 @@ whole := lab:core $(fast) builds:core
 nightly := debian:unstable debian:13 debian:12 $(filter-out soft:% fault:%,$(fast)) fault soft:all memcheck builds load cluster completion cross packaging machine \
 	   then lab then lab:core then lab:tiny then debian:lab then mutants
 
-check-quick: writable setup-fast ## half a minute, while editing: the layers and the unit tests
+check-quick: writable setup-fast ## while editing: the layers and the unit tests
 	@$(run_tests) -b programs-quick $(quick)
 
 check-fast: writable setup-fast ## two minutes, before a push: every test that needs no virtual machine

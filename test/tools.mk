@@ -182,7 +182,7 @@ setup-cross:
 setup-demo:
 	@test/setup test/packages/build test/lab/packages
 
-mutants: writable setup-fast ## small wrong changes, one at a time: does the part of the tests that must notice each do so? Half an hour
+mutants: writable setup-fast ## small wrong changes, one at a time: does the part of the tests that must notice each do so?
 	@BUILD=$(BUILD) test/mutants/run $(MUTANTS)
 
 # ---- editors ----

@@ -83,7 +83,7 @@ static void find_interface(const char *device, struct port *port)
 		const char *name = names.entries[i]->d_name;
 
 		if (names.count == 1 || (sysfs_line(text, "%s/device/net/%s/dev_port", device, name) &&
-					 strtoul(text, NULL, 10) + 1 == port->number))
+					 strtoull(text, NULL, 10) + 1 == port->number))
 			strcpy(port->netdev, name);
 	}
 	sysfs_names_free(&names);

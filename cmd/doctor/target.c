@@ -11,8 +11,11 @@ static void no_route(struct doctor *doctor)
 {
 	bool known = !WITH_NAMES || doctor->resolver.count;
 	struct error *error = known ? &doctor->probe.errors.first : &doctor->lookup_error;
+	char host[ADDRESS_TEXT_SIZE];
 
-	error_hint(error, "see %s %s", known ? "ip route get" : "getent ahosts", doctor->options->address);
+	error_hint(error, "see %s %s", known ? "ip route get" : "getent ahosts",
+		   known ? address_host(&doctor->resolver.addresses[doctor->resolver.count - 1], host)
+			 : doctor->options->address);
 	finding_add_error(doctor, FINDING_FAIL, "route", error);
 }
 

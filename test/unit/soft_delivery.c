@@ -10,6 +10,7 @@
 #include "transport/backend.h"
 
 static enum error_kind last_kind; /* of the errors of events */
+static bool last_lost;		  /* their text has a cause why the peer does not answer */
 static unsigned errors;
 
 static const struct log quiet_log = { .name = "test", .silent = true };
@@ -24,6 +25,7 @@ static size_t last_length; /* of its private data */
 static void on_event(void *context, struct endpoint *reported, const struct endpoint_event *event)
 {
 	last_kind = reported->transport->error.kind;
+	last_lost = strstr(reported->transport->error.cause, "this host refuses to send");
 	errors += error_is_set(&reported->transport->error);
 	events++;
 	last = event->kind;
@@ -82,9 +84,13 @@ TEST(kinds_of_errors)
 		{ ENDPOINT_CONNECTING, REJECTED_TIMEOUT, 0, ERROR_NO_REPLY },
 	};
 
+	struct soft_socket lost = { .fd = -1 };
+
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		begin(rows[row].initial);
 		last_kind = rows[row].kind ? ERROR_OTHER : ERROR_NO_REPLY;
+		lost.send_error = EPERM;
+		((struct soft_endpoint *)endpoint)->path.socket = &lost;
 		if (rows[row].reason)
 			soft_event_rejected((struct soft_endpoint *)endpoint, "no", rows[row].reason, NULL, 0);
 		else
@@ -92,6 +98,8 @@ TEST(kinds_of_errors)
 		soft_callback_end(soft_of(transport));
 		assert_int_equal(last, EVENT_FAILED);
 		assert_int_equal(last_kind, rows[row].kind);
+		assert_int_equal(last_lost, !rows[row].reason || rows[row].kind == ERROR_NO_REPLY);
+		((struct soft_endpoint *)endpoint)->path.socket = NULL;
 		end();
 	}
 }

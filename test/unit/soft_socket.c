@@ -169,6 +169,7 @@ static size_t polled_sockets(void)
 /* The sockets with queue pairs come first, whatever the number of addresses. */
 TEST(sockets_with_queue_pairs_come_first, begin, end)
 {
+	static const struct address late = { .family = ADDRESS_IP4, .bytes = { 127, 91, 0, 9 } };
 	struct soft_socket *sockets[4];
 
 	for (size_t i = 0; i < LENGTH(sockets); i++) {
@@ -183,13 +184,22 @@ TEST(sockets_with_queue_pairs_come_first, begin, end)
 			soft_socket_use(sockets[i], 1);
 			assert_int_equal(polled_sockets(), i + 1);
 		}
+		sockets[2]->send_error = EPERM;
+		sockets[2]->path_mtu = 1280;
 		soft_socket_use(sockets[2], 1);
+		/* No cause of what the new one will fail by. */
+		assert_int_equal(sockets[2]->send_error, 0);
+		assert_int_equal(sockets[2]->path_mtu, 0);
 		soft_socket_use(sockets[2], -1);
 		for (size_t i = 0; i < LENGTH(sockets); i++) {
 			assert_int_equal(polled_sockets(), 4 - i);
 			soft_socket_use(sockets[i], -1);
 		}
 	}
+	/* An address that comes later is behind them. */
+	soft_socket_use(sockets[0], 1);
+	assert_int_equal(soft_socket_listen(&here_endpoint, &late), OUTCOME_OK);
+	assert_int_equal(polled_sockets(), 1);
 	soft_sockets_close(&fake.transport);
 }
 

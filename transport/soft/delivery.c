@@ -71,7 +71,7 @@ static void deliver_failed(struct soft_endpoint *endpoint, const struct soft_eve
 	if (event->cause)
 		error_failure(endpoint_error(&endpoint->base), &failure, "%s%s%s", event->cause,
 			      endpoint_reject_text(event->data, event->length, reason),
-			      endpoint_timeout_cause(&endpoint->base, timeout_cause));
+			      event->answered ? "" : endpoint_timeout_cause(&endpoint->base, timeout_cause));
 	endpoint_rejected(&endpoint->base, event->data, event->length);
 }
 

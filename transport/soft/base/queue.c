@@ -106,12 +106,13 @@ void soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind,
 
 void soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int reason, const void *data, size_t length)
 {
+	enum error_kind kind = endpoint_rejection_kind(reason);
+
 	queue_event(endpoint,
 		    &(struct soft_event){ .kind = SOFT_EVENT_FAILED,
 					  .cause = cause,
-					  .failure = { .code_name = "reject reason",
-						       .code = reason,
-						       .kind = endpoint_rejection_kind(reason) } },
+					  .answered = kind != ERROR_NO_REPLY,
+					  .failure = { .code_name = "reject reason", .code = reason, .kind = kind } },
 		    data, length);
 }
 

@@ -23,6 +23,7 @@ struct soft_event {
 	uint64_t order;
 	struct failure failure; /* of SOFT_EVENT_FAILED */
 	const char *cause;	/* NULL: it has no error */
+	bool answered;		/* by the peer, so nothing was lost */
 	size_t length;
 	uint8_t data[];
 };

@@ -195,9 +195,6 @@ void soft_cm_release(struct soft_endpoint *endpoint)
 	if (!cm_id)
 		return;
 	switch (cm_id->state) {
-	case CM_IDLE:
-		soft_cm_id_free(cm_id);
-		return;
 	case CM_REQ_SENT:
 		soft_cm_send_rej(cm_id, REJECTED_TIMEOUT, NULL, 0);
 		break;

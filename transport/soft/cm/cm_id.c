@@ -258,7 +258,7 @@ static bool is_half_open(enum cm_state state)
 	return state == CM_REQ_RECEIVED || state == CM_REP_SENT;
 }
 
-bool soft_cm_id_enter(struct soft_cm_id *cm_id, enum cm_state state)
+void soft_cm_id_enter(struct soft_cm_id *cm_id, enum cm_state state)
 {
 	struct soft_cm *cm = cm_id->cm;
 	const struct log *log = cm->transport->base.log;
@@ -267,7 +267,7 @@ bool soft_cm_id_enter(struct soft_cm_id *cm_id, enum cm_state state)
 	if (log->debug)
 		address_host(&cm_id->path.peer, host);
 	if (!state_change(state_texts, next_states, cm_id->state, state, log, "%s cm_id %08x", host, cm_id->local_id))
-		return false;
+		return;
 	loop_timer_stop(&cm_id->timer);
 	cm->half_open += is_half_open(state);
 	cm->half_open -= is_half_open(cm_id->state);
@@ -283,5 +283,4 @@ bool soft_cm_id_enter(struct soft_cm_id *cm_id, enum cm_state state)
 		soft_list_append(&cm->rep_sent, &cm_id->by_state, cm_id);
 	if (state == CM_TIMEWAIT || state == CM_REJECTED)
 		enter_timewait(cm_id);
-	return true;
 }

@@ -137,7 +137,7 @@ void soft_cm_id_detach(struct soft_cm_id *cm_id);
  * The one setter of the state: checks and logs the transition, updates the counters and stops the timer. A timer frees
  * the cm_id after timewait and clears endpoint->cm_id.
  */
-bool soft_cm_id_enter(struct soft_cm_id *cm_id, enum cm_state state);
+void soft_cm_id_enter(struct soft_cm_id *cm_id, enum cm_state state);
 
 /* A message came in timewait. */
 void soft_cm_id_restart_timewait(struct soft_cm_id *cm_id);

@@ -389,7 +389,6 @@ static void receive_message(struct soft_socket *socket, struct mmsghdr *message)
 	if ((message->msg_hdr.msg_flags & MSG_TRUNC) || !address_from_socket(message->msg_hdr.msg_name, &from))
 		return;
 	prepare_flow(&flow, &from, &socket->address, from.port);
-	from.port = 0;
 	if (!segment)
 		segment = left;
 	while (left) {

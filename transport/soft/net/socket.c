@@ -91,7 +91,6 @@ static struct soft_socket *socket_open(struct soft_transport *transport, const s
 	length = (socklen_t)address_to_socket(&bound, &storage);
 	socket_->transport = transport;
 	socket_->address = *address;
-	socket_->address.port = 0;
 	socket_->group = group;
 	socket_->fd = socket(address->family == ADDRESS_IP4 ? AF_INET : AF_INET6,
 			     SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
@@ -105,6 +104,7 @@ static struct soft_socket *socket_open(struct soft_transport *transport, const s
 		goto failed;
 	socket_->next = transport->sockets;
 	transport->sockets = socket_;
+	soft_socket_use(socket_, 0);
 	loop_io_start(transport->base.loop, &socket_->readable, socket_->fd, soft_packet_io_readable, socket_);
 	return socket_;
 failed:
@@ -135,6 +135,11 @@ void soft_socket_use(struct soft_socket *socket, int change)
 		slot = &(*slot)->next;
 	socket->next = *slot;
 	*slot = socket;
+	if (change > 0) {
+		socket->send_error = 0;
+		socket->path_mtu = 0;
+		socket->dropped += soft_socket_dropped(socket);
+	}
 }
 
 static void socket_close(struct soft_socket *socket)
@@ -320,7 +325,6 @@ enum outcome soft_path_find(const struct endpoint *endpoint, const struct addres
 					      "the source and the destination are not of the same address family");
 	if (given) {
 		path->local = *source;
-		path->local.port = 0;
 		outcome = socket_get(endpoint, &path->local, &path->socket);
 		if (outcome)
 			return outcome;
@@ -445,7 +449,8 @@ static enum outcome listen_on_all_local(const struct endpoint *listener, const s
 
 	/* First, so that no address is missed. */
 	watch_addresses(transport);
-	if (!own_loopback_socket(transport, NULL))
+	/* While lo is down it has no address. */
+	if (!own_loopback_socket(transport, NULL) && errno != EADDRNOTAVAIL)
 		error = errno;
 	else
 		error = open_all_local(transport, any, &failed);
@@ -484,7 +489,7 @@ uint32_t soft_socket_dropped(const struct soft_socket *socket)
 	socklen_t length = sizeof(information);
 
 	getsockopt(socket->fd, SOL_SOCKET, SO_MEMINFO, information, &length);
-	return information[SK_MEMINFO_DROPS];
+	return information[SK_MEMINFO_DROPS] - socket->dropped;
 }
 
 void soft_local_addresses(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE])

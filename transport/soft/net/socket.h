@@ -25,6 +25,7 @@ struct soft_socket {
 	uint32_t path_mtu;    /* bytes of an IP packet, by the last ICMP error that one is too long; 0: none */
 	int send_error;	      /* errno of the last failed send; 0 since a packet as long was sent */
 	size_t refused;	      /* bytes of that packet */
+	uint32_t dropped;     /* packets, until its last user came */
 	unsigned users;	      /* queue pairs; of a group socket: members */
 	unsigned interface;   /* index, of a group socket */
 	size_t buffer;	      /* SO_RCVBUF, bytes */
@@ -58,7 +59,7 @@ enum outcome soft_socket_listen(const struct endpoint *listener, const struct ad
  * that its peer has an equal buffer.
  */
 size_t soft_socket_window(const struct soft_socket *socket, size_t payload);
-/* Returns how many packets the socket has dropped so far (SK_MEMINFO_DROPS); mostly for a full receive buffer. */
+/* Returns how many packets it has dropped since its last user came (SK_MEMINFO_DROPS); mostly for a full buffer. */
 uint32_t soft_socket_dropped(const struct soft_socket *socket);
 
 /*
@@ -71,8 +72,8 @@ enum outcome soft_group_socket_join(const struct endpoint *endpoint, const struc
 void soft_group_socket_leave(struct soft_socket *socket);
 
 /*
- * Adds to the number of queue pairs. Sockets that have some come first in the transport's list: a poller looks at no
- * others, of which a host may have thousands.
+ * Adds to the number of queue pairs. What a new one fails by happens from now on: earlier errors are forgotten. Sockets
+ * that have some come first in the transport's list: a poller looks at no others, of which a host may have thousands.
  */
 void soft_socket_use(struct soft_socket *socket, int change);
 

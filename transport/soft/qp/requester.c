@@ -29,7 +29,7 @@ void requester_connect(struct soft_qp *qp, const struct soft_agreement *agreemen
 {
 	struct requester *requester = &qp->requester;
 
-	requester->unacked_psn = agreement->sq_psn & PSN_MASK;
+	requester->unacked_psn = agreement->sq_psn;
 	requester->next_psn = requester->unacked_psn;
 	requester->highest_psn = requester->unacked_psn;
 	requester->end_psn = requester->unacked_psn;

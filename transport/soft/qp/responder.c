@@ -30,7 +30,7 @@ void responder_connect(struct soft_qp *qp, const struct soft_agreement *agreemen
 {
 	struct responder *responder = &qp->responder;
 
-	responder->epsn = agreement->rq_psn & PSN_MASK;
+	responder->epsn = agreement->rq_psn;
 	responder->acked_psn = psn_add(responder->epsn, PSN_MASK);
 	responder->reads_max =
 		agreement->reads_in > SOFT_READS_AT_ONCE ? SOFT_READS_AT_ONCE : (uint8_t)agreement->reads_in;

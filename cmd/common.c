@@ -94,7 +94,7 @@ const struct option endpoint_option_table[] = {
 #if WITH_REPORT
 	FLAG(0, "histogram", reporting.histogram,
 	     OPTION_HELP("Show the distribution of times, also in JSON"),
-	     .exclusive = NO_HISTOGRAM, .section = SECTION_OUTPUT),
+	     .exclusive = NO_HISTOGRAM | NO_PING_TIMES, .section = SECTION_OUTPUT),
 	ROW(OPTION_DURATION, "interval-report", reporting.interval, "TIME", "10ms to 24h", "",
 	    OPTION_HELP("Also report each interval", "none"), .section = SECTION_OUTPUT),
 #endif

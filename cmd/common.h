@@ -59,6 +59,7 @@ enum {
 	ONE_SPIN = 4,
 	ONE_FAMILY = 8,
 	ONE_SERVICE = 16,
+	NO_PING_TIMES = 32, /* a server of rping: no histogram */
 	ONE_GROUP = 128,
 };
 

@@ -152,19 +152,19 @@ void dial_give_up(struct dial *dial)
 
 	if (kind && !first)
 		*dial->error->hint = '\0';
+	else if (kind == ERROR_NO_LISTENER && !waited)
+		error_hint(dial->error, "if host and port are right, run there: rdmatest %s%s -p %u --transport %s",
+			   options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
+			   transport);
+	else if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && !environment->ping) /* it is doctor's */
+		error_hint(dial->error, "to check the path: rdmatest doctor %s --transport %s", options->host,
+			   transport);
 	if (dial->error)
 		log_report(log, dial->error);
 	if (waited && ended && is_first_hint(options, HINT_WAITED))
 		log_hint(log, "--wait-server: %s", loop_phase_text(environment->loop, 0, text));
 	else if (waited && !ended && !*dial->error->hint)
 		hint_waited(options);
-	else if (kind == ERROR_NO_LISTENER && !waited && first)
-		log_hint(log, "if host and port are right, run there: rdmatest %s%s -p %u --transport %s",
-			 options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
-			 transport);
-	else if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && first && !*dial->error->hint &&
-		 !environment->ping) /* it is doctor's */
-		log_hint(log, "to check the way there: rdmatest doctor %s --transport %s", options->host, transport);
 	dial_stop(dial);
 }
 

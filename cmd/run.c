@@ -277,6 +277,8 @@ static enum outcome run_command(struct run *run)
 		outcome = discard_lines(run);
 	if (!outcome && command->check)
 		outcome = command->check(environment, run->options);
+	if (!outcome && EXTRA(command->read))
+		outcome = command->read(environment, run->options);
 	if (!outcome && EXTRA(run->options->daemon))
 		outcome = daemon_begin(&environment->log, &environment->daemon);
 	if (outcome)
@@ -380,6 +382,8 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 		environment_record_outcome(environment, run_command(&run));
 		outcome = end_run(&run);
 	}
+	if (WITH_EXTRAS)
+		free(environment->input);
 	free(options);
 	return outcome;
 }

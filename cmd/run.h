@@ -46,6 +46,9 @@ struct command {
 	 */
 	enum outcome (*check)(struct environment *environment, const void *options);
 
+	/* Reads the input that they name, while a signal still ends the process and before root's privileges go. */
+	enum outcome (*read)(struct environment *environment, const void *options);
+
 	/*
 	 * True if a run with these options is open-ended and exists for its output: when that has no reader SIGPIPE
 	 * ends it. NULL: never.
@@ -127,6 +130,7 @@ struct environment {
 	int64_t begun;	       /* on the clock: the limits of look-ups count from it */
 	bool ended;	       /* environment_finish() was called: other callbacks of this iteration do nothing */
 	struct output *output; /* for results in classic lines */
+	char *input;	       /* what the command's read() has read, of malloc(3) */
 
 	/* NULL in a child run of selftest or doctor. */
 	struct reporting *reporting;

@@ -13,6 +13,7 @@
 enum {
 	/* timeout(1) signals its child, then the whole process group: a second signal within this time is ignored. */
 	GRACE_MS = 300,
+	WATCHDOG_GRACE = 2, /* seconds */
 	NAME_SIZE = 256,
 	LINE_SIZE = NAME_SIZE + 80, /* of a fatal exit */
 };
@@ -25,6 +26,7 @@ static volatile struct {
 	sig_atomic_t running;	   /* the loop watches SIGNAL_WAKE */
 	sig_atomic_t first_signal; /* its time in ms, modulo 2^32 and never 0; 0: none yet */
 	bool has_watchdog;
+	bool expired;	      /* the watchdog's limit */
 	char name[NAME_SIZE]; /* of the run, as the user typed it */
 } shared = { .name = "rdmatest" };
 
@@ -170,12 +172,16 @@ void signals_release(struct loop_signal watchers[SIGNALS])
 static void watchdog_handler(int number)
 {
 	(void)number;
-	fatal_exit(FATAL_STUCK);
+	/* An alarm(2) goes on while the process is stopped: the loop gets time to see its own limits. */
+	if (shared.expired)
+		fatal_exit(FATAL_STUCK);
+	shared.expired = true;
+	alarm(WATCHDOG_GRACE);
 }
 
 void watchdog_start(int64_t nanoseconds)
 {
-	unsigned before = alarm((unsigned)(nanoseconds / CLOCK_NS_PER_S) + 3);
+	unsigned before = alarm((unsigned)(nanoseconds / CLOCK_NS_PER_S) + 1);
 
 	if (before && !shared.has_watchdog) {
 		/* An alarm(2) of the caller outlasts execve(2) and is a limit, too. */

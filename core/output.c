@@ -46,7 +46,7 @@ void output_line(struct output *output, const char *format, va_list list)
 void output_end_echo(const struct output *output)
 {
 	if (output->stream == stdout && isatty(STDOUT_FILENO))
-		putchar('\n');
+		fputc('\n', stdout);
 }
 
 bool output_is_lost(const struct output *output)

@@ -231,9 +231,9 @@ void reporting_write_prometheus(struct reporting *reporting)
 		if (error)
 			unlink(temporary);
 	}
-	if (!error)
-		return;
-	reporting->prometheus = NULL;
-	log_errno(&reporting->environment->log, file, error, "--prometheus: writing the file");
-	environment_record_outcome(reporting->environment, OUTCOME_INTERNAL);
+	if (error && error != reporting->write_error) {
+		log_errno(&reporting->environment->log, file, error, "--prometheus: writing the file");
+		environment_record_outcome(reporting->environment, OUTCOME_INTERNAL);
+	}
+	reporting->write_error = error;
 }

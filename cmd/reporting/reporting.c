@@ -97,9 +97,6 @@ static void interval_over(void *context)
 		return;
 	reporting_end_interval(reporting);
 	length = interval_length(reporting);
-	/* Without --interval-report, intervals end when the file of --prometheus cannot be written. */
-	if (!length)
-		return;
 	reporting_begin_interval(reporting);
 	now = reporting->report.interval_began;
 	/* Intervals keep their schedule; missed ones are skipped. */

@@ -79,7 +79,8 @@ struct reporting {
 	int64_t length;				/* of the intervals that are reported, nanoseconds; 0: none */
 	struct figures (*figures)(void *state); /* the command's; NULL: it has none */
 	void *state;				/* the command's, from its start to reporting_end(), else NULL */
-	const char *prometheus;			/* the file; NULL also after a write error */
+	const char *prometheus;			/* the file; NULL: none */
+	int write_error;			/* errno of its last write, or 0 */
 	bool interval_open;			/* not reported yet */
 	int64_t interval_due;			/* the scheduled end of the interval */
 	unsigned rows;				/* of intervals, in text */

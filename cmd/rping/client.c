@@ -80,7 +80,7 @@ static const struct ping_counts *sum_targets(struct rping_client *client)
 static void finish_several(struct rping_client *client)
 {
 	const struct ping_counts *counts = sum_targets(client);
-	bool verified = client->options->validate && counts->verified == counts->answered.count;
+	bool verified = client->options->validate && counts->verified && counts->verified == counts->answered.count;
 
 	environment_finish(client->environment, OUTCOME_OK, NULL,
 			   "total: %" PRIu64 " ping%s answered%s, %zu of %zu targets passed", counts->answered.count,
@@ -302,7 +302,7 @@ static enum outcome add_line(struct rping_client *client, char *line, const char
 {
 	static const char blanks[] = " \t\r\n";
 	const struct log *log = &client->environment->log;
-	unsigned long port = (unsigned long)client->options->port;
+	unsigned long long port = (unsigned long long)client->options->port;
 	char *address = line + strspn(line, blanks), *number, *end;
 	enum outcome outcome;
 
@@ -314,7 +314,7 @@ static enum outcome add_line(struct rping_client *client, char *line, const char
 	if (!*address)
 		return OUTCOME_OK;
 	if (*number) {
-		port = strtoul(number, &end, 10);
+		port = strtoull(number, &end, 10);
 		if (end[strspn(end, blanks)] || !port || port > UINT16_MAX) {
 			number[strcspn(number, "\r\n")] = 0;
 			log_error(log, "--targets", "%s: '%s' is not a port: 1 to 65535", name, number);
@@ -329,33 +329,44 @@ static enum outcome add_line(struct rping_client *client, char *line, const char
 	return outcome;
 }
 
-static enum outcome read_targets(struct rping_client *client)
+static const char *list_name(const char *file)
 {
-	const char *name = client->options->targets;
-	const struct log *log = &client->environment->log;
-	bool is_input = !strcmp(name, "-");
-	FILE *stream = is_input ? stdin : fopen(name, "r");
-	enum outcome outcome = OUTCOME_OK;
-	char *rest, *line;
-	size_t size = 0;
-	ssize_t length;
+	return strcmp(file, "-") != 0 ? file : "standard input";
+}
 
-	if (!stream) {
-		log_errno(log, "--targets", errno, "%s", name);
-		return OUTCOME_USAGE;
+enum outcome rping_client_read(struct environment *environment, const void *options)
+{
+	const char *file = ((const struct rping_options *)options)->targets;
+	enum outcome outcome = OUTCOME_USAGE;
+	size_t size = 1;
+	FILE *stream;
+
+	if (!file)
+		return OUTCOME_OK;
+	environment->input = strdup(""); /* getdelim(3) leaves it so if there is nothing to read */
+	stream = list_name(file) == file ? fopen(file, "r") : stdin;
+	if (stream) {
+		/* A 0 byte, which no text has, would end it early. For lack of memory ferror() is false. */
+		errno = EILSEQ;
+		outcome = getdelim(&environment->input, &size, '\0', stream) && feof(stream) ? OUTCOME_OK
+											     : OUTCOME_INTERNAL;
 	}
-	name = is_input ? "standard input" : name;
-	/* A 0 byte, which no text has, would end it early. For lack of memory ferror() is false. */
-	errno = EILSEQ;
-	length = getdelim(&client->file, &size, '\0', stream);
-	if (!feof(stream)) {
-		log_errno(log, "--targets", errno, "%s: reading", name);
-		outcome = OUTCOME_INTERNAL;
-	}
-	for (rest = length > 0 ? client->file : NULL; !outcome && (line = strsep(&rest, "\n"));)
-		outcome = add_line(client, line, name);
-	if (!is_input)
+	if (outcome)
+		log_errno(&environment->log, "--targets", errno, "%s", list_name(file));
+	if (stream && stream != stdin)
 		fclose(stream);
+	return outcome;
+}
+
+static enum outcome add_lines(struct rping_client *client)
+{
+	const char *name = list_name(client->options->targets);
+	const struct log *log = &client->environment->log;
+	char *rest = client->environment->input, *line;
+	enum outcome outcome = OUTCOME_OK;
+
+	while (!outcome && (line = strsep(&rest, "\n")))
+		outcome = add_line(client, line, name);
 	if (!outcome && !client->count) {
 		log_error(log, "--targets", "%s: no targets", name);
 		outcome = OUTCOME_USAGE;
@@ -372,7 +383,7 @@ static enum outcome make_targets(struct rping_client *client)
 
 	for (size_t i = 0; i < options->addresses.count && !outcome; i++)
 		outcome = add_target(client, options->addresses.texts[i], (uint16_t)options->port);
-	return !outcome && EXTRA(options->targets) ? read_targets(client) : outcome;
+	return !outcome && EXTRA(options->targets) ? add_lines(client) : outcome;
 }
 
 /* ---- start and stop ---- */
@@ -481,6 +492,5 @@ void rping_client_stop(void *state)
 		target_release(target);
 		free(target);
 	}
-	free(client->file);
 	free(client);
 }

@@ -12,7 +12,8 @@
 
 static const struct option rping_option_table[] = {
 	FLAG('s', "server", server, OPTION_HELP("Run as server"),
-	     .last_counts = true, .needed_by = FOR_SERVER, .excluded_by = FOR_CLIENT, .brief = true),
+	     .last_counts = true, .needed_by = FOR_SERVER, .excluded_by = FOR_CLIENT, .exclusive = NO_PING_TIMES,
+	     .brief = true),
 	FLAG('c', "client", client, OPTION_HELP("Run as client, which is the default"), .last_counts = true),
 	ROW(OPTION_LIST, 'a', "address", addresses, "ADDRESS", "", "",
 	    OPTION_HELP("Client: server to ping, repeatable; server: address to listen on",
@@ -169,6 +170,7 @@ const struct command rping_command = {
 	.options_size = sizeof(struct rping_options),
 	.linked = true,
 	.check = rping_check,
+	.read = EXTRA(rping_client_read),
 	.is_open_ended = rping_is_open_ended,
 	.start = rping_start,
 	.interrupt = rping_interrupt,

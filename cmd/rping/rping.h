@@ -77,6 +77,8 @@ void rping_server_stop(void *state);
  */
 enum outcome rping_client_check(const struct rping_options *options, const char *option, const char *text,
 				const struct log *log);
+/* Reads the file of --targets, or standard input, into environment->input. Reports an error. */
+enum outcome rping_client_read(struct environment *environment, const void *options);
 /* Returns the address that the server listens on, as given; the wildcard address if none or a device name was given. */
 const char *rping_listen_address(const struct rping_options *options);
 

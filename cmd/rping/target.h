@@ -70,7 +70,6 @@ struct rping_client {
 	uint32_t in_state[TARGET_STATES];
 	bool ending;		/* start no more targets */
 	struct resolver source; /* of -I; else its address is ADDRESS_NONE */
-	char *file;		/* the text of --targets */
 	size_t repeated;	/* lines of a target that another one has */
 	unsigned hinted;	/* dials: which hints have been given */
 	struct client_figures figures, before;

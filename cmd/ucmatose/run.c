@@ -138,6 +138,7 @@ static void connection_event(void *context, struct endpoint *endpoint, const str
 	struct hello hello;
 	bool server_is_ours = !run->is_server && hello_of(event, HELLO_UCMATOSE, &hello);
 
+	run->progressed = clock_now();
 	ucmatose_figures_time(run, event);
 	switch (event->kind) {
 	case EVENT_ROUTE_RESOLVED:

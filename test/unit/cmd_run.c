@@ -376,10 +376,17 @@ static void finish_on_interrupt(void *context, enum interruption reason)
 	finish_now(context);
 }
 
-static struct figures trace_interval(void *context)
+static struct figures make_folder_again(void *context)
 {
-	trace("interval");
+	mkdir("figures", 0700);
 	return report_nothing(context);
+}
+
+static void stop_and_remove_file(void *context)
+{
+	trace(unlink("figures/file") ? "there is no file" : "the file is back");
+	rmdir("figures");
+	stop(context);
 }
 
 static void count_and_finish(void *context)
@@ -607,12 +614,15 @@ static const struct {
 	  OUTCOME_OK, DAY "0     1       5/s\ntool: summary of *", "", .figures = report_rate_only },
 	{ "a rest in which nothing counts has no row", start_and_finish_idle, NULL, "--interval-report 24h", OUTCOME_OK,
 	  DAY "1     0       5/s\ntool: summary of *", "", .figures = report_rate_only },
-	{ "intervals end when the file of --prometheus fails", start_and_remove_folder, finish_on_interrupt,
+	{ "an alarm that came while the process was stopped ends no run that goes on", start_and_raise, shut_down,
+	  "--deadline 20ms", OUTCOME_FAILED, "open\nstart\ndeadline\ntool: FAILED: done\nstop\nclose\n",
+	  "tool: deadline of 0.02 s exceeded\n", .raised = SIGALRM },
+	{ "the file of --prometheus is written again when it can be", start_and_remove_folder, finish_on_interrupt,
 	  "--deadline 100 --prometheus figures/file", OUTCOME_INTERNAL,
-	  "open\nstart\ndeadline\ninterval\ntool: FAILED: done\nstop\nclose\n",
+	  "open\nstart\ndeadline\ntool: FAILED: done\nthe file is back\nstop\nclose\n",
 	  "tool: figures/file: --prometheus: writing the file: No such file or directory (2)\n"
 	  "tool: deadline of 100 s exceeded\n",
-	  .figures = trace_interval },
+	  .figures = make_folder_again, .stop = stop_and_remove_file },
 };
 
 TEST(runs_as_expected)

@@ -485,8 +485,8 @@ static const struct run client_runs[] = {
 	  SERVER "connecting: refused by the peer\n" },
 	{ "the hint at the limit", "run -s 10.0.0.1 -P ib --wait-server 1ms; pass 2; no_reply 0", OUTCOME_NO_CONNECTION,
 	  SERVER "connecting: it failed\nucmatose: hint: no server within 0.001 s (--wait-server)\n" },
-	{ "the hint at the way there", "run -s 10.0.0.1; no_reply 0", OUTCOME_NO_CONNECTION,
-	  SERVER "connecting: it failed\nucmatose: hint: to check the way there: rdmatest doctor 10.0.0.1 --transport "
+	{ "the hint at the path", "run -s 10.0.0.1; no_reply 0", OUTCOME_NO_CONNECTION,
+	  SERVER "connecting: it failed\nucmatose: hint: to check the path: rdmatest doctor 10.0.0.1 --transport "
 		 "fake\n" },
 	{ "no hint once connected", "run -s 10.0.0.1; meet 0; no_reply 0", OUTCOME_NO_CONNECTION,
 	  SERVER "connecting: it failed\n" },
@@ -520,6 +520,10 @@ static const struct run client_runs[] = {
 	  "\"resolve_address\":{\"count\":1,\"min_ns\":1000000,; reports "
 	  "\"resolve_route\":{\"count\":1,\"min_ns\":20000000,; reports "
 	  "\"connect\":{\"count\":1,\"min_ns\":300000000,; reports \"disconnect\":{\"count\":0,",
+	  OUTCOME_OK, "" },
+	{ "the rate of connections lasts until the last one is made",
+	  "run -s 10.0.0.1; address 0; route 0; pass 500; confirm 0; transfer 0; finish; reports "
+	  "\"rate_per_second\":2.000",
 	  OUTCOME_OK, "" },
 	/* The first connection waits for messages while the others are made: that time is no part of the rate. */
 	{ "rates are over the time of each phase",

@@ -111,7 +111,8 @@ static int query(int fd, const struct address *to, const struct address *source,
 	if (interface)
 		add_attribute(&message, RTA_OIF, &interface, sizeof(interface));
 	/* The kernel answers within write(2). */
-	if (write(fd, &message, message.header.nlmsg_len) < 0 || read(fd, &message, sizeof(message)) < 0)
+	if (write(fd, &message, message.header.nlmsg_len) < 0 ||
+	    recv(fd, &message, sizeof(message), MSG_DONTWAIT) < 0)
 		return errno;
 	return message.header.nlmsg_type == NLMSG_ERROR ? -message.error.error : parse_route(fd, &message, to, route);
 }
@@ -154,7 +155,7 @@ static int find_peer_route(int fd, const struct address *peer, const struct addr
 
 int route_find(const struct address *peer, const struct address *source, struct route *route)
 {
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	int error;
 
 	if (fd < 0)

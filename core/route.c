@@ -111,8 +111,7 @@ static int query(int fd, const struct address *to, const struct address *source,
 	if (interface)
 		add_attribute(&message, RTA_OIF, &interface, sizeof(interface));
 	/* The kernel answers within write(2). */
-	if (write(fd, &message, message.header.nlmsg_len) < 0 ||
-	    recv(fd, &message, sizeof(message), MSG_DONTWAIT) < 0)
+	if (write(fd, &message, message.header.nlmsg_len) < 0 || recv(fd, &message, sizeof(message), MSG_DONTWAIT) < 0)
 		return errno;
 	return message.header.nlmsg_type == NLMSG_ERROR ? -message.error.error : parse_route(fd, &message, to, route);
 }

@@ -46,7 +46,10 @@ struct command {
 	 */
 	enum outcome (*check)(struct environment *environment, const void *options);
 
-	/* Reads the input that they name, while a signal still ends the process and before root's privileges go. */
+	/*
+	 * Reads the input that the options name, while a signal still ends the process and before root's privileges go.
+	 * Returns a failure after it has reported it. May be NULL.
+	 */
 	enum outcome (*read)(struct environment *environment, const void *options);
 
 	/*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Pings of ADDRESS on one connection: of 100 bytes, then of each power of two. Up to the path MTU a ping is one packet
- * each way, as long as the longest of the path MTU of that size; then it is 2 and 4 in a row. If the first one of a
- * size is lost, that size and the one before it are tried again: another result shows that it was not the size.
+ * each way, as long as the longest of the path MTU of that size; then it is 2 and 4 in a row. If one is lost, its size
+ * and the one before it are tried again: another result shows that it was not the size.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -64,9 +64,9 @@ static void send_pings(struct doctor *doctor, const char *host, const char *opti
 
 /*
  * True if pings of the size that was lost are lost again, and those of the size before it are not. A server that has
- * refused or is gone, as one for one client, leaves it at the first result.
+ * refused or is gone, as one for one client, leaves it at the first result: none of that size has passed.
  */
-static bool is_size(struct doctor *doctor, const char *host, uint32_t passed, uint32_t lost)
+static bool is_size(struct doctor *doctor, const char *host, uint32_t passed, uint32_t lost, bool none_passed)
 {
 	struct child_run ping = { .running = false };
 	struct ping_facts facts = { .answered = 0 };
@@ -74,11 +74,11 @@ static bool is_size(struct doctor *doctor, const char *host, uint32_t passed, ui
 	bool is;
 
 	if (loop_deadline_passed(doctor->environment->loop))
-		return true;
+		return none_passed;
 	log_text(options, sizeof(options), "-C %d -S %" PRIu32 "-%" PRIu32, AGAIN, passed, lost);
 	send_pings(doctor, host, options, &ping, &facts);
-	is = facts.answered == AGAIN ||
-	     (ping.environment.outcome == OUTCOME_NO_CONNECTION && doctor->probe.errors.first.kind != ERROR_NO_REPLY);
+	is = facts.answered == AGAIN || (none_passed && ping.environment.outcome == OUTCOME_NO_CONNECTION &&
+					 doctor->probe.errors.first.kind != ERROR_NO_REPLY);
 	child_run_free(&ping);
 	return is;
 }
@@ -110,9 +110,8 @@ static void add_lost_size(struct doctor *doctor, const char *host, uint32_t mtu,
 	uint32_t size = facts->size, passed = size <= 128 ? FIRST_SIZE : size / 2;
 	struct error error = { .object = "" };
 
-	if (facts->answered % pings_of(doctor) || !is_size(doctor, host, passed, size)) {
-		error_set(&error, NULL, "a ping of %" PRIu32 " bytes failed, and not for its size: %s", size,
-			  lost.cause);
+	if (!is_size(doctor, host, passed, size, facts->answered % pings_of(doctor) == 0)) {
+		error_set(&error, NULL, "a ping of %" PRIu32 " bytes failed, not for its size: %s", size, lost.cause);
 	} else {
 		bool one = doctor->fabric != FABRIC_IWARP && size <= mtu && passed >= MTU_LEAST;
 

@@ -388,6 +388,28 @@ TEST(timeout_from_rtt, NULL, bench_close)
 	assert_int_equal((sent[1].at - sent[0].at) / CLOCK_NS_PER_MS, ROUND_TRIP + 4 * ROUND_TRIP / 2);
 }
 
+/*
+ * What a time-out sent again gives no RTT sample. What follows a NAK does: else a loss in the first window leaves the
+ * long timeout for all of it.
+ */
+TEST(rtt_of_packets_sent_again, NULL, bench_close)
+{
+	struct soft_qp *qp = requester_open();
+
+	post_sends(1, 8);
+	network_run(130 * CLOCK_NS_PER_MS);
+	assert_int_equal(count, 2);
+	acknowledge(FIRST);
+	assert_int_equal(qp->requester.srtt, 0);
+	post_sends(3, 8);
+	network_run(100 * CLOCK_NS_PER_MS);
+	assert_int_equal(count, 6);
+	respond(FIRST + 1, SYNDROME_NAK, NAK_SEQUENCE);
+	network_run(10 * CLOCK_NS_PER_MS);
+	acknowledge(FIRST + 1);
+	assert_int_equal(qp->requester.srtt / CLOCK_NS_PER_MS, 10);
+}
+
 /* The last one and the oldest, in turn. */
 TEST(timeouts_send_one_packet, NULL, bench_close)
 {

@@ -91,11 +91,12 @@ struct requester {
 	uint8_t consecutive_timeouts; /* since the last progress or RNR NAK */
 	/*
 	 * Time-outs since the last RTT sample or detected loss. The RTO is doubled for each but the first.
-	 * A retransmitted packet gives no RTT sample (Karn's algorithm), so only the doubled RTO adapts to a peer that
-	 * became slow. Thousands of queue pairs that keep a short RTO would keep the peer slow.
+	 * A packet that a time-out sent again gives no RTT sample (Karn's algorithm), so only the doubled RTO adapts to
+	 * a peer that became slow. Thousands of queue pairs that keep a short RTO would keep the peer slow.
 	 */
 	uint8_t backoff;
 	uint32_t rtt_psn;
+	uint32_t ambiguous_psn; /* replies before it may be to a former transmission */
 	int64_t rtt_sent_at;
 	uint64_t rtt_packet_number;  /* soft_transport.packet_number of rtt_psn */
 	uint64_t last_packet_number; /* and of the last packet that requested a reply */

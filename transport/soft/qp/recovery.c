@@ -111,24 +111,20 @@ static bool may_be_queued(struct soft_qp *qp)
 static void rtt_sample(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
-	int64_t rtt = qp_now(qp) - requester->rtt_sent_at;
+	int64_t rtt = qp_now(qp) - requester->rtt_sent_at + 1; /* an srtt of 0 is none */
 	int64_t error = rtt - requester->srtt;
 
 	if (qp->transport->largest_acked < requester->rtt_packet_number)
 		qp->transport->largest_acked = requester->rtt_packet_number;
 	requester->rtt_timing = false;
 	requester->backoff = 0;
-	if (rtt <= 0)
-		rtt = 1;
 	if (!requester->srtt) {
 		requester->srtt = rtt;
 		requester->rttvar = rtt / 2;
 		return;
 	}
-	requester->rttvar += ((error < 0 ? -error : error) - requester->rttvar) / 4;
-	requester->srtt += error / 8;
-	if (requester->srtt <= 0)
-		requester->srtt = 1;
+	requester->rttvar += ((error < 0 ? -error : error) - requester->rttvar) >> 2;
+	requester->srtt += error >> 3;
 }
 
 /* Busy queue pairs share cwnd_max, because their packets probably share one socket buffer, at the peer or here. */
@@ -145,13 +141,16 @@ uint32_t recovery_window(const struct soft_qp *qp)
 	return requester->rnr_naks && window > CWND_RNR ? CWND_RNR : window;
 }
 
-/* Times one packet at a time, which must never have been sent before (Karn's algorithm). */
+/*
+ * Times one packet at a time, and none that a time-out sent again: the reply may be to the former one (Karn's
+ * algorithm). Before a NAK the peer has dropped all that go_back() sends again.
+ */
 void recovery_sent(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
 
 	requester->last_packet_number = ++qp->transport->packet_number;
-	if (requester->rtt_timing || requester->next_psn != requester->highest_psn)
+	if (requester->rtt_timing || psn_before(requester->next_psn, requester->ambiguous_psn))
 		return;
 	requester->rtt_timing = true;
 	requester->rtt_psn = requester->next_psn;
@@ -181,7 +180,7 @@ bool recovery_wants_ack(struct soft_qp *qp)
 
 static void go_back(struct requester *requester)
 {
-	requester->next_psn = requester->unacked_psn;
+	requester->next_psn = requester->ambiguous_psn = requester->unacked_psn;
 	requester->next_request = 0;
 	requester->outstanding_reads = 0;
 	requester->packets_since_ack_request = 0;
@@ -213,7 +212,7 @@ static void retransmit(struct soft_qp *qp, enum soft_count cause, int64_t holdof
 	bool first = requester->retransmitted_psn != requester->unacked_psn || !requester->retransmitted_at;
 
 	/* Sides that disagree on the next PSN would otherwise exchange NAKs and retransmissions without pause. */
-	if (requester->retransmissions >= RESENDS_IMMEDIATE && holdoff < RTO_MIN)
+	if ((!requester->srtt || requester->retransmissions >= RESENDS_IMMEDIATE) && holdoff < RTO_MIN)
 		holdoff = RTO_MIN;
 	if (requester->rnr_waiting || requester->next_psn == requester->unacked_psn ||
 	    (!first && now - requester->retransmitted_at < holdoff))
@@ -233,9 +232,7 @@ static void retransmit(struct soft_qp *qp, enum soft_count cause, int64_t holdof
 /* The peer sends one NAK for each loss: only a duplicate of it comes within half a round trip. */
 void recovery_nak(struct soft_qp *qp)
 {
-	int64_t srtt = qp->requester.srtt;
-
-	retransmit(qp, SOFT_SEQUENCE_NAKS, srtt ? srtt / 2 : RTO_MIN);
+	retransmit(qp, SOFT_SEQUENCE_NAKS, qp->requester.srtt / 2);
 }
 
 /* Replies that imply the same loss come for a round trip after the retransmission. */
@@ -243,7 +240,7 @@ void recovery_implied_nak(struct soft_qp *qp)
 {
 	int64_t srtt = qp->requester.srtt;
 
-	retransmit(qp, SOFT_IMPLIED_NAKS, srtt ? srtt - srtt / 8 : RTO_MIN);
+	retransmit(qp, SOFT_IMPLIED_NAKS, srtt - srtt / 8);
 }
 
 void recovery_rnr(struct soft_qp *qp, int64_t nanoseconds)

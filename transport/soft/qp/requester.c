@@ -31,7 +31,7 @@ void requester_connect(struct soft_qp *qp, const struct soft_agreement *agreemen
 
 	requester->unacked_psn = agreement->sq_psn;
 	requester->next_psn = requester->unacked_psn;
-	requester->highest_psn = requester->unacked_psn;
+	requester->highest_psn = requester->ambiguous_psn = requester->unacked_psn;
 	requester->end_psn = requester->unacked_psn;
 	recovery_connect(qp);
 	requester->reads_max =
@@ -425,6 +425,7 @@ static void requester_resend(struct soft_qp *qp, uint32_t psn)
 	/* It gets AckReq, and needs no room in the window. */
 	requester->packets_since_ack_request = PSN_MASK;
 	requester->rtt_timing = false;
+	requester->ambiguous_psn = next_psn;
 	requester->rtt_sent_at = qp_now(qp);
 	(read ? send_read : send_packet)(qp, request, (psn - request->psn) & PSN_MASK);
 	soft_count(qp->transport, SOFT_RESENT);

@@ -290,6 +290,12 @@ static bool poll_idle(void *context)
 	return false;
 }
 
+static bool poll_idle_slowly(void *context)
+{
+	fake_clock_pass(10 * CLOCK_NS_PER_US);
+	return poll_idle(context);
+}
+
 static bool unexpected_poll(void *context)
 {
 	unexpected_callback(context);
@@ -317,13 +323,15 @@ TEST(watchers_are_served_while_pollers_spin, create, destroy)
 	struct actor reader = { .letter = 'r', .left = 9 };
 	struct actor caught = { .letter = 's' };
 	struct actor limit = { .letter = 'l' };
-	int64_t start = clock_now();
+	int64_t start;
 
+	fake_clock.real = false;
+	start = clock_now();
 	busy.left = UINT_MAX;
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	reader.fd = ends[0];
 	loop_spin(loop, LOOP_SPIN_ALWAYS);
-	loop_poller_start(loop, &idle.poller, poll_idle, NULL, &idle);
+	loop_poller_start(loop, &idle.poller, poll_idle_slowly, NULL, &idle);
 	loop_poller_start(loop, &busy.poller, poll_busy, NULL, &busy);
 	loop_io_start(loop, &reader.io, ends[0], read_byte, &reader);
 	loop_signal_start(loop, &caught.signal, SIGUSR1, note_only, &caught);
@@ -440,12 +448,6 @@ TEST(pollers_are_armed_before_loop_sleeps, create, destroy)
 	assert_true(source.polls > source.arms);
 	loop_io_stop(&source.actor.io);
 	loop_poller_stop(loop, &source.actor.poller);
-}
-
-static bool poll_idle_slowly(void *context)
-{
-	fake_clock_pass(10 * CLOCK_NS_PER_US);
-	return poll_idle(context);
 }
 
 /* After a wake-up it spins for 200 us, which is 20 polls here, and a few more: then it sleeps. */

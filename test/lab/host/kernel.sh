@@ -68,14 +68,9 @@ find_kernel() {
 
 # Makes kernel and modules.cpio in $1 from the packages in $2.
 make_kernel() {
-	local target=$1 downloads=$2 work=$1.work archive unpacking packed tree kernel_version source_version
+	local target=$1 downloads=$2 work=$1.work archive unpacking packed tree
 	local modules=$work/root/lib/modules
 	mkdir -p "$target" "$modules" "$work/image"
-	kernel_version=$(dpkg-deb -f "$downloads/linux-image-amd64.deb" Version)
-	source_version=$(dpkg-deb -f "$downloads/linux-source.deb" Version)
-	[ "$kernel_version" = "$source_version" ] ||
-		die "kernel is $kernel_version but its source is $source_version"
-
 	unpack_siw "$downloads"/linux-source-*.deb "$work" &
 	unpacking=$!
 	for archive in "$downloads"/*.deb; do

@@ -111,8 +111,8 @@ rdma_leftovers() {
 	done
 }
 
-# kernel_log_clean: no warning, crash or complaint since the scenario began. soft-RoCE of Linux 7.2 logs each completion with
-# an error, which the program gets too.
+# kernel_log_clean: no warning, crash or complaint since the scenario began, or a case of it failed. soft-RoCE of Linux 7.2
+# logs each completion with an error, which the program gets too.
 kernel_log_clean() {
 	lab_checked
 	lab_found=$(dmesg | awk -v "begin=lab: begin $lab_scenario" '

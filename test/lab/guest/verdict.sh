@@ -160,7 +160,11 @@ try() {
 	case $lab_status in
 	0) lab_verdict=ok ;;
 	77) lab_verdict=skip ;;
-	*) lab_verdict=FAIL ;;
+	*)
+		lab_verdict=FAIL
+		# What the kernel complained of in this case is not held against the next.
+		echo "lab: begin $lab_scenario" >/dev/kmsg
+		;;
 	esac
 	lab_reason=
 	[ ! -e /run/lab/reason ] || lab_reason=$(tr '\n\001' '  ' </run/lab/reason)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/param.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -30,15 +31,7 @@ enum {
 	SPIN_ROUNDS_UNTIMED = 16, /* rounds without work between two reads of the clock */
 };
 #define SPIN_LONGEST (100 * CLOCK_NS_PER_US)
-
-/*
- * Descriptors are served before timers in an iteration: data that has arrived takes precedence over a timeout that
- * expired while the loop was busy. The deadline comes after the phases that end with it.
- */
-enum {
-	PRIORITY_IO = 1,
-	PRIORITY_DEADLINE = -1,
-};
+#define NEVER	     INT64_MAX
 
 struct loop {
 	struct ev_loop *ev;
@@ -50,14 +43,18 @@ struct loop {
 	bool stopped;
 	bool watch_failed; /* libev has stopped watching a descriptor */
 
-	bool deadline_reached;
-	bool has_wake_timer;
-	int64_t wake_at;	 /* 0: not set */
+	bool has_timers; /* for libev's count of what may end its sleep */
+	int alarm_fd;	 /* a timerfd, which ends it */
+	int64_t alarm_at;
+	struct loop_io alarm;
+	int64_t turn; /* when timers were last looked at */
+	struct timers timers;
+
 	int64_t deadline_length; /* 0: none */
+	int64_t deadline_at;
 	loop_callback *deadline_expired;
 	void *deadline_context;
 	struct loop_timer deadline;
-	ev_io wake_timer; /* the timerfd of loop_wake(), created on first use */
 };
 
 #define ASSERT_FITS(wrapper, watcher_type)                                                                             \
@@ -65,7 +62,6 @@ struct loop {
 		       "libev's " #watcher_type " does not fit into " #wrapper)
 
 ASSERT_FITS(struct loop_io, ev_io);
-ASSERT_FITS(struct loop_timer, ev_timer);
 ASSERT_FITS(struct loop_signal, ev_signal);
 
 static void ignore_async(struct ev_loop *ev, ev_async *watcher, int events)
@@ -96,6 +92,29 @@ void loop_set_fatal_handlers(void *(*allocate)(void *memory, long size), void (*
 	ev_set_syserr_cb(refused);
 }
 
+static void alarm_expired(void *context)
+{
+	(void)context;
+}
+
+/*
+ * Returns false with errno on failure. The alarm alone does not keep the loop running. Without it nothing would: libev
+ * tells only after a sleep that the kernel refuses to watch a descriptor.
+ */
+static bool open_alarm(struct loop *loop)
+{
+	loop->alarm_at = NEVER;
+	loop->alarm_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (loop->alarm_fd < 0)
+		return false;
+	loop_io_start(loop, &loop->alarm, loop->alarm_fd, alarm_expired, NULL);
+	ev_unref(loop->ev);
+	ev_run(loop->ev, EVRUN_NOWAIT);
+	if (loop->watch_failed)
+		close(loop->alarm_fd);
+	return !loop->watch_failed;
+}
+
 /*
  * libev aborts the process if it cannot open the descriptor for signals: one is kept for it. Where there is none for
  * epoll, it would take poll(2), which needs none, and the run fail later.
@@ -107,12 +126,15 @@ struct loop *loop_create(void)
 
 	if (loop && spare >= 0)
 		loop->ev = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
-	error = errno;
-	close(spare);
-	if (loop && loop->ev) {
+	if (loop && loop->ev && open_alarm(loop)) {
+		close(spare);
 		open_signal_descriptor(loop->ev);
 		return loop;
 	}
+	error = errno;
+	close(spare);
+	if (loop && loop->ev)
+		ev_loop_destroy(loop->ev);
 	free(loop);
 	errno = error;
 	return NULL;
@@ -122,8 +144,7 @@ void loop_destroy(struct loop *loop)
 {
 	if (!loop)
 		return;
-	if (loop->has_wake_timer)
-		close(loop->wake_timer.fd);
+	close(loop->alarm_fd);
 	ev_loop_destroy(loop->ev);
 	free(loop);
 }
@@ -179,7 +200,51 @@ static bool spin_or_arm(struct loop *loop)
 	return true;
 }
 
-/* Runs one iteration of libev, which sleeps unless the loop spins. Returns false if nothing could end the sleep. */
+/*
+ * Returns whether libev may sleep: the alarm then wakes it for the first timer. It is set only if that timer comes
+ * sooner than the last setting, or that is over, which also makes it unreadable again. With a retransmission timer of a
+ * millisecond a time limit in each epoll_wait(2) has the kernel set the hardware's clock for each sleep of a ping: 15 %
+ * of its time.
+ */
+static bool set_alarm(struct loop *loop)
+{
+	const struct timer *first = loop->timers.first;
+	int64_t now = clock_now(), at = first ? first->at : NEVER;
+	struct itimerspec time = { .it_value = clock_timespec(at) };
+
+	if (loop->has_timers != !!first) {
+		loop->has_timers = first;
+		(first ? ev_ref : ev_unref)(loop->ev);
+	}
+	if (at <= now)
+		return false;
+	if (now < loop->alarm_at && loop->alarm_at <= at)
+		return true;
+	if (timerfd_settime(loop->alarm_fd, TFD_TIMER_ABSTIME, &time, NULL))
+		return false;
+	loop->alarm_at = at;
+	return true;
+}
+
+/* Timers that callbacks start are for the next iteration. */
+static void expire_timers(struct loop *loop)
+{
+	uint64_t last = loop->timers.started;
+	struct timer *first;
+
+	loop->turn = clock_now();
+	while ((first = loop->timers.first) && first->at <= loop->turn && first->number <= last) {
+		struct loop_timer *timer = (struct loop_timer *)first;
+
+		timers_stop(&loop->timers, first);
+		timer->callback(timer->context);
+	}
+}
+
+/*
+ * Runs one iteration of libev, which sleeps unless the loop spins. Returns false if nothing could end the sleep. Timers
+ * come after descriptors: data that has arrived takes precedence over a timeout that expired while the loop was busy.
+ */
 static bool run_iteration(struct loop *loop)
 {
 	bool spins = WITH_EXTRAS && loop->spin_time && loop->pollers;
@@ -190,8 +255,8 @@ static bool run_iteration(struct loop *loop)
 		return false;
 	if (WITH_EXTRAS)
 		loop->deferred = false;
-	/* Without flags it returns for loop_stop(), for a new poller, or if no watcher is active. */
-	watched = ev_run(loop->ev, awake ? EVRUN_NOWAIT : spins ? EVRUN_ONCE : 0);
+	watched = ev_run(loop->ev, !awake && set_alarm(loop) ? EVRUN_ONCE : EVRUN_NOWAIT);
+	expire_timers(loop);
 	if (WITH_EXTRAS && !awake)
 		loop->worked_at = clock_now();
 	return watched || (WITH_EXTRAS && loop->spin_time && loop->pollers);
@@ -209,7 +274,6 @@ bool loop_run(struct loop *loop)
 void loop_stop(struct loop *loop)
 {
 	loop->stopped = true;
-	ev_break(loop->ev, EVBREAK_ONE);
 }
 
 static void io_ready(struct ev_loop *ev, ev_io *watcher, int events)
@@ -234,7 +298,6 @@ void loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback 
 	io->callback = callback;
 	io->context = context;
 	ev_io_init(watcher, io_ready, fd, EV_READ);
-	ev_set_priority(watcher, PRIORITY_IO);
 	watcher->data = io;
 	ev_io_start(loop->ev, watcher);
 }
@@ -245,45 +308,33 @@ void loop_io_stop(struct loop_io *io)
 		ev_io_stop(io->loop->ev, (ev_io *)&io->storage);
 }
 
-static void timer_expired(struct ev_loop *ev, ev_timer *watcher, int events)
+/* A limit may be hundreds of years. */
+static int64_t time_after(int64_t now, int64_t nanoseconds)
 {
-	struct loop_timer *timer = watcher->data;
-
-	(void)ev;
-	(void)events;
-	timer->callback(timer->context);
+	return now + MIN(nanoseconds, NEVER - now);
 }
 
-/* libev counts from ev_now_update(): without it from the start of its iteration, long ago if a callback was slow. */
-static void start_timer(struct loop *loop, struct loop_timer *timer, double seconds, loop_callback *callback,
-			void *context)
+static void start_timer(struct loop *loop, struct loop_timer *timer, int64_t at, loop_callback *callback, void *context)
 {
-	ev_timer *watcher = (ev_timer *)&timer->storage;
-
 	loop_timer_stop(timer);
 	timer->loop = loop;
 	timer->callback = callback;
 	timer->context = context;
-	ev_timer_init(watcher, timer_expired, seconds, 0.);
-	if (timer == &loop->deadline)
-		ev_set_priority(watcher, PRIORITY_DEADLINE);
-	watcher->data = timer;
-	ev_timer_start(loop->ev, watcher);
-	if (WITH_EXTRAS)
-		loop->deferred |= seconds <= 0;
+	timers_start(&loop->timers, &timer->timer, at);
 }
 
 void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
 		      void *context)
 {
-	ev_now_update(loop->ev);
-	start_timer(loop, timer, units_seconds(nanoseconds), callback, context);
+	start_timer(loop, timer, time_after(clock_now(), nanoseconds), callback, context);
+	if (WITH_EXTRAS)
+		loop->deferred |= nanoseconds <= 0;
 }
 
 void loop_timer_stop(struct loop_timer *timer)
 {
 	if (timer->loop)
-		ev_timer_stop(timer->loop->ev, (ev_timer *)&timer->storage);
+		timers_stop(&timer->loop->timers, &timer->timer);
 }
 
 /* The callbacks of this iteration may have deferred the end of the run to the next one. */
@@ -291,17 +342,17 @@ static void deadline_reached(void *context)
 {
 	struct loop *loop = context;
 
-	loop->deadline_reached = true;
 	loop_timer_start(loop, &loop->deadline, 0, loop->deadline_expired, loop->deadline_context);
 }
 
 void loop_deadline_start(struct loop *loop, int64_t nanoseconds, loop_callback *expired, void *context)
 {
 	loop->deadline_length = nanoseconds;
-	loop->deadline_reached = false;
 	loop->deadline_expired = expired;
 	loop->deadline_context = context;
-	loop_timer_start(loop, &loop->deadline, nanoseconds, deadline_reached, loop);
+	loop->deadline_at = time_after(clock_now(), nanoseconds);
+	/* After the phases that end with it. */
+	start_timer(loop, &loop->deadline, time_after(loop->deadline_at, 1), deadline_reached, loop);
 }
 
 void loop_deadline_stop(struct loop *loop)
@@ -310,24 +361,20 @@ void loop_deadline_stop(struct loop *loop)
 	loop_timer_stop(&loop->deadline);
 }
 
-/* libev stops all timers that are due before it calls the first of them back. */
 bool loop_deadline_passed(const struct loop *loop)
 {
-	return loop->deadline_length &&
-	       (loop->deadline_reached || !((const ev_timer *)&loop->deadline.storage)->active);
+	return loop->deadline_length && loop->deadline_at <= loop->turn;
 }
 
-/* In libev's own numbers: a phase that ends at the deadline is due in the same iteration as that. */
+/* A phase that ends at the deadline is due in the same iteration as that. */
 void loop_phase_start(struct loop *loop, struct loop_timer *timer, int64_t limit, loop_callback *callback,
 		      void *context)
 {
-	double seconds = units_seconds(limit), left = seconds;
+	int64_t now = clock_now(), end = time_after(now, limit);
 
-	ev_now_update(loop->ev);
 	if (loop->deadline_length)
-		left = loop_deadline_passed(loop) ? 0
-						  : ev_timer_remaining(loop->ev, (ev_timer *)&loop->deadline.storage);
-	start_timer(loop, timer, left < seconds ? left : seconds, callback, context);
+		end = MIN(end, MAX(now, loop->deadline_at));
+	start_timer(loop, timer, end, callback, context);
 }
 
 const char *loop_phase_text(const struct loop *loop, int64_t limit, char text[LOOP_PHASE_TEXT_SIZE])
@@ -338,49 +385,6 @@ const char *loop_phase_text(const struct loop *loop, int64_t limit, char text[LO
 	log_text(text, LOOP_PHASE_TEXT_SIZE, passed ? "deadline of %s exceeded" : "timed out after %s",
 		 units_limit(passed ? loop->deadline_length : limit, time));
 	return text;
-}
-
-/* libev checks its timers after this callback. */
-static void wake_expired(struct ev_loop *ev, ev_io *wake_timer, int events)
-{
-	struct loop *loop = wake_timer->data;
-	uint64_t times;
-	ssize_t ignored = read(wake_timer->fd, &times, sizeof(times));
-
-	(void)ev;
-	(void)events;
-	(void)ignored;
-	loop->wake_at = 0;
-}
-
-static bool create_wake_timer(struct loop *loop)
-{
-	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-
-	if (fd < 0)
-		return false;
-	ev_io_init(&loop->wake_timer, wake_expired, fd, EV_READ);
-	loop->wake_timer.data = loop;
-	ev_io_start(loop->ev, &loop->wake_timer);
-	/* This watcher alone does not keep the loop running. */
-	ev_unref(loop->ev);
-	loop->has_wake_timer = true;
-	return true;
-}
-
-/* Does nothing if no descriptor is left: timers are up to 1 ms late then. */
-void loop_wake(struct loop *loop, int64_t nanoseconds)
-{
-	int64_t now = clock_now();
-	int64_t at = now + nanoseconds + 1; /* never 0, which would disarm the timer */
-	struct itimerspec time = { .it_value = clock_timespec(at) };
-
-	if (loop->wake_at > now && loop->wake_at <= at)
-		return;
-	if (!loop->has_wake_timer && !create_wake_timer(loop))
-		return;
-	loop->wake_at = at;
-	timerfd_settime(loop->wake_timer.fd, TFD_TIMER_ABSTIME, &time, NULL);
 }
 
 static void signal_caught(struct ev_loop *ev, ev_signal *watcher, int events)
@@ -423,8 +427,6 @@ void loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll 
 	/* At the front: it is not called in the current round. */
 	poller->next = loop->pollers;
 	loop->pollers = poller;
-	/* loop_run() may sleep in libev. */
-	ev_break(loop->ev, EVBREAK_ONE);
 }
 
 void loop_poller_stop(struct loop *loop, struct loop_poller *poller)

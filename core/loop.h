@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The event loop, a wrapper of libev. Watchers are structs of opaque storage, so that they can be members of their
- * objects; loop.c asserts that libev's watchers fit into them.
+ * The event loop, a wrapper of libev. Watchers are members of their objects: those of libev have opaque storage, of
+ * which loop.c asserts the size. Timers are exact, as far as the kernel is: libev's own wait for whole milliseconds.
  *
  * Zero a watcher before its first start. Starting an active watcher restarts it with the new settings; stopping an
  * inactive one does nothing. Stop a watcher before its memory is freed, and an io watcher before its descriptor is
@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/timers.h"
 
 struct loop;
 
@@ -29,19 +31,21 @@ struct loop_storage {
 #define LOOP_WATCHER                                                                                                   \
 	loop_callback *callback;                                                                                       \
 	void *context;                                                                                                 \
-	struct loop *loop;                                                                                             \
-	struct loop_storage storage
+	struct loop *loop
 
 struct loop_io {
 	LOOP_WATCHER;
+	struct loop_storage storage;
 };
 
 struct loop_timer {
+	struct timer timer;
 	LOOP_WATCHER;
 };
 
 struct loop_signal {
 	LOOP_WATCHER;
+	struct loop_storage storage;
 };
 
 /* Does pending work without waiting. Returns whether there was any. */
@@ -104,12 +108,6 @@ void loop_phase_start(struct loop *loop, struct loop_timer *timer, int64_t limit
 		      void *context);
 /* For its callback. Returns why the phase has ended: "timed out after 10 s", or "deadline of 2 s exceeded". */
 const char *loop_phase_text(const struct loop *loop, int64_t limit, char text[LOOP_PHASE_TEXT_SIZE]);
-
-/*
- * Makes the loop also check its timers nanoseconds from now. libev sleeps whole milliseconds, so a timer alone is up to
- * 1 ms late. Of several pending wake-ups only the soonest is kept.
- */
-void loop_wake(struct loop *loop, int64_t nanoseconds);
 
 void loop_signal_start(struct loop *loop, struct loop_signal *watcher, int number, loop_callback *callback,
 		       void *context);

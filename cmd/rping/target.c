@@ -344,7 +344,6 @@ enum outcome target_next(struct target *target)
 	wait = (target->until ? MIN(target->slot, target->until) : target->slot) - now;
 	target_enter(target, TARGET_PACING, "waiting for the next slot", WITHOUT_LIMIT);
 	loop_timer_start(loop, &target->peer.timer, wait, target->peer.expired, target);
-	loop_wake(loop, wait);
 	return OUTCOME_OK;
 }
 

@@ -178,10 +178,10 @@ static bool is_earlier(const struct event *one, const struct event *other)
 	return one->due < other->due || (one->due == other->due && one->order < other->order);
 }
 
-/* The timer's storage holds its index in the heap, plus 1. */
-static size_t *heap_index(struct loop_timer *timer)
+/* The timer's number is its index in the heap, plus 1. */
+static uint64_t *heap_index(struct loop_timer *timer)
 {
-	return (size_t *)(void *)&timer->storage;
+	return &timer->timer.number;
 }
 
 static void heap_set(size_t index, struct event event)
@@ -568,11 +568,6 @@ void __wrap_loop_poller_start(struct loop *loop, struct loop_poller *poller, loo
 }
 
 void __wrap_loop_poller_stop(struct loop *loop, struct loop_poller *poller)
-{
-}
-
-/* Timers are exact. */
-void __wrap_loop_wake(struct loop *loop, int64_t nanoseconds)
 {
 }
 

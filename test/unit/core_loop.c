@@ -102,7 +102,7 @@ static void start_timer_late(void *context)
 	loop_timer_start(loop, &actor->other->timer, 30 * CLOCK_NS_PER_MS, note_and_stop, actor->other);
 }
 
-/* libev's time does not advance during a callback: a timer started at the end of a slow one would expire early. */
+/* From the end of a slow callback, not from the beginning of the iteration. */
 TEST(timer_counts_from_its_start, create, destroy)
 {
 	struct actor late = { .letter = 'l' };
@@ -115,21 +115,23 @@ TEST(timer_counts_from_its_start, create, destroy)
 	assert_true(stopped_at - started >= 30 * CLOCK_NS_PER_MS);
 }
 
-/* A later wake-up does not replace a sooner one, and a sooner one replaces a later one. The best of 50 rounds counts,
- * because the machine may be busy. libev alone sleeps a whole millisecond. */
-TEST(soonest_wake_up_is_kept, create, destroy)
+/* However soon, and whichever comes first: libev alone sleeps whole milliseconds. The best of 50 rounds counts, because
+ * the machine may be busy. */
+TEST(timers_are_exact, create, destroy)
 {
 	for (int sooner_first = 0; sooner_first < 2; sooner_first++) {
 		int64_t best = INT64_MAX;
 
 		for (int round = 0; round < 50; round++) {
-			struct actor actor = { .letter = 'a' };
+			struct actor sooner = { .letter = 's' }, later = { .letter = 'l' };
 			int64_t start = clock_now();
 
-			loop_timer_start(loop, &actor.timer, 200 * CLOCK_NS_PER_US, note_and_stop, &actor);
-			loop_wake(loop, sooner_first ? 200 * CLOCK_NS_PER_US : CLOCK_NS_PER_S);
-			loop_wake(loop, sooner_first ? CLOCK_NS_PER_S : 200 * CLOCK_NS_PER_US);
+			if (sooner_first)
+				loop_timer_start(loop, &sooner.timer, 200 * CLOCK_NS_PER_US, note_and_stop, &sooner);
+			loop_timer_start(loop, &later.timer, CLOCK_NS_PER_S, unexpected_callback, &later);
+			loop_timer_start(loop, &sooner.timer, 200 * CLOCK_NS_PER_US, note_and_stop, &sooner);
 			loop_run(loop);
+			loop_timer_stop(&later.timer);
 			assert_true(stopped_at - start >= 200 * CLOCK_NS_PER_US);
 			if (stopped_at - start < best)
 				best = stopped_at - start;
@@ -138,13 +140,83 @@ TEST(soonest_wake_up_is_kept, create, destroy)
 	}
 }
 
-/* The loop ends although a wake-up is pending. */
-TEST(wake_up_alone_does_not_keep_loop_running, create, destroy)
+static void put_off(void *context)
 {
-	loop_wake(loop, CLOCK_NS_PER_S);
-	loop_wake(loop, CLOCK_NS_PER_MS);
+	struct actor *actor = context;
+
+	fake_clock_pass(CLOCK_NS_PER_US);
+	if (!--actor->left)
+		loop_io_stop(&actor->io);
+	loop_timer_start(loop, &actor->timer, CLOCK_NS_PER_MS, note_and_stop, actor);
+}
+
+/* A timer that is put off again and again, as that of retransmissions, leaves the alarm as it is until that is over. */
+TEST(alarm_is_set_once_for_a_timer_that_is_put_off, create, destroy)
+{
+	struct actor busy = { .letter = 'b', .left = 900 };
+
+	fake_clock.real = false;
+	fake_clock.alarms = 0;
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	loop_io_start(loop, &busy.io, ends[0], put_off, &busy);
 	loop_run(loop);
-	assert_int_equal(length, 0);
+	assert_string_equal(letters, "b");
+	assert_in_range(fake_clock.alarms, 1, 2);
+}
+
+/* Without an alarm the loop does not sleep. */
+TEST(alarm_that_cannot_be_set, create, destroy)
+{
+	struct actor late = { .letter = 'l' };
+
+	fake_clock.real = false;
+	fake_clock.refusals = 2;
+	fake_clock.endless = 0;
+	loop_timer_start(loop, &late.timer, CLOCK_NS_PER_MS, note_and_stop, &late);
+	loop_run(loop);
+	assert_string_equal(letters, "l");
+	assert_int_equal(fake_clock.refusals, 0);
+	assert_int_equal(fake_clock.endless, 0);
+}
+
+/* A thousand timers in the order of their times, equal ones in that of their starts; every third is stopped. */
+TEST(timers_keep_their_order, create, destroy)
+{
+	static struct timer timers[1000];
+	struct timers all = { 0 };
+	const struct timer *last = NULL;
+	uint32_t seed = 1;
+	size_t count = 0;
+
+	for (size_t index = 0; index < 1000; index++) {
+		seed = seed * 1664525 + 1013904223;
+		timers_start(&all, &timers[index], seed >> 24);
+	}
+	for (size_t index = 0; index < 1000; index += 3)
+		timers_stop(&all, &timers[index]);
+	for (; all.first; count++) {
+		struct timer *first = all.first;
+
+		assert_int_not_equal((first - timers) % 3, 0);
+		assert_true(!last || last->at < first->at || (last->at == first->at && last->number < first->number));
+		timers_stop(&all, first);
+		timers_stop(&all, first);
+		last = first;
+	}
+	assert_int_equal(count, 666);
+}
+
+/* The loop ends although the alarm is set. */
+TEST(stopped_timer_does_not_keep_loop_running, create, destroy)
+{
+	struct actor once = { .letter = 'o' };
+
+	loop_timer_start(loop, &once.timer, CLOCK_NS_PER_MS, note_only, &once);
+	loop_run(loop);
+	assert_string_equal(letters, "o");
+	loop_timer_start(loop, &once.timer, CLOCK_NS_PER_S, unexpected_callback, &once);
+	loop_timer_stop(&once.timer);
+	loop_run(loop);
 }
 
 static void defer_other(void *context)

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Time for a test that runs the real loop. It stands still while something is done; where the loop would sleep with
- * nothing to do, it is at once as late as the next timer wants it. libev's own calls come here too.
+ * nothing to do, it is at once as late as the loop's alarm is set to. libev's own calls come here too.
  */
 #ifndef TEST_UNIT_FAKE_CLOCK_H
 #define TEST_UNIT_FAKE_CLOCK_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "core/clock.h"
 
-enum {
-	/* libev sleeps no longer, also when nothing is due: then somebody else's signal is waited for. */
-	FAKE_CLOCK_LONGEST_MS = 59 * 1000
-};
-
 static struct {
 	int64_t passed;
-	int64_t set; /* how far the time of day was set forward */
-	bool real;   /* where the kernel's timers, or two processes, are to be in time */
+	int64_t alarm;	   /* 0: none, somebody else's signal is waited for */
+	unsigned alarms;   /* how many were set */
+	unsigned refusals; /* how many more settings fail */
+	unsigned endless;  /* sleeps without one */
+	int64_t set;	   /* how far the time of day was set forward */
+	bool real;	   /* where the kernel's timers, or two processes, are to be in time */
 } fake_clock;
 
 static inline void fake_clock_pass(int64_t nanoseconds)
@@ -29,23 +30,47 @@ static inline void fake_clock_pass(int64_t nanoseconds)
 	fake_clock.passed += nanoseconds;
 }
 
+static inline int64_t fake_clock_now(void)
+{
+	/* 0 is no time for many. */
+	return CLOCK_NS_PER_S + fake_clock.passed;
+}
+
 int clock_gettime(clockid_t clock, struct timespec *time)
 {
 	if (fake_clock.real)
 		return (int)syscall(SYS_clock_gettime, clock, time);
-	/* 0 is no time for many. */
-	*time = clock_timespec(CLOCK_NS_PER_S + fake_clock.passed + (clock == CLOCK_REALTIME ? fake_clock.set : 0));
+	*time = clock_timespec(fake_clock_now() + (clock == CLOCK_REALTIME ? fake_clock.set : 0));
+	return 0;
+}
+
+int timerfd_settime(int fd, int flags, const struct itimerspec *time, struct itimerspec *old)
+{
+	int64_t at = time->it_value.tv_sec * CLOCK_NS_PER_S + time->it_value.tv_nsec;
+
+	if (fake_clock.real)
+		return (int)syscall(SYS_timerfd_settime, fd, flags, time, old);
+	fake_clock.alarms++;
+	if (fake_clock.refusals) {
+		fake_clock.refusals--;
+		errno = EINVAL;
+		return -1;
+	}
+	fake_clock.alarm = at == INT64_MAX ? 0 : at;
 	return 0;
 }
 
 int epoll_wait(int epoll, struct epoll_event *events, int max, int timeout)
 {
-	int wait = fake_clock.real ? timeout : timeout < FAKE_CLOCK_LONGEST_MS ? 0 : 1;
+	int wait = fake_clock.real || !timeout ? timeout : !fake_clock.alarm;
 	int count = epoll_pwait(epoll, events, max, wait, NULL);
 
-	/* For libev a timer is due only behind its time. */
-	if (!count)
-		fake_clock_pass(timeout * CLOCK_NS_PER_MS + CLOCK_NS_PER_US);
+	if (count || !timeout)
+		return count;
+	if (fake_clock.alarm > fake_clock_now())
+		fake_clock_pass(fake_clock.alarm - fake_clock_now() + CLOCK_NS_PER_US);
+	else
+		fake_clock.endless++;
 	return count;
 }
 

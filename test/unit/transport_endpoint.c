@@ -251,6 +251,7 @@ TEST(deadlines, create_loop, destroy_loop)
 
 		if (round == STATES) {
 			loop_deadline_start(transport.loop, CLOCK_NS_PER_MS, loop_is_stopped, transport.loop);
+			now += 2 * CLOCK_NS_PER_MS;
 			loop_run(transport.loop);
 		}
 		if (!states[at].has_deadline)

@@ -32,7 +32,7 @@ static void set_destination(size_t end, const struct address *to, uint32_t key)
 	struct soft_path *path = &datagrams.ends[end].path;
 
 	*path = (struct soft_path){ .socket = host->socket, .local = host->address, .peer = *to };
-	assert_int_equal(soft_path_route(path), 0);
+	assert_int_equal(soft_path_route(host->transport, path), 0);
 	path->mtu = 1024;
 	soft_qp_join(datagrams.ends[end].qp, key);
 }
@@ -43,7 +43,7 @@ static struct soft_socket *join(size_t end, const struct address *to)
 	struct soft_path path = { .socket = host->socket, .local = host->socket->address, .peer = *to };
 	struct soft_socket *socket;
 
-	assert_int_equal(soft_path_route(&path), 0);
+	assert_int_equal(soft_path_route(host->transport, &path), 0);
 	assert_int_equal(
 		soft_group_socket_join(&(struct endpoint){ .transport = &host->transport->base }, &path, &socket),
 		OUTCOME_OK);

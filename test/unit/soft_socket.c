@@ -7,6 +7,7 @@
 #include <poll.h>
 
 #include "core/route.h"
+#include "test/unit/fake_clock.h"
 #include "transport/soft/base/state.h"
 #include "transport/soft/qp/qp_internal.h"
 
@@ -17,6 +18,7 @@ static struct {
 	bool any;    /* the port of the any address is held */
 	struct route route;
 	int route_error;
+	unsigned routes; /* asked for */
 	struct soft_transport transport;
 } fake;
 
@@ -46,6 +48,7 @@ int __wrap_access(const char *path, int mode)
 
 int __wrap_route_find(const struct address *peer, const struct address *source, struct route *route)
 {
+	fake.routes++;
 	*route = fake.route;
 	if (!address_is_any(source))
 		route->source = *source;
@@ -142,15 +145,46 @@ TEST(paths_are_the_routes, begin, end)
 
 	for (size_t i = 0; i < LENGTH(mtus); i++) {
 		fake.route = (struct route){ .source = here, .interface = 7, .mtu = mtus[i].route };
+		fake.transport.route.at = 0;
 		assert_int_equal(soft_path_find(&here_endpoint, &here, &there, &path), OUTCOME_OK);
 		back = (struct soft_path){ .socket = path.socket, .local = here, .peer = there };
-		assert_int_equal(soft_path_route(&back), 0);
+		assert_int_equal(soft_path_route(&fake.transport, &back), 0);
 		assert_int_equal(path.mtu, mtus[i].path);
 		assert_int_equal(path.interface, 7);
 		assert_int_equal(back.mtu, mtus[i].path);
 		assert_int_equal(back.interface, 7);
 	}
 	soft_sockets_close(&fake.transport);
+}
+
+static unsigned interface_after(int64_t wait, const struct address *local, const struct address *peer)
+{
+	struct soft_path path = { .local = *local, .peer = *peer };
+
+	fake_clock_pass(wait);
+	assert_int_equal(soft_path_route(&fake.transport, &path), fake.route_error);
+	return path.interface;
+}
+
+/* Many connections between two addresses take one look-up in 100 ms, and a change is seen after that. */
+TEST(route_is_kept_for_100_ms, begin, end)
+{
+	const struct address here = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } };
+	const struct address there = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } };
+
+	fake.route = (struct route){ .interface = 7, .mtu = 1500 };
+	assert_int_equal(interface_after(0, &here, &there), 7);
+	fake.route.interface = 8;
+	assert_int_equal(interface_after(100 * CLOCK_NS_PER_MS, &here, &there), 7);
+	assert_int_equal(fake.routes, 1);
+	assert_int_equal(interface_after(1, &here, &there), 8);
+	fake.route.interface = 9;
+	assert_int_equal(interface_after(0, &there, &here), 9);
+	fake.route_error = ENETUNREACH;
+	assert_int_equal(interface_after(CLOCK_NS_PER_S, &here, &there), 9);
+	fake.route_error = 0;
+	fake.route.interface = 6;
+	assert_int_equal(interface_after(0, &here, &there), 6);
 }
 
 /* Returns how many sockets a poller looks at. */

@@ -106,11 +106,12 @@ void soft_endpoint_free(struct soft_endpoint *endpoint)
 /* A connecting endpoint's port is only shown to the peer in the REQ. */
 static uint16_t find_free_port(struct endpoint *base)
 {
+	struct soft_transport *transport = soft_of(base->transport);
 	uint16_t port;
 
 	do
-		port = (uint16_t)(PORT_FIRST + soft_random() % PORT_COUNT);
-	while (soft_listener_find(soft_of(base->transport), base->options.port_space, port, &base->local));
+		port = (uint16_t)(PORT_FIRST + soft_random(&transport->random) % PORT_COUNT);
+	while (soft_listener_find(transport, base->options.port_space, port, &base->local));
 	return port;
 }
 

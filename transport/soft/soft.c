@@ -115,7 +115,7 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct e
 	transport->addresses_fd = -1;
 	transport->channel.transport = &transport->base;
 	icrc_prepare(&transport->icrc);
-	transport->guid = soft_random();
+	transport->guid = soft_random(&transport->random);
 	soft_table_open(&transport->regions);
 	transport->domain = (struct domain){
 		.transport = &transport->base,

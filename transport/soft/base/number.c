@@ -11,13 +11,17 @@ bool soft_random_works(void)
 	return getrandom(&value, sizeof(value), 0) >= 0 || errno == EINTR || errno == EAGAIN;
 }
 
-uint64_t soft_random(void)
+uint64_t soft_random(struct soft_random *random)
 {
-	uint64_t value = 0;
+	uint64_t value;
 
-	/* Blocks only early at boot, before the kernel's generator is ready. */
-	while (getrandom(&value, sizeof(value), 0) != (ssize_t)sizeof(value))
-		;
+	/* Blocks only early at boot, before the kernel's generator is ready. Up to 256 bytes come whole (getrandom(2)).
+	 */
+	while (!random->left)
+		if (getrandom(random->numbers, sizeof(random->numbers), 0) == (ssize_t)sizeof(random->numbers))
+			random->left = sizeof(random->numbers) / sizeof(*random->numbers);
+	value = random->numbers[--random->left];
+	random->numbers[random->left] = 0;
 	return value;
 }
 

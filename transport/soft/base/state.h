@@ -10,8 +10,10 @@
 #ifndef TRANSPORT_SOFT_BASE_STATE_H
 #define TRANSPORT_SOFT_BASE_STATE_H
 
+#include "core/route.h"
 #include "transport/backend.h"
 #include "transport/soft/base/container.h"
+#include "transport/soft/base/number.h"
 #include "transport/soft/wire/icrc.h"
 
 enum {
@@ -111,6 +113,13 @@ struct soft_endpoint {
 	struct group_address group;
 };
 
+/* The last route that was looked up. */
+struct soft_route {
+	struct address peer, local; /* as asked for */
+	struct route route;
+	int64_t at; /* clock; 0: none */
+};
+
 struct soft_transport {
 	struct transport base;
 	uint64_t guid;		/* random: the CA GUID of this process */
@@ -137,6 +146,8 @@ struct soft_transport {
 	struct domain domain; /* the one "device" */
 	struct loop_timer reaper;
 	struct loop_poller poller; /* of all sockets */
+	struct soft_route route;
+	struct soft_random random;
 	struct network_counter counts[SOFT_COUNTS];
 	struct icrc_table icrc;
 };

@@ -15,7 +15,7 @@ struct soft_cm *soft_cm_open(struct soft_transport *transport)
 	cm->transport = transport;
 	for (unsigned index = 0; index < CM_INDEXES; index++)
 		soft_table_open(&cm->tables[index]);
-	cm->secret = soft_random();
+	cm->secret = soft_random(&transport->random);
 	return cm;
 }
 

@@ -101,8 +101,8 @@ enum outcome soft_cm_connect(struct endpoint *base, const void *data, size_t len
 	soft_cm_id_attach(cm_id, endpoint);
 	cm_id->active = true;
 	cm_id->local_qpn = base->qpn;
-	cm_id->transaction = soft_random();
-	cm_id->agreement.rq_psn = (uint32_t)soft_random() & PSN_MASK;
+	cm_id->transaction = soft_random(&transport->random);
+	cm_id->agreement.rq_psn = (uint32_t)soft_random(&transport->random) & PSN_MASK;
 	cm_id->agreement.retry_count = (unsigned)endpoint_option_or(base, retry, CM_QP_RETRIES);
 	cm_id->agreement.rnr_retry_count = (unsigned)endpoint_option_or(base, rnr_retry, CM_QP_RETRIES);
 	cm_id->agreement.ack_timeout = ack_timeout == PATH_UNSET ? ACK_TIMEOUT : (unsigned)ack_timeout;
@@ -174,7 +174,7 @@ bool soft_cm_retry_req(struct soft_cm_id *cm_id, const struct mad_rej *rej)
 	    !mad_parse(previous, sizeof(previous), &mad))
 		return false;
 	cm_id->endpoint->path.mtu = mtu_bytes(path_mtu);
-	cm_id->transaction = soft_random();
+	cm_id->transaction = soft_random(&cm_id->cm->transport->random);
 	soft_cm_id_renew(cm_id);
 	mad.transaction = cm_id->transaction;
 	mad.local_id = cm_id->local_id;

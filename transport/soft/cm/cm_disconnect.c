@@ -48,7 +48,7 @@ static void send_dreq(struct soft_cm_id *cm_id)
 {
 	struct mad dreq = soft_cm_id_mad(cm_id, MAD_DREQ);
 
-	dreq.transaction = soft_random();
+	dreq.transaction = soft_random(&cm_id->cm->transport->random);
 	dreq.dreq = (struct mad_dreq){
 		.remote_qpn = cm_id->agreement.peer_qpn,
 		.mark = MAD_DREQ_MARK,

@@ -160,7 +160,7 @@ static uint32_t next_id(struct soft_cm *cm)
 	uint32_t id;
 
 	do
-		id = (uint32_t)soft_random();
+		id = (uint32_t)soft_random(&cm->transport->random);
 	while (!id || find_id(cm, id));
 	return id;
 }

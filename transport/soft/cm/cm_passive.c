@@ -220,7 +220,7 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_path *path, const stru
 		return;
 	}
 	/* Without a route back no answer reaches the peer. */
-	error = soft_path_route(path);
+	error = soft_path_route(cm->transport, path);
 	if (error) {
 		if (endpoint_take_log_line(&listener->base))
 			log_errno(listener->base.transport->log, address_host(&path->peer, host), error,
@@ -280,7 +280,7 @@ enum outcome soft_cm_accept(struct endpoint *base, const void *data, size_t leng
 	if (!cm_id || cm_id->state == CM_TIMEWAIT)
 		return OUTCOME_OK;
 	cm_id->local_qpn = base->qpn;
-	cm_id->agreement.rq_psn = (uint32_t)soft_random() & PSN_MASK;
+	cm_id->agreement.rq_psn = (uint32_t)soft_random(&cm_id->cm->transport->random) & PSN_MASK;
 	if (ack_timeout != PATH_UNSET)
 		cm_id->agreement.ack_timeout = (unsigned)ack_timeout;
 	soft_qp_connect(endpoint->qp, &cm_id->agreement);

@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/route.h"
 #include "transport/soft/base/queue.h"
 
@@ -35,6 +36,9 @@ enum {
 };
 
 #define RESOLVING "resolving the address"
+
+/* A look-up takes seven system calls, and many connections are made between the same two addresses at once. */
+#define ROUTE_KEPT (100 * CLOCK_NS_PER_MS)
 
 static bool set_option(int fd, int level, int name, int value)
 {
@@ -267,15 +271,28 @@ uint32_t soft_packet_mtu(uint32_t mtu)
 	return mtu_bytes(code ? code : MTU_CODE_LEAST);
 }
 
-int soft_path_route(struct soft_path *path)
+static bool is_same_end(const struct address *one, const struct address *other)
 {
-	struct route route = { 0 };
-	int error = route_find(&path->peer, &path->local, &route);
+	return one->family == other->family && one->scope == other->scope && address_same_host(one, other);
+}
 
+int soft_path_route(struct soft_transport *transport, struct soft_path *path)
+{
+	struct soft_route *kept = &transport->route;
+	int64_t now = clock_now();
+	int error = 0;
+
+	if (!kept->at || now - kept->at > ROUTE_KEPT || !is_same_end(&kept->peer, &path->peer) ||
+	    !is_same_end(&kept->local, &path->local)) {
+		*kept = (struct soft_route){ .peer = path->peer, .local = path->local };
+		error = route_find(&path->peer, &path->local, &kept->route);
+		if (!error)
+			kept->at = now;
+	}
 	if (address_is_any(&path->local))
-		path->local = route.source;
-	path->interface = route.interface;
-	path->mtu = soft_packet_mtu(route.mtu);
+		path->local = kept->route.source;
+	path->interface = kept->route.interface;
+	path->mtu = soft_packet_mtu(kept->route.mtu);
 	return error;
 }
 
@@ -332,7 +349,7 @@ enum outcome soft_path_find(const struct endpoint *endpoint, const struct addres
 	if (address_is_link_local(peer) && !peer->scope && !path->local.scope)
 		return endpoint_no_connection(endpoint, RESOLVING, EINVAL,
 					      "a link-local address needs an interface: ADDRESS%INTERFACE");
-	error = soft_path_route(path);
+	error = soft_path_route(soft_of(endpoint->transport), path);
 	if (error == EINVAL || (!error && address_is_loopback(&path->local) && path->interface != ROUTE_LOOPBACK)) {
 		log_text(cause, sizeof(cause), "packets from %s do not leave this host",
 			 address_host(&path->local, host));

@@ -45,7 +45,7 @@ enum outcome soft_path_find(const struct endpoint *endpoint, const struct addres
 /* Returns the largest payload of a packet (path->mtu) for an IP MTU; the least one if none fits. */
 uint32_t soft_packet_mtu(uint32_t mtu);
 /* Sets the interface and the MTU, and a local address that is still the any address. Returns 0 or an errno. */
-int soft_path_route(struct soft_path *path);
+int soft_path_route(struct soft_transport *transport, struct soft_path *path);
 /* Applies --tos, --dscp and --mtu. */
 void soft_path_apply_options(struct soft_path *path, const struct endpoint *endpoint);
 /*

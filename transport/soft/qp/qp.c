@@ -41,8 +41,8 @@ struct soft_qp_table *soft_qp_table_open(struct soft_transport *transport)
 	table->transport = transport;
 	soft_table_open(&table->by_qpn);
 	for (unsigned round = 0; round < QPN_ROUNDS; round++)
-		table->qpn_keys[round] = soft_random();
-	table->qpn_counter = (uint32_t)soft_random();
+		table->qpn_keys[round] = soft_random(&transport->random);
+	table->qpn_counter = (uint32_t)soft_random(&transport->random);
 	return table;
 }
 
@@ -124,7 +124,7 @@ enum outcome soft_qp_create(struct endpoint *base)
 	soft_socket_use(endpoint->path.socket, 1);
 	soft_table_insert(&table->by_qpn, &qp->by_qpn, qpn_allocate(table), qp);
 	if (is_group_qp(qp))
-		qp->requester.next_psn = (uint32_t)soft_random() & PSN_MASK;
+		qp->requester.next_psn = (uint32_t)soft_random(&transport->random) & PSN_MASK;
 	endpoint->qp = qp;
 	endpoint->base.qpn = qp->by_qpn.key;
 	return OUTCOME_OK;

@@ -9,7 +9,8 @@
 
 enum outcome soft_region_create(struct domain *domain, size_t length, unsigned access, struct region **result)
 {
-	struct soft_table *table = &soft_of(domain->transport)->regions;
+	struct soft_transport *transport = soft_of(domain->transport);
+	struct soft_table *table = &transport->regions;
 	struct soft_region *region = calloc(1, sizeof(*region));
 	uint32_t key;
 
@@ -21,7 +22,7 @@ enum outcome soft_region_create(struct domain *domain, size_t length, unsigned a
 	}
 	/* A peer may take key 0 for no key. */
 	do
-		key = (uint32_t)soft_random();
+		key = (uint32_t)soft_random(&transport->random);
 	while (!key || soft_table_find(table, key));
 	region->base.domain = domain;
 	region->base.length = length;

@@ -370,6 +370,21 @@ TEST(timeouts_without_rtt_sample, NULL, bench_close)
 	}
 }
 
+/* A command's own timer posts outside of the transport's callbacks: each post reads the clock again. */
+TEST(each_post_reads_the_clock, NULL, bench_close)
+{
+	struct soft_qp *qp = requester_open();
+	struct work work = work_to(WORK_SEND, bench.local, bench.region, 8);
+	int64_t deadline;
+
+	soft_qp_batch_end(qp->transport);
+	assert_int_equal(soft_qp_post(qp, &work, 1), OUTCOME_OK);
+	deadline = qp->requester.deadline;
+	network->now += CLOCK_NS_PER_MS;
+	assert_int_equal(soft_qp_post(qp, &work, 1), OUTCOME_OK);
+	assert_int_equal(qp->requester.deadline - deadline, CLOCK_NS_PER_MS);
+}
+
 /* The timeout is srtt + 4 rttvar. */
 TEST(timeout_from_rtt, NULL, bench_close)
 {

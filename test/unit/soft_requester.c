@@ -341,6 +341,31 @@ TEST(nak_codes_have_status, NULL, bench_close)
 	}
 }
 
+/* A reply beyond a READ without its response, which is lost: both requests are sent again at once. */
+TEST(replies_beyond_a_read_imply_its_loss, NULL, bench_close)
+{
+	const struct {
+		uint8_t opcode, syndrome;
+	} replies[] = {
+		{ OPCODE_ACKNOWLEDGE, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED) },
+		{ OPCODE_ACKNOWLEDGE, syndrome_make(SYNDROME_RNR, 20) },
+		{ OPCODE_READ_RESPONSE_ONLY, syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED) },
+	};
+
+	for (size_t row = 0; row < LENGTH(replies); row++) {
+		bool second_is_read = replies[row].opcode != OPCODE_ACKNOWLEDGE;
+
+		requester_open();
+		bench_post(WORK_READ, 8);
+		bench_post(second_is_read ? WORK_READ : WORK_SEND, 8);
+		bench_respond(replies[row].opcode, FIRST + 1, replies[row].syndrome, second_is_read ? 8 : 0);
+		assert_int_equal(completions, 0);
+		assert_int_equal(count, 4);
+		assert_int_equal(sent[2].packet.psn, FIRST);
+		assert_int_equal(testbed.hosts[0].transport->counts[SOFT_IMPLIED_NAKS].increase, 1);
+	}
+}
+
 /* ---- time-outs, and the congestion window ---- */
 
 /* Microseconds between transmissions. Without an RTT sample the timeout follows from the agreed ACK timeout. After

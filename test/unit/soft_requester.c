@@ -299,6 +299,7 @@ TEST(ack_requests_per_window, NULL, bench_close)
 	count = 0;
 	respond(100, SYNDROME_NAK, NAK_SEQUENCE);
 	assert_int_equal(count, 23);
+	assert_int_equal(testbed.hosts[0].transport->counts[SOFT_RESENT].increase, 23);
 	for (size_t index = 0; index < count; index++)
 		assert_int_equal(sent[index].packet.ack_request, index % 5 == 4 || index == 22);
 }
@@ -457,6 +458,7 @@ TEST(timeouts_send_one_packet, NULL, bench_close)
 	post_sends(16, 4096);
 	network_run(2 * CLOCK_NS_PER_S);
 	assert_in_range(count, 36, SENT_MAX);
+	assert_int_equal(testbed.hosts[0].transport->counts[SOFT_RESENT].increase, count - 32);
 	assert_int_equal(qp_of(&bench.pair, 0)->requester.cwnd, 1);
 	for (size_t index = 0; index < count; index++)
 		assert_int_equal(sent[index].packet.psn, index < 32 ? FIRST + index : index % 2 ? FIRST : FIRST + 31);

@@ -542,6 +542,24 @@ TEST(window_is_reduced_once_per_loss, NULL, bench_close)
 	assert_int_equal(requester->cwnd, 17);
 }
 
+/* PSNs wrap at 24 bits: the window stays what it is, and grows by what is acknowledged if half of it is in use. */
+TEST(window_across_the_wrap, NULL, bench_close)
+{
+	static const struct {
+		uint32_t length, packets, acked, cwnd;
+	} rows[] = { { 8, 1, 1, 32 }, { 65536, 32, 8, 40 } };
+
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct soft_qp *qp = requester_open();
+
+		requester_connect(qp, &(struct soft_agreement){ .sq_psn = PSN_MASK });
+		bench_post(WORK_SEND, rows[row].length);
+		assert_int_equal(count, rows[row].packets);
+		acknowledge(psn_add(PSN_MASK, rows[row].acked - 1));
+		assert_int_equal(qp->requester.cwnd, rows[row].cwnd);
+	}
+}
+
 /* Repeated NAKs for the same PSN would cause endless retransmission. */
 TEST(repeated_naks_are_limited, NULL, bench_close)
 {

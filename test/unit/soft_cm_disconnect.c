@@ -20,6 +20,27 @@ TEST(test_dreq_with_other_qpn, testbed_open, testbed_close)
 	assert_int_equal(passive->last, SOFT_EVENT_DISCONNECTED);
 }
 
+/* REP and RTU belong to the transaction of the REQ, DREP to that of the DREQ, which begins another one. */
+TEST(test_transactions, testbed_open, testbed_close)
+{
+	const struct host *client = &cm_hosts.hosts[0], *server = &cm_hosts.hosts[1];
+	struct mad first, reply;
+	struct conn *passive;
+
+	do_disconnect(connect_pair(&passive));
+	network_run(CLOCK_NS_PER_MS);
+	assert_non_null(last_sent(MAD_REQ, client, &first));
+	assert_non_null(last_sent(MAD_REP, server, &reply));
+	assert_int_equal(reply.transaction, first.transaction);
+	assert_non_null(last_sent(MAD_RTU, client, &reply));
+	assert_int_equal(reply.transaction, first.transaction);
+	assert_non_null(last_sent(MAD_DREQ, client, &reply));
+	assert_int_not_equal(reply.transaction, first.transaction);
+	assert_non_null(last_sent(MAD_DREQ, client, &first));
+	assert_non_null(last_sent(MAD_DREP, server, &reply));
+	assert_int_equal(reply.transaction, first.transaction);
+}
+
 /* However many acknowledgements are lost: the DREQ has the last one, and is repeated until its DREP. */
 TEST(test_dreq_acknowledges, testbed_open, testbed_close)
 {

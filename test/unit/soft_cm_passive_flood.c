@@ -200,14 +200,63 @@ static unsigned longest_chain(const struct soft_cm *cm)
 	return longest;
 }
 
+enum {
+	CM_IDS = 2000,
+	LONGEST = 16 /* exceeded by chance less than once in a million runs */
+};
+
+static struct soft_cm_id *create_cm_id(struct soft_cm *cm, const struct soft_path *path, uint32_t number)
+{
+	struct soft_cm_id *cm_id = soft_cm_id_create(cm, path);
+
+	assert_non_null(cm_id);
+	soft_cm_id_set_peer(cm_id, 1, number, number);
+	return cm_id;
+}
+
+/* Cm_ids of which only a part of the peer's address, or only identifier and QPN differ, do not form long hash chains.
+ */
+TEST(test_hash_of_peers, testbed_open, testbed_close)
+{
+	static const struct {
+		enum address_family family;
+		size_t byte; /* of the address, where 4 bytes differ */
+		bool is_one_address;
+	} rows[] = { { ADDRESS_IP4, 0 }, { ADDRESS_IP6, 0 }, { ADDRESS_IP6, 8 }, { ADDRESS_IP4, 0, true } };
+	struct soft_cm *cm = cm_hosts.hosts[1].transport->cm;
+	struct soft_cm_id *cm_ids[CM_IDS];
+
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct soft_path path = { .peer.family = rows[row].family };
+
+		for (uint32_t i = 0; i < CM_IDS; i++) {
+			if (!rows[row].is_one_address)
+				bytes_write(path.peer.bytes + rows[row].byte, 4, i);
+			cm_ids[i] = create_cm_id(cm, &path, rows[row].is_one_address ? i : 1);
+		}
+		assert_in_range(longest_chain(cm), 1, LONGEST);
+		for (unsigned i = 0; i < CM_IDS; i++)
+			soft_cm_id_free(cm_ids[i]);
+	}
+}
+
+/* Nobody can compute a hash of another process. */
+TEST(test_hash_is_secret, testbed_open, testbed_close)
+{
+	const struct soft_path path = { .peer.family = ADDRESS_IP4 };
+	struct soft_cm_id *cm_ids[2];
+
+	for (unsigned i = 0; i < LENGTH(cm_ids); i++)
+		cm_ids[i] = create_cm_id(cm_hosts.hosts[i].transport->cm, &path, 1);
+	assert_int_not_equal(cm_ids[0]->entries[CM_BY_PEER].key, cm_ids[1]->entries[CM_BY_PEER].key);
+	for (unsigned i = 0; i < LENGTH(cm_ids); i++)
+		soft_cm_id_free(cm_ids[i]);
+}
+
 /* REQs with the same QPN and different GUIDs do not form long hash chains. The connection with that QPN is still found.
  */
 TEST(test_flood_with_one_qpn, testbed_open, testbed_close)
 {
-	enum {
-		CM_IDS = 2000,
-		LONGEST = 16 /* exceeded by chance less than once in a million runs */
-	};
 	struct host *client = &cm_hosts.hosts[0], *server = &cm_hosts.hosts[1];
 	struct conn *active, *passive;
 	struct flood flood;

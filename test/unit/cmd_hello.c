@@ -10,11 +10,12 @@ static const struct hello sample = {
 	.count = 0x1112131415161718,
 	.connection = 0x21222324,
 	.run = 0x3132,
+	.window = 0x41424344,
 };
 
 static const uint8_t on_the_wire[HELLO_SIZE] = {
-	0xd7, 'r', 'd',	 't',  2,    2,	   0x31, 0x32, 1,    2,	   3,	 4,    5,    6,
-	7,    8,   0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x21, 0x22, 0x23, 0x24,
+	0xd7, 'r',  'd',  't',	2,    2,    0x31, 0x32, 1,    2,    3,	  4,	5,    6,    7,	  8,
+	0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x21, 0x22, 0x23, 0x24, 0x41, 0x42, 0x43, 0x44,
 };
 
 TEST(wire_form)
@@ -36,6 +37,7 @@ TEST(read_back)
 	assert_true(hello.count == sample.count);
 	assert_int_equal(hello.connection, sample.connection);
 	assert_int_equal(hello.run, sample.run);
+	assert_int_equal(hello.window, sample.window);
 }
 
 /* InfiniBand pads private data with zeros: 56 bytes in a request, 196 in a reply. */

@@ -34,6 +34,18 @@ TEST(written_datagram_is_read_back)
 	}
 }
 
+TEST(mark_has_network_byte_order)
+{
+	static const uint8_t on_the_wire[DATAGRAM_MARK_SIZE] = {
+		'r', 'm', 'c', 'k', 2, 0, 0, 0, 0, 0, 0, 41, 0, 0, 1000 >> 8, 1000 & 0xff, 0x2d, 0xff, 0xfe, 0xcb,
+	};
+	struct datagram_mark mark = { .sequence = 41, .total = 1000 };
+	uint8_t memory[DATAGRAM_MARK_SIZE];
+
+	datagram_write(memory, sizeof(memory), pattern(), QUEUE, &mark);
+	assert_memory_equal(memory, on_the_wire, sizeof(memory));
+}
+
 TEST(short_datagram_has_no_mark)
 {
 	struct datagram_mark mark = { .sequence = 0, .total = 1 };

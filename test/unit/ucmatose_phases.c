@@ -287,6 +287,11 @@ static const struct run server_runs[] = {
 	  "take stock; transfer 2; transfer 5; finish; reports \"asked\":2,\"made\":2,\"failed\":0,\"refused\":1,; "
 	  "reports \"rate_per_second\":2.000; verdict lengths checked",
 	  OUTCOME_OK, PEER "it cannot be accepted\n" },
+	{ "another request takes the place of one that is never confirmed, also behind a later one",
+	  "run -c 2; ask 0; ask 1; fails 0 4; take 0; confirm 1; transfer 1; transfer 2; finish", OUTCOME_OK, "" },
+	{ "the device of a request that is never confirmed is not the run's",
+	  "run; ask 0; fails 0 4; another_device; take 0; transfer 1; finish; verdict verified (fake, fake1)",
+	  OUTCOME_OK, "" },
 	{ "nobody in the place of a lost request is waited for longer than others",
 	  "run -c 2; take 0; ask 1; fails 1 4; wait 401; transfer 0; finish", OUTCOME_FAILED,
 	  "ucmatose: received only 1 of 2 connection requests: timed out after 0.4 s\n" },

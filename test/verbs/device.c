@@ -293,6 +293,9 @@ TEST(a_failure_nobody_needs_to_know, NULL, end)
 			verbs_domain_failed(&domain, EINVAL, "arming a completion queue");
 		capture_end(&capture);
 		assert_int_equal(failures, rounds[round].failures);
+		/* A failed channel stays readable. After it has failed an endpoint it is not read again. */
+		if (rounds[round].channel && failures)
+			assert_int_equal(provider.calls, 1);
 		assert_int_equal(strstr(capture.text, rounds[round].channel
 							      ? "event channel: reading an event: Input/output error"
 							      : "ib0: arming a completion queue: Invalid argument") !=
@@ -307,6 +310,7 @@ TEST(a_failure_nobody_needs_to_know, NULL, end)
 /* One goes, and the connections of the other stay. */
 TEST(one_device_of_two_goes, NULL, end)
 {
+	static const char *const reads[] = { "ibv_get_cq_event", "ibv_get_async_event" };
 	struct capture capture;
 	struct work work;
 
@@ -335,6 +339,12 @@ TEST(one_device_of_two_goes, NULL, end)
 		assert_non_null(strstr(capture.text, "roce0: the device was removed"));
 		assert_null(strstr(strstr(capture.text, "roce0: the device was removed") + 1,
 				   "roce0: the device was removed"));
+		/* The descriptors of the removed device stay readable, and are not read again. */
+		for (size_t read = 0; read < LENGTH(reads); read++) {
+			provider_fail(reads[read], 0, UINT32_MAX);
+			bench_linger(&bench, 5);
+			assert_int_equal(provider.calls, 0);
+		}
 		endpoint_destroy(other);
 	}
 }
@@ -387,6 +397,20 @@ TEST(devices_come_and_go, NULL, end)
 			provider.devices[2 - place] = device_add(PROVIDER_ROCE, 0);
 		}
 	}
+}
+
+/* The channel of bound_id, which reports a removal, is not read again after it has failed, and the connections stay. */
+TEST(channel_of_bound_id_fails, NULL, end)
+{
+	struct cm_channel *channel;
+
+	connect_both(PROVIDER_ROCE);
+	channel = (struct cm_channel *)verbs_domain_of(verbs(bench.client.endpoint))->bound_id->channel;
+	provider_fail("rdma_get_cm_event", EIO, 0);
+	doorbell_set(&channel->bell, true);
+	bench_linger(&bench, 5);
+	assert_int_equal(provider.calls, 1);
+	assert_int_equal(bench.client.endpoint->state, ENDPOINT_ESTABLISHED);
 }
 
 /* The connection manager may know no address to bind another identifier to: an IPv6 address without its interface. */

@@ -361,8 +361,10 @@ int rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **re
 	struct cm_event *event;
 
 	provider_pump();
-	if (provider_fails(__func__))
+	if (provider_fails(__func__)) {
+		doorbell_set(&channel->bell, true); /* a channel that fails stays readable */
 		return -1;
+	}
 	if (provider.events_without_end && provider.ids) {
 		event = cm_raise(provider.ids, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
 		LIST_REMOVE(channel->waiting, event);

@@ -305,6 +305,31 @@ TEST(the_last_acknowledgement, NULL, end)
 	}
 }
 
+/*
+ * A disconnect waits for the last acknowledgements, also if work is flushed meanwhile, and a flush waits for its cause.
+ * On iWARP neither waits: TCP keeps the order, and a CM event reports the cause.
+ */
+TEST(iwarp_waits_for_nothing, NULL, end)
+{
+	const struct rdma_cm_event event = { .event = RDMA_CM_EVENT_DISCONNECTED };
+
+	for (int iwarp = 0; iwarp <= 1; iwarp++) {
+		struct verbs_endpoint *client, *server;
+
+		connect_both(iwarp ? PROVIDER_IWARP : PROVIDER_ROCE);
+		client = (struct verbs_endpoint *)bench.client.endpoint;
+		server = (struct verbs_endpoint *)bench.server.endpoint;
+		client->outstanding = 1;
+		verbs_endpoint_event(client, &event);
+		assert_int_equal(end_events(&bench.client, EVENT_DISCONNECTED), iwarp);
+		verbs_flushed(client);
+		if (!iwarp)
+			assert_ptr_equal(client->timer.callback, verbs_report_disconnected);
+		verbs_flushed(server);
+		assert_int_equal(!server->timer.callback, iwarp);
+	}
+}
+
 /* What a queue pair that is being destroyed has posted completes after all. */
 static void complete_late(struct queue_pair *qp)
 {

@@ -71,6 +71,9 @@ ifeq ($(origin CFLAGS),file)
 CFLAGS := -O1 -g
 endif
 sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+# gcc's, in what starts often: half of a start is the loading of these libraries.
+static_sanitizers = $(call known,-static-libasan -static-libubsan)
+$(BUILD)/rdmatest $(BUILD)/conformance: private LDFLAGS += $(static_sanitizers)
 endif
 # Before the flags of whoever packs this, so that theirs win. FORTIFY needs optimisation, has nothing to add to the
 # sanitizers, and is left to those that set it themselves. A file without shared libraries stays where it was linked to.

@@ -134,7 +134,7 @@ faults: setup ## the fault matrix, in full: minutes
 
 faults-sanitized: setup ## the fault matrix with AddressSanitizer and UBSan
 	+@$(build) all faults-tools
-	+@$(build) SANITIZE=1 all
+	+@$(build) SANITIZE=1 static_sanitizers= all
 	@BUILD=$(BUILD) test/fault/run sanitized
 
 # ---- the lab ----

@@ -59,6 +59,7 @@ make_run_archive() {
 	add_lab "$root"
 	if [ -x "$program" ]; then
 		add_program "$root" "$program"
+		! grep -qa __asan_init "$program" || touch "$root/lab/sanitized"
 		cpio --list --quiet <"$work/base.cpio" >"$work/base.names"
 		add_program_libraries "$root" "$program" "$work/base.names"
 	else

@@ -178,10 +178,11 @@ static void signal_received(void *context)
 
 	if (run->interruption || run->environment.ended)
 		return;
-	if (!WITH_CAUSES)
+	if (!WITH_CAUSES) {
 		signals_release(run->signals);
+		watchdog_start(watchdog_limit(run));
+	}
 	output_end_echo(run->environment.output);
-	watchdog_start(watchdog_limit(run));
 	interrupt(run, INTERRUPTION_SIGNAL, run->options->timeout + SHUTDOWN_MARGIN);
 }
 
@@ -216,7 +217,7 @@ static enum outcome run_loop(struct run *run)
 	}
 	if (command->is_open_ended && command->is_open_ended(run->options))
 		signal(SIGPIPE, SIG_DFL);
-	signals_catch(environment->loop, run->signals, signal_received, run);
+	signals_catch(environment->loop, run->signals, watchdog_limit(run), signal_received, run);
 	if (WITH_REPORT)
 		outcome = reporting_begin(&run->reporting);
 	if (outcome == OUTCOME_OK)

@@ -25,6 +25,7 @@ enum {
 static volatile struct {
 	sig_atomic_t running;	   /* the loop watches SIGNAL_WAKE */
 	sig_atomic_t first_signal; /* its time in ms, modulo 2^32 and never 0; 0: none yet */
+	int64_t watchdog;	   /* signals_catch() */
 	bool has_watchdog;
 	bool expired;	      /* the watchdog's limit */
 	char name[NAME_SIZE]; /* of the run, as the user typed it */
@@ -110,6 +111,8 @@ static void signal_handler(int number)
 			fatal_exit(FATAL_INTERRUPTED);
 	} else if (number != SIGHUP || shared.running) {
 		shared.first_signal = (int)now;
+		/* Here, because the loop may be blocked. */
+		watchdog_start(shared.watchdog);
 		if (shared.running)
 			raise(SIGNAL_WAKE);
 	}
@@ -123,12 +126,14 @@ bool signals_ignored(int number)
 	return sigaction(number, NULL, &action) || action.sa_handler == SIG_IGN;
 }
 
-void signals_catch(struct loop *loop, struct loop_signal watchers[SIGNALS], loop_callback *callback, void *context)
+void signals_catch(struct loop *loop, struct loop_signal watchers[SIGNALS], int64_t watchdog, loop_callback *callback,
+		   void *context)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
 
 	loop_signal_start(loop, watchers, SIGNAL_WAKE, callback, context);
 	shared.first_signal = 0;
+	shared.watchdog = watchdog;
 	shared.running = true;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		if (!signals_ignored(numbers[i]))

@@ -24,8 +24,12 @@ enum {
 	SIGNALS = WITH_CAUSES ? 1 : 3
 };
 
-/* Calls back from the loop, once, for the first SIGINT, SIGTERM or SIGHUP that is not ignored. */
-void signals_catch(struct loop *loop, struct loop_signal watchers[SIGNALS], loop_callback *callback, void *context);
+/*
+ * Calls back from the loop, once, for the first SIGINT, SIGTERM or SIGHUP that is not ignored. The watchdog's limit
+ * begins with that signal.
+ */
+void signals_catch(struct loop *loop, struct loop_signal watchers[SIGNALS], int64_t watchdog, loop_callback *callback,
+		   void *context);
 
 /* True after the first one. */
 bool signals_received(void);
@@ -38,7 +42,7 @@ void signals_release(struct loop_signal watchers[SIGNALS]);
 
 /*
  * Ends the process with OUTCOME_FAILED and a line on stderr after nanoseconds plus two to three seconds. Another start
- * replaces the limit. A running alarm(2) of the caller takes its place.
+ * replaces the limit. A running alarm(2) of the caller takes its place. Safe in a signal handler.
  */
 void watchdog_start(int64_t nanoseconds);
 

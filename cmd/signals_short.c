@@ -13,7 +13,8 @@ void fatal_exit_name(const char *name)
 	(void)name;
 }
 
-void signals_catch(struct loop *loop, struct loop_signal watchers[SIGNALS], loop_callback *callback, void *context)
+void signals_catch(struct loop *loop, struct loop_signal watchers[SIGNALS], int64_t watchdog, loop_callback *callback,
+		   void *context)
 {
 	static const uint8_t numbers[SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
 
@@ -21,6 +22,7 @@ void signals_catch(struct loop *loop, struct loop_signal watchers[SIGNALS], loop
 	for (size_t i = 0; i < SIGNALS; i++)
 		if (signal(numbers[i], SIG_IGN) != SIG_IGN)
 			loop_signal_start(loop, &watchers[i], numbers[i], callback, context);
+	(void)watchdog;
 }
 
 bool signals_received(void)

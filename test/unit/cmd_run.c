@@ -250,12 +250,15 @@ static enum outcome start_and_lose_a_line(struct environment *environment, const
 	return OUTCOME_OK;
 }
 
-/* A library call that never returns. */
+/* A library call that does not return within the watchdog's limit. */
 static void hang(void *context)
 {
 	trace("hang");
-	for (;;)
-		pause();
+	if (caller.raised[0])
+		raise(caller.raised[0]);
+	while (poll(NULL, 0, 20000) < 0)
+		continue;
+	_exit(OUTCOME_INTERNAL);
 }
 
 static enum outcome start_and_hang(struct environment *environment, const void *options, void **context)
@@ -656,6 +659,9 @@ TEST(watchdog, speed_up_timers, restore_timers)
 	caller = (struct caller){ .alarm = 3, .raised = { SIGTERM } };
 	expect(&raises, "--deadline 1h --timeout 20s", -SIGALRM, "open\nstart\nsignal\n", "");
 	expect(&hangs, "--deadline 1s --timeout 1ms", OUTCOME_FAILED, "open\nstart\nhang\n",
+	       "tool: watchdog: a system or library call does not return: terminated\n");
+	caller = (struct caller){ .raised = { SIGTERM } };
+	expect(&hangs, "--timeout 1ms", OUTCOME_FAILED, "open\nstart\nhang\n",
 	       "tool: watchdog: a system or library call does not return: terminated\n");
 }
 

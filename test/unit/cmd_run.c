@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,--wrap=transport_open,--wrap=transport_close,--wrap=privileges_drop */
-/* link: -Wl,--wrap=alarm */
+/* link: -Wl,--wrap=transport_spin,--wrap=alarm */
 /* command_run() from arguments to exit code: limits, signals, output errors. Each fake command runs in its own process
  * and prints a trace on stdout. */
 #include "test/unit/unit.h"
@@ -91,6 +91,11 @@ void __wrap_transport_close(struct transport *transport)
 {
 	assert_null(transport);
 	trace("close");
+}
+
+void __wrap_transport_spin(struct transport *transport, int64_t nanoseconds)
+{
+	trace(nanoseconds == LOOP_SPIN_ALWAYS ? "polls" : nanoseconds == 5 * CLOCK_NS_PER_US ? "spins" : "?");
 }
 
 /* Of a run over verbs before the transport is opened, which keeps the ports. */
@@ -561,6 +566,9 @@ static const struct {
 	{ "the start fails", start_and_fail, NULL, "", OUTCOME_NO_CONNECTION, "open\nclose\n", "" },
 	{ "privileges are dropped before it is ready", start_and_be_ready, NULL, "--transport soft", OUTCOME_OK,
 	  "open\nstart\ndropped\nready\ntool: done\nstop\nclose\n", "" },
+	{ "--poll", start_and_finish, NULL, "--poll", OUTCOME_OK, "open\npolls\nstart\ntool: done\nstop\nclose\n", "" },
+	{ "--spin is in microseconds", start_and_finish, NULL, "--spin 5", OUTCOME_OK,
+	  "open\nspins\nstart\ntool: done\nstop\nclose\n", "" },
 	/* Else lines that the user does not want, or that spoil the JSON, would go to standard output. */
 	{ "quiet without /dev/null", start_and_finish, NULL, "--quiet", OUTCOME_INTERNAL, "",
 	  "tool: /dev/null: opening: Too many open files (24)\n", .descriptors_max = STDERR_FILENO + 1 },

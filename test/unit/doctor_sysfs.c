@@ -426,8 +426,11 @@ TEST(interface_of_port, set_up, tear_down)
 	assert_true(has_finding(FINDING_OK, "device", "on bond0, eth3, firmware"));
 }
 
+/* It makes no device usable. */
 TEST(port_that_is_down, set_up, tear_down)
 {
+	struct transport verbs = { .spin = 0 };
+
 	add_card();
 	add(PORT "state", "2: INIT\n");
 	add(PORT "link_layer", "InfiniBand\n");
@@ -435,6 +438,29 @@ TEST(port_that_is_down, set_up, tear_down)
 	devices_check(&tree.doctor);
 	assert_true(has_finding(FINDING_WARN, "port", "mlx5_0/1: INIT"));
 	assert_string_equal(remedy_of("port"), "start a subnet manager: opensm");
+	add(PORT "state", "1: DOWN\n");
+	read_devices();
+	devices_check(&tree.doctor);
+	assert_true(has_finding(FINDING_WARN, "port", "mlx5_0/1: DOWN"));
+	tree.doctor.verbs_selected = true;
+	tree.doctor.verbs = &verbs;
+	tree.environment.loop = loop_create();
+	doctor_command.interrupt(&tree.doctor, INTERRUPTION_DEADLINE);
+	loop_destroy(tree.environment.loop);
+	assert_non_null(strstr(tree.environment.verdict, "no usable RDMA device"));
+}
+
+/* What keeps addresses from a device is looked for at the port that is active. */
+TEST(port_beside_one_that_is_down, set_up, tear_down)
+{
+	add_card();
+	add(PORT "state", "1: DOWN\n");
+	add(DEVICE "device/net/eth2/dev_port", "0\n");
+	add(DEVICE "device/net/eth3/dev_port", "1\n");
+	add(DEVICE "ports/2/state", "4: ACTIVE\n");
+	read_devices();
+	route_report(&tree.doctor);
+	assert_true(has_finding(FINDING_FAIL, "address", "its interface eth3 is in another network namespace"));
 }
 
 /* Control characters and shell syntax reach neither a terminal nor a path. */

@@ -103,6 +103,8 @@ void __wrap_privileges_drop(const struct log *log, unsigned kept)
 {
 	if (!(kept & PRIVILEGE_PORTS))
 		trace("dropped");
+	if (kept & PRIVILEGE_FILES)
+		trace("writes files");
 }
 
 /* Returns what is left, and lets the time pass faster. */
@@ -630,7 +632,7 @@ static const struct {
 	  "tool: deadline of 0.02 s exceeded\n", .raised = SIGALRM },
 	{ "the file of --prometheus is written again when it can be", start_and_remove_folder, finish_on_interrupt,
 	  "--deadline 100 --prometheus figures/file", OUTCOME_INTERNAL,
-	  "open\nstart\ndeadline\ntool: FAILED: done\nthe file is back\nstop\nclose\n",
+	  "writes files\nopen\nstart\ndeadline\ntool: FAILED: done\nthe file is back\nstop\nclose\n",
 	  "tool: figures/file: --prometheus: writing the file: No such file or directory (2)\n"
 	  "tool: deadline of 100 s exceeded\n",
 	  .figures = make_folder_again, .stop = stop_and_remove_file },

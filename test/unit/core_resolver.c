@@ -4,9 +4,11 @@
 #include "test/unit/unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "core/resolver.h"
@@ -26,12 +28,22 @@ static struct addrinfo *prepend(struct addrinfo *next, uint32_t ip4)
 	return info;
 }
 
-static bool child_ignores_interrupt(void)
-{
-	struct sigaction interrupt;
+static struct capture capture;
 
-	sigaction(SIGINT, NULL, &interrupt);
-	return interrupt.sa_handler == SIG_IGN;
+/* A bit for each thing that the child must have done. */
+static uint32_t child_bits(void)
+{
+	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action;
+	int at_death = 0;
+	uint32_t bits;
+
+	prctl(PR_GET_PDEATHSIG, &at_death);
+	bits = (at_death == SIGKILL) | (uint32_t)(fcntl(capture.kept, F_GETFD) < 0) << 1;
+	for (size_t i = 0; i < LENGTH(ignored); i++)
+		if (!sigaction(ignored[i], NULL, &action) && action.sa_handler == SIG_IGN)
+			bits |= 4u << i;
+	return bits;
 }
 
 int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **list)
@@ -48,8 +60,8 @@ int __wrap_getaddrinfo(const char *name, const char *service, const struct addri
 		*list = made;
 		return 0;
 	}
-	if (!strcmp(name, "interrupt.test")) {
-		*list = prepend(NULL, child_ignores_interrupt());
+	if (!strcmp(name, "child.test")) {
+		*list = prepend(NULL, child_bits());
 		return 0;
 	}
 	if (!strcmp(name, "unknown.test"))
@@ -71,7 +83,6 @@ int __wrap_getaddrinfo(const char *name, const char *service, const struct addri
 
 static const struct log tool = { .name = "tool" };
 static struct resolver resolver;
-static struct capture capture;
 
 /* Fails if a child is left. */
 static int no_child(void **state)
@@ -116,10 +127,11 @@ TEST(too_many_addresses, NULL, no_child)
 	assert_int_equal(resolver.addresses[0].bytes[3], 99);
 }
 
-TEST(child_leaves_interrupts_to_its_parent, NULL, no_child)
+/* Signals of the terminal or to the group are the parent's. It keeps no descriptor, and dies with its parent. */
+TEST(child_leaves_signals_to_its_parent, NULL, no_child)
 {
-	assert_int_equal(look_up("interrupt.test", ADDRESS_FORMAT_ANY), OUTCOME_OK);
-	assert_int_equal(resolver.addresses[0].bytes[3], 1);
+	assert_int_equal(look_up("child.test", ADDRESS_FORMAT_ANY), OUTCOME_OK);
+	assert_int_equal(resolver.addresses[0].bytes[3], 31);
 }
 
 TEST(errors_are_reported, NULL, no_child)

@@ -20,6 +20,14 @@ enum {
 	ICRC_DATAGRAM_MAX = 8000 /* bytes of the longest UDP payload that is checked, with ICRC */
 };
 
+/* The faster ones first. */
+enum icrc_instruction {
+	ICRC_VPCLMULQDQ,
+	ICRC_PCLMULQDQ,
+	ICRC_CRC32X,
+	ICRC_INSTRUCTIONS
+};
+
 struct icrc_table;
 typedef uint32_t icrc_updater(const struct icrc_table *table, uint32_t crc, const uint8_t *bytes, size_t length);
 
@@ -36,6 +44,9 @@ void icrc_prepare(struct icrc_table *table);
 
 /* Uses the table only; for tests. */
 void icrc_prepare_plain(struct icrc_table *table);
+
+/* Of an instruction this CPU and kernel do not have: NULL. For tests. */
+icrc_updater *icrc_find_updater(enum icrc_instruction instruction);
 
 /* CRC-32 without the initial and final complement. Any length and alignment. */
 uint32_t icrc_update(const struct icrc_table *table, uint32_t crc, const void *bytes, size_t length);

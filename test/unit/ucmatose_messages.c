@@ -265,7 +265,8 @@ static void assert_all_goes(struct bench *bench, uint32_t count)
 
 TEST(every_count_and_size_goes_both_ways)
 {
-	static const uint32_t counts[] = { 1, 2, 3, 31, 32, 33, 63, 64, 65, 96, 127, 128, 129, 1000, 5000 };
+	static const uint32_t counts[] = { 1,	2,   3,	  31,  32,  33,	 63,  64,   65,	 96,
+					   127, 128, 129, 255, 256, 257, 384, 1000, 5000 };
 	static const uint32_t sizes[] = { 1, 100, 4096, 1 << 20, 1 << 23 };
 	static const uint32_t entries[] = { 2, 3, 4, 7, 64, 16384 };
 
@@ -284,6 +285,26 @@ TEST(every_count_and_size_goes_both_ways)
 					assert_int_equal(bench->not_ready, 0);
 					assert_all_goes(bench, counts[c]);
 				}
+}
+
+/* As between this version and one whose window has 64 messages. */
+TEST(each_end_has_a_window_of_its_own)
+{
+	static const uint32_t windows[] = { 1, 5, 64, 256 };
+
+	for (size_t i = 0; i < LENGTH(windows) * LENGTH(windows); i++) {
+		struct bench *bench = bench_create(1000, 100, FABRIC_ROCE, 16384);
+		const uint32_t *window[ENDS] = { &windows[i % LENGTH(windows)], &windows[i / LENGTH(windows)] };
+
+		for (int end = 0; end < ENDS; end++)
+			bench->ends[end].domain.max_qp_wr = *window[end] + 2;
+		connect_ends(bench, true);
+		for (int end = 0; end < ENDS; end++)
+			assert_int_equal(bench->ends[end].run.slots, *window[end]);
+		carry_all(bench);
+		assert_int_equal(bench->not_ready, 0);
+		assert_all_goes(bench, 1000);
+	}
 }
 
 /* The last send is posted long before it is complete; only then the direction has ended. */
@@ -310,7 +331,7 @@ TEST(both_halves_of_a_window_are_granted_at_once)
 	struct bench *bench = bench_create(1000, 100, FABRIC_ROCE, 16384);
 
 	connect_ends(bench, true);
-	for (int i = 0; i < 64; i++)
+	for (int i = 0; i < 256; i++)
 		assert_true(carry(bench, &bench->ends[SERVER]));
 	assert_false(carry(bench, &bench->ends[SERVER]));
 	assert_int_equal(bench->ends[CLIENT].sends.count, 2);
@@ -330,6 +351,29 @@ TEST(memory_is_bounded)
 		assert_true(bench->ends[i].receives_max <= (i == SERVER ? 64 : 16384));
 	}
 	bench_destroy(bench);
+}
+
+/* What fits into caches and queues: more of short messages, fewer with many connections. */
+TEST(slots_depend_on_size_and_connections)
+{
+	static const struct {
+		uint32_t connections, size, count, slots;
+	} rows[] = {
+		{ 1, 1, 5000, 256 },	{ 1, 64, 5000, 256 },	{ 1, 4096, 5000, 256 },	  { 1, 8192, 5000, 128 },
+		{ 1, 16384, 5000, 64 }, { 1, 65536, 5000, 64 }, { 1, 1 << 20, 5000, 4 },  { 1, 1 << 23, 5000, 1 },
+		{ 1, 64, 10, 10 },	{ 64, 1, 5000, 256 },	{ 100, 64, 5000, 163 },	  { 1000, 1, 5000, 64 },
+		{ 10000, 1, 5000, 64 }, { 10000, 64, 5000, 6 }, { 10000, 1000, 5000, 1 },
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct bench *bench = bench_create(rows[i].count, rows[i].size, FABRIC_ROCE, 16384);
+		struct end *end = &bench->ends[CLIENT];
+
+		end->run.wanted = rows[i].connections;
+		assert_int_equal(ucmatose_messages_prepare(&end->connection), OUTCOME_OK);
+		assert_int_equal(end->run.slots, rows[i].slots);
+		bench_destroy(bench);
+	}
 }
 
 /* Each of many connections has slots of its own, and together they take no more than they may. */

@@ -91,19 +91,17 @@ endif
 known = $(shell $(CC) -Werror $(1) -S -o /dev/null -x c /dev/null >/dev/null 2>&1 && echo $(1))
 # An empty argument of a macro, by clang 19's name.
 WARNINGS += $(call known,-Wno-c23-extensions)
-# What makes a program smaller than -Os alone, as far as the compiler knows it. Bytes of rdmatest without each of them
-# (gcc 12, x86-64): +3,400, +2,800 (a jump to a function has the whole epilogue in front of it), +700, +500, +600, +200, +160,
-# +90, +180, +700; the last, of aarch64 alone: +8,300, but a static program is too large for it. Hoisting less out of loops
-# saves 700 bytes (-fno-tree-loop-im) or 500 (-fno-move-loop-invariants), and costs 9 or 2 % of the rate of large messages.
+# What makes a program smaller than -Os alone, as far as the compiler knows it, by 300 bytes or more each. Bytes of rdmatest
+# without each of them (gcc 12, x86-64): +2,700, +600, +700, +900, +600, +700; the last, of aarch64 alone: +8,300, but a static
+# program is too large for it. Hoisting less out of loops saves 700 bytes (-fno-tree-loop-im) or 500 (-fno-move-loop-invariants),
+# and costs 9 or 2 % of the rate of large messages.
 small := -Oz -fno-optimize-sibling-calls -fno-caller-saves -fno-expensive-optimizations -fno-tree-forwprop \
-	 -fno-forward-propagate -fno-tree-tail-merge -foptimize-strlen -fno-ira-hoist-pressure \
 	 -malign-data=abi $(if $(STATIC),,-mcmodel=tiny)
 smaller := $(if $(filter -Os,$(CFLAGS)),$(if $(SANITIZE),,$(foreach flag,$(small),$(call known,$(flag)))))
-# By gcc for x86 alone, which knows -malign-data=abi: switches as comparisons, -140 to -220 (+110 on aarch64), nothing known
-# of the branches taken before, -210 (+200), and calls by way of the GOT, which full RELRO has filled before main(), -1,980
-# (+3,100 on aarch64, +1,500 by clang).
+# By gcc for x86 alone, which knows -malign-data=abi: nothing known of the branches taken before, -430 (+200 on aarch64), and
+# calls by way of the GOT, which full RELRO has filled before main(), -2,110 (+3,100 on aarch64, +1,500 by clang).
 x86 := $(filter -malign-data=abi,$(smaller))
-smaller += $(if $(x86),-fno-jump-tables -fno-tree-dominator-opts $(if $(STATIC),,-fno-plt))
+smaller += $(if $(x86),-fno-tree-dominator-opts $(if $(STATIC),,-fno-plt))
 # Whole-program optimisation: -4.7 KB, aarch64 -12 KB. The objects are complete without it, for the tests, and for an ar
 # that does not know it.
 ifeq ($(strip $(LTO))$(SANITIZE),1)

@@ -249,8 +249,8 @@ demo: writable setup-demo ## a tour of one to three minutes (verbs in a virtual 
 run_tests = env BUILD=$(BUILD) setpriv --pdeathsig TERM test/run
 quick := layers unit
 fast := $(quick) verbs cli fault:servers fault:calls fault:limits soft:conformance soft:commands soft:endings soft:two-hosts soft:routes fuzz walk make style
-whole := lab:core $(fast) builds:core
-nightly := debian:unstable debian:13 debian:12 $(filter-out soft:% fault:%,$(fast)) fault soft:all memcheck builds load cluster completion cross packaging machine \
+whole := lab:core $(fast) builds:core size
+nightly := debian:unstable debian:13 debian:12 $(filter-out soft:% fault:%,$(fast)) fault soft:all memcheck builds size load cluster completion cross packaging machine \
 	   then lab then lab:core then lab:tiny then lab:self then debian:lab then mutants
 
 check-quick: writable setup-fast ## while editing: the layers and the unit tests

@@ -196,12 +196,11 @@ compile_commands.json: ## the compiler's command line of each source, for clangd
 
 # ---- sizes and speed ----
 
-# The page is what is on standard output.
-size: ## the sizes of all builds next to the stock tools, as docs/size.md has them
+size: ## the sizes of all builds next to the stock tools, into docs/size.md and README.md
 	@$(MAKE) --no-print-directory -s setup-cross >&2
 	@BUILD=$(BUILD) test/size/report
 
-bloatcheck: ## what has become larger since the commit BASE; fails if that is much, and CHANGELOG says nothing
+bloatcheck: ## which symbols have become larger since the commit BASE
 	@BUILD=$(BUILD) BASE=$(BASE) test/size/bloat
 
 bench: setup-bench all $(bench_programs) $(BUILD)/own_code ## measure beside the stock tools, as docs/performance.md has it

@@ -79,14 +79,15 @@ $(BUILD)/own_code: $(call object,test/bench/own_code.c) $(provider) $(archive)
 	$(Q)$(link) -Wl,@test/verbs/provider/wrap -o $@ $(filter %.o,$^) $(archive) $(filter-out -lrdmacm -libverbs,$(libraries)) -lcmocka
 
 # The fuzz targets, for libFuzzer (clang) and to replay inputs without it; every interleaving of losses, copies, late
-# packets and timers, up to a depth.
-$(BUILD)/fuzz $(BUILD)/replay $(BUILD)/walk: $(BUILD)/%: $(call object,test/network/network.c) $(archive)
+# packets and timers, up to a depth; what has its instructions counted.
+$(BUILD)/fuzz $(BUILD)/replay $(BUILD)/walk $(BUILD)/cost: $(BUILD)/%: $(call object,test/network/network.c) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) $(simulated) -o $@ $(filter %.o,$^) $(archive) $(libraries)
 
 $(BUILD)/fuzz: $(call object,$(fuzz) test/fuzz/engine.c)
 $(BUILD)/replay: $(call object,$(fuzz) test/fuzz/replay.c)
 $(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/network/rules.c)
+$(BUILD)/cost: $(call object,test/cost/cost.c)
 
 -include $(patsubst %.o,%.d,$(call object,test/main.c $(wildcard test/*/*.c test/verbs/provider/*.c)))
 
@@ -99,7 +100,7 @@ faults-tools: $(BUILD)/inject.so $(if $(filter 1,$(WITH_VERBS)),$(BUILD)/hostile
 programs-quick: all
 	+@$(build) SANITIZE=1 units
 
-programs-fast: all conformance faults-tools $(BUILD)/walk
+programs-fast: all conformance faults-tools $(BUILD)/walk $(BUILD)/cost
 	+@$(build) SANITIZE=1 all units conformance verbs-tests $(BUILD)/sanitize/replay $(BUILD)/sanitize/walk
 
 programs: programs-fast

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The short twin of cmd/signals.c, compiled as without WITH_CAUSES. */
+#undef WITH_CAUSES
+#define WITH_CAUSES 0
+#include "cmd/signals_short.c"
+
+#include "test/unit/unit.h"
+
+static int calls;
+
+static void received(void *loop)
+{
+	calls++;
+	loop_stop(loop);
+}
+
+/* A second signal has the default action. */
+TEST(first_signal)
+{
+	struct loop *loop = loop_create();
+	struct loop_signal watchers[SIGNALS] = { 0 };
+
+	signal(SIGHUP, SIG_IGN);
+	signals_catch(loop, watchers, 0, received, loop);
+	raise(SIGHUP);
+	raise(SIGTERM);
+	loop_run(loop);
+	assert_int_equal(calls, 1);
+	signals_release(watchers);
+	assert_ptr_equal(signal(SIGTERM, SIG_DFL), SIG_DFL);
+	loop_destroy(loop);
+}
+
+TEST(limits)
+{
+	int ends[2];
+
+	watchdog_start(2 * CLOCK_NS_PER_S);
+	assert_in_range(alarm(0), 4, 5);
+	assert_int_equal(pipe(ends), 0);
+	assert_false(signals_wait(ends[0], clock_now() - CLOCK_NS_PER_S));
+	assert_int_equal(write(ends[1], "", 1), 1);
+	assert_true(signals_wait(ends[0], clock_now()));
+	close(ends[0]);
+	close(ends[1]);
+}

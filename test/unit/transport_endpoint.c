@@ -320,7 +320,7 @@ TEST(completions_in_every_state, create_loop, destroy_loop)
 	static const enum endpoint_kind kinds[] = { ENDPOINT_CONNECTION, ENDPOINT_GROUP };
 
 	for (size_t kind = 0; kind < LENGTH(kinds); kind++)
-		for (unsigned status = 0; status <= COMPLETION_RNR_EXCEEDED; status++)
+		for (unsigned status = 0; status <= COMPLETION_RNR_EXCEEDED + 1; status++)
 			for (enum endpoint_state at = 0;
 			     at < STATES && (completion_status_text(status) || status == COMPLETION_OTHER); at++) {
 				const struct completion completion = { .kind = WORK_SEND, .tag = 5, .status = status };

@@ -68,7 +68,7 @@ $(BUILD)/inject.so: test/fault/inject.c Makefile $(settings)
 	$(Q)$(compile) -fno-sanitize=all -fPIC -shared -o $@ $<
 
 # What the benches compare with, and what they measure with.
-bench_programs := $(patsubst %,$(BUILD)/%,udp_echo verbs_ping most_memory)
+bench_programs := $(patsubst %,$(BUILD)/%,udp_echo udp_limit verbs_ping most_memory)
 $(bench_programs): $(BUILD)/%: $(BUILD)/objects/test/bench/%.o $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)

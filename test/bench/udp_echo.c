@@ -9,25 +9,18 @@
  *
  * The acknowledgements, which are asked for only now and then, are left out.
  *
- * The sockets are not connected, as a server's socket that hears many peers is not. The client has processor 0 for
- * itself, the server processor 1, if there are two.
+ * The client has processor 0 for itself, the server processor 1, if there are two.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "test/bench/need.h"
+#include "test/bench/udp_end.h"
 
 enum {
 	STEPS = 6,
@@ -46,12 +39,6 @@ enum {
 struct step {
 	size_t count;
 	size_t sizes[DATAGRAMS_MAX];
-};
-
-struct end {
-	int fd;
-	int epoll; /* -1: polls */
-	struct sockaddr_in peer;
 };
 
 /* A processor that is not there, or not ours, is no reason to fail. */
@@ -75,31 +62,7 @@ static void fill(struct step steps[STEPS], size_t size)
 	memcpy(steps, every, sizeof(every));
 }
 
-static void open_end(struct end *end, bool sleeps)
-{
-	struct sockaddr_in local = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct epoll_event event = { .events = EPOLLIN };
-
-	end->fd = socket(AF_INET, SOCK_DGRAM, 0);
-	if (end->fd < 0 || bind(end->fd, (struct sockaddr *)&local, sizeof(local)))
-		die("udp_echo: socket");
-	end->epoll = -1;
-	if (!sleeps)
-		return;
-	end->epoll = epoll_create1(0);
-	if (end->epoll < 0 || epoll_ctl(end->epoll, EPOLL_CTL_ADD, end->fd, &event))
-		die("udp_echo: epoll");
-}
-
-static void know(struct end *end, const struct end *peer)
-{
-	socklen_t length = sizeof(end->peer);
-
-	if (getsockname(peer->fd, (struct sockaddr *)&end->peer, &length))
-		die("udp_echo: getsockname");
-}
-
-static void send_step(const struct end *end, const struct step *step)
+static void send_step(const struct udp_end *end, const struct step *step)
 {
 	static uint8_t bytes[PAYLOAD_MAX + WRITE_REQUEST];
 	struct sockaddr_in peer = end->peer;
@@ -124,17 +87,15 @@ static void send_step(const struct end *end, const struct step *step)
 		die("udp_echo: sendmmsg");
 }
 
-static void receive_step(const struct end *end, const struct step *step)
+static void receive_step(const struct udp_end *end, const struct step *step)
 {
 	uint8_t bytes[PAYLOAD_MAX + WRITE_REQUEST];
 	struct sockaddr_in from;
-	struct epoll_event event;
 
 	for (size_t left = step->count; left;) {
 		socklen_t length = sizeof(from);
 
-		if (end->epoll >= 0 && epoll_wait(end->epoll, &event, 1, -1) < 0)
-			die("udp_echo: epoll_wait");
+		udp_wait(end);
 		while (left &&
 		       recvfrom(end->fd, bytes, sizeof(bytes), MSG_DONTWAIT, (struct sockaddr *)&from, &length) >= 0)
 			left--;
@@ -143,14 +104,14 @@ static void receive_step(const struct end *end, const struct step *step)
 	}
 }
 
-static void exchange(const struct end *end, const struct step steps[STEPS], bool server, long count)
+static void exchange(const struct udp_end *end, const struct step steps[STEPS], bool server, long count)
 {
 	for (long ping = 0; ping < count; ping++)
 		for (size_t step = 0; step < STEPS; step++)
 			(step % 2 == server ? send_step : receive_step)(end, &steps[step]);
 }
 
-static void serve(const struct end *end, const struct step steps[STEPS], long count)
+static void serve(const struct udp_end *end, const struct step steps[STEPS], long count)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	stay_on(1);
@@ -160,14 +121,13 @@ static void serve(const struct end *end, const struct step steps[STEPS], long co
 
 static int64_t run(bool sleeps, const struct step steps[STEPS], long count)
 {
-	struct end client, server;
+	struct udp_end client, server;
 	int64_t start;
 	pid_t child;
 
-	open_end(&client, sleeps);
-	open_end(&server, sleeps);
-	know(&client, &server);
-	know(&server, &client);
+	udp_open(&client, sleeps);
+	udp_open(&server, sleeps);
+	udp_introduce(&client, &server);
 	child = fork();
 	if (child < 0)
 		die("udp_echo: fork");

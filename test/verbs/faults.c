@@ -406,7 +406,7 @@ TEST(limits)
 static const struct pair_lines lines[] = {
 	{ "rping -s -a @", "rping -c -C 100000 -a @" },
 	{ "ucmatose -b @ -C 100000", "ucmatose -s @ -C 100000" },
-	{ "mckey -m # -b @", "mckey -m # -b @ -s --pause 1ms --rate 10 -C 1000" },
+	{ "mckey -m # -b @ -C 1000", "mckey -m # -b @ -s --pause 1ms --rate 10 -C 1000" },
 };
 
 static void remove_soon(void *context);

@@ -8,6 +8,13 @@ now() {
 	now=${lab_uptime%.*}${lab_uptime#*.}
 }
 
+# lab_limit SECONDS: sets lab_deadline. They are those of an idle machine; a busy one has six times as many, lab_seconds.
+lab_limit() {
+	lab_seconds=$(($1 * 6))
+	now
+	lab_deadline=$((now + lab_seconds * 100))
+}
+
 # Prints hundredths as seconds with one decimal.
 seconds() {
 	echo "$(($1 / 100)).$(($1 % 100 / 10))"

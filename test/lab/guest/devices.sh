@@ -83,8 +83,7 @@ soft_apart() {
 # A port is of use once it is active and, for RoCE, its address table is filled; both
 # happen in the kernel's own time.
 lab_wait_device() {
-	now
-	lab_deadline=$((now + 1000))
+	lab_limit 10
 	while :; do
 		lab_state=$(cat "/sys/class/infiniband/$1/ports/1/state" 2>/dev/null || :)
 		lab_gids=$(cat "/sys/class/infiniband/$1/ports/1/gids/"* 2>/dev/null | grep -cv '^[0:]*$' || :)

@@ -50,8 +50,7 @@ lab_become() {
 # Until the shell's child has become the program, SIGINT would still be ignored and the
 # process be known under the shell's name.
 lab_wait_become() {
-	now
-	lab_deadline=$((now + 2000))
+	lab_limit 20
 	while [ "$now" -lt "$lab_deadline" ]; do
 		lab_command=$(tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null || :)
 		case $lab_command in
@@ -61,7 +60,7 @@ lab_wait_become() {
 		sleep 0.01
 		now
 	done
-	fail "the program did not start within 20 s"
+	fail "the program did not start within $lab_seconds s"
 }
 
 # start NAME COMMAND...: runs in the background with output in NAME.out and NAME.err.
@@ -112,14 +111,13 @@ show_output() {
 # signal N. Still running after that long is a failure.
 finish() {
 	lab_find "$1"
-	now
+	lab_limit "$2"
 	lab_begin=$now
-	lab_deadline=$((now + $2 * 100))
 	until has_ended "$lab_pid"; do
 		now
 		if [ "$now" -ge "$lab_deadline" ]; then
 			kill -KILL "$lab_pid" 2>/dev/null || :
-			fail "$1 was still running after $2 s"
+			fail "$1 was still running after $lab_seconds s"
 		fi
 		sleep 0.05
 	done

@@ -4,13 +4,12 @@
 
 # wait_until SECONDS WHAT COMMAND...: fails when it has not come true by then.
 wait_until() {
-	lab_seconds=$1
+	lab_limit "$1"
+	lab_wait_deadline=$lab_deadline
 	lab_what=$2
 	shift 2
 	lab_checked
 	step "wait_until $lab_what"
-	now
-	lab_wait_deadline=$((now + lab_seconds * 100))
 	until "$@"; do
 		now
 		[ "$now" -lt "$lab_wait_deadline" ] || fail "not within $lab_seconds s: $lab_what"
@@ -25,8 +24,7 @@ wait_for() {
 	lab_streams "$1"
 	lab_checked
 	step "wait_for $1: $2"
-	now
-	lab_deadline=$((now + $3 * 100))
+	lab_limit "$3"
 	while :; do
 		lab_gone=no
 		! has_ended "$lab_pid" || lab_gone=yes
@@ -36,7 +34,7 @@ wait_for() {
 		fi
 		[ "$lab_gone" = no ] || fail "$1 ended without a line matching: $2"
 		now
-		[ "$now" -lt "$lab_deadline" ] || fail "$1 wrote no line matching within $3 s: $2"
+		[ "$now" -lt "$lab_deadline" ] || fail "$1 wrote no line matching within $lab_seconds s: $2"
 		sleep 0.05
 	done
 }
@@ -63,13 +61,11 @@ wait_listening() {
 	lab_find "$1"
 	lab_checked
 	step "wait_listening $1"
-	now
-	# Of an idle machine's seconds: on a busy one the start of a sanitized program alone takes several.
-	lab_deadline=$((now + $2 * 300))
+	lab_limit "$2"
 	until lab_listens "$lab_pid"; do
 		! has_ended "$lab_pid" || fail "$1 ended before it listened"
 		now
-		[ "$now" -lt "$lab_deadline" ] || fail "$1 does not listen after $(($2 * 3)) s"
+		[ "$now" -lt "$lab_deadline" ] || fail "$1 does not listen after $lab_seconds s"
 		sleep 0.05
 	done
 }

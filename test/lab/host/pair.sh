@@ -120,7 +120,7 @@ run_in_pair() {
 	: >"$transcript"
 	: >"$part"
 	scenario_header "$name" time 60
-	deadline=$((SECONDS + REPLY + guest_grace))
+	deadline=$((SECONDS + 6 * REPLY + guest_grace))
 	guest_say "$folder.a" "run $name"
 	guest_say "$folder.b" "run $name"
 	while [ -z "${verdict_of[a]}" ] || [ -z "${verdict_of[b]}" ]; do

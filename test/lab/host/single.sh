@@ -3,7 +3,8 @@
 # A worker: one guest at a time that runs scenarios from the queue. A guest that hangs
 # or dies costs the scenario it was running, and the next one gets a fresh guest.
 
-boot_limit=300
+# For a busy machine, as are the limits of the guest (clock.sh).
+boot_limit=900
 # On top of a scenario's own limit, which the guest enforces.
 guest_grace=30
 
@@ -52,7 +53,7 @@ run_in_guest() {
 	: >"$transcript"
 	: >"$part"
 	scenario_header "$name" time 60
-	deadline=$((SECONDS + REPLY + guest_grace))
+	deadline=$((SECONDS + 6 * REPLY + guest_grace))
 	guest_say "$folder" "run $name"
 	while :; do
 		if ! guest_line "$folder"; then

@@ -71,7 +71,7 @@ ifeq ($(origin CFLAGS),file)
 CFLAGS := -O1 -g1
 endif
 sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-# gcc's, in what starts often: half of a start is the loading of these libraries.
+# gcc's, in what starts often: a quarter of a start is the loading of these libraries.
 static_sanitizers = $(call known,-static-libasan -static-libubsan)
 $(BUILD)/rdmatest $(BUILD)/conformance: private LDFLAGS += $(static_sanitizers)
 endif
@@ -259,7 +259,7 @@ check-quick: writable setup-fast ## while editing: the layers and the unit tests
 check-fast: writable setup-fast ## two minutes, before a push: every test that needs no virtual machine
 	@$(run_tests) -b programs-fast $(fast)
 
-check: writable setup ## four to ten minutes: that, the core of the lab, and the builds that matter most
+check: writable setup ## about five minutes: that, the core of the lab, and the builds that matter most
 	@$(run_tests) -b programs $(whole)
 
 check-all: writable setup-all ## one to two hours, by night: everything

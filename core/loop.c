@@ -210,7 +210,7 @@ static bool set_alarm(struct loop *loop)
 {
 	const struct timer *first = loop->timers.first;
 	int64_t now = clock_now(), at = first ? first->at : NEVER;
-	struct itimerspec time = { .it_value = clock_timespec(at) };
+	struct itimerspec time = { 0 };
 
 	if (loop->has_timers != !!first) {
 		loop->has_timers = first;
@@ -220,6 +220,7 @@ static bool set_alarm(struct loop *loop)
 		return false;
 	if (now < loop->alarm_at && loop->alarm_at <= at)
 		return true;
+	time.it_value = clock_timespec(at);
 	if (timerfd_settime(loop->alarm_fd, TFD_TIMER_ABSTIME, &time, NULL))
 		return false;
 	loop->alarm_at = at;
@@ -234,7 +235,7 @@ static void expire_timers(struct loop *loop)
 
 	loop->turn = clock_now();
 	while ((first = loop->timers.first) && first->at <= loop->turn && first->number <= last) {
-		struct loop_timer *timer = (struct loop_timer *)first;
+		struct loop_timer *timer = (struct loop_timer *)first; /* whose first member it is */
 
 		timers_stop(&loop->timers, first);
 		timer->callback(timer->context);

@@ -15,8 +15,7 @@ uint64_t soft_random(struct soft_random *random)
 {
 	uint64_t value;
 
-	/* Blocks only early at boot, before the kernel's generator is ready. Up to 256 bytes come whole (getrandom(2)).
-	 */
+	/* Blocks only early at boot, before the kernel's generator is ready. Up to 256 bytes come whole. */
 	while (!random->left)
 		if (getrandom(random->numbers, sizeof(random->numbers), 0) == (ssize_t)sizeof(random->numbers))
 			random->left = sizeof(random->numbers) / sizeof(*random->numbers);

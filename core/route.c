@@ -152,15 +152,13 @@ static int find_peer_route(int fd, const struct address *peer, const struct addr
 	return error;
 }
 
-int route_find(const struct address *peer, const struct address *source, struct route *route)
+int route_open(void)
 {
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	int error;
+	return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+}
 
-	if (fd < 0)
-		return errno;
-	error = address_is_multicast(peer) ? find_group_route(fd, peer, source, route)
-					   : find_peer_route(fd, peer, source, route);
-	close(fd);
-	return error;
+int route_find(int fd, const struct address *peer, const struct address *source, struct route *route)
+{
+	return address_is_multicast(peer) ? find_group_route(fd, peer, source, route)
+					  : find_peer_route(fd, peer, source, route);
 }

@@ -15,10 +15,12 @@ struct route {
 	uint32_t mtu;	       /* bytes of an IP packet */
 };
 
+/* Opens a netlink socket for look-ups, which the caller closes. Returns -1 with errno on failure. */
+int route_open(void);
 /*
- * Finds the route to a peer or a group. source: the local address, or the any address if the route decides. Returns 0
- * or an errno.
+ * Finds the route to a peer or a group. fd: of route_open(). source: the local address, or the any address if the route
+ * decides. Returns 0 or an errno.
  */
-int route_find(const struct address *peer, const struct address *source, struct route *route);
+int route_find(int fd, const struct address *peer, const struct address *source, struct route *route);
 
 #endif

@@ -19,6 +19,7 @@ static struct {
 	struct route route;
 	int route_error;
 	unsigned routes; /* asked for */
+	int netlink_error;
 	struct soft_transport transport;
 } fake;
 
@@ -46,13 +47,20 @@ int __wrap_access(const char *path, int mode)
 	return fake.module ? 0 : -1;
 }
 
-int __wrap_route_find(const struct address *peer, const struct address *source, struct route *route)
+int __wrap_route_find(int fd, const struct address *peer, const struct address *source, struct route *route)
 {
 	fake.routes++;
 	*route = fake.route;
 	if (!address_is_any(source))
 		route->source = *source;
 	return fake.route_error;
+}
+
+int __real_route_open(void);
+int __wrap_route_open(void)
+{
+	errno = fake.netlink_error;
+	return fake.netlink_error ? -1 : __real_route_open();
 }
 
 void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *context)
@@ -113,6 +121,28 @@ TEST(bind_errors, begin, end)
 			    "test: here: 127.0.0.1 is not an address of this host (99)\n");
 	assert_listen_fails(EMFILE, false, false, OUTCOME_INTERNAL,
 			    "test: here: opening UDP port 4791 on 127.0.0.1: Too many open files (24)\n");
+}
+
+static void assert_open_fails(int error, enum outcome outcome, const char *text)
+{
+	struct error reason = { 0 };
+	struct capture capture;
+
+	fake.netlink_error = error;
+	capture_begin(&capture);
+	assert_int_equal(soft_sockets_open(&fake.transport, &reason), outcome);
+	log_report(&test_log, &reason);
+	assert_string_equal(capture_end(&capture), text);
+}
+
+/* A sandbox forbids netlink: the transport names it, before there is a peer. */
+TEST(netlink_errors, begin, end)
+{
+	assert_open_fails(EAFNOSUPPORT, OUTCOME_NO_DEVICE,
+			  "test: creating a netlink socket: Address family not supported by protocol (97)\n"
+			  "test: hint: allow AF_NETLINK, by which soft finds routes: a sandbox forbids it (seccomp, or "
+			  "systemd's RestrictAddressFamilies=)\n");
+	assert_open_fails(EMFILE, OUTCOME_INTERNAL, "test: creating a netlink socket: Too many open files (24)\n");
 }
 
 /* As with a multicast route through an interface without an address. */

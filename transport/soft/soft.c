@@ -102,6 +102,7 @@ static void soft_close(struct transport *base)
 static enum outcome soft_open(struct loop *loop, const struct log *log, struct error *reason, struct transport **result)
 {
 	struct soft_transport *transport;
+	enum outcome outcome;
 
 	if (!soft_random_works()) {
 		error_errno(reason, NULL, errno, "getting random numbers");
@@ -112,7 +113,6 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct e
 		return transport_no_memory(reason, NULL, "opening the transport");
 	transport->base.loop = loop;
 	transport->base.log = log;
-	transport->addresses_fd = -1;
 	transport->channel.transport = &transport->base;
 	icrc_prepare(&transport->icrc);
 	transport->guid = soft_random(&transport->random);
@@ -128,6 +128,11 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct e
 	};
 	if (WITH_REPORT)
 		begin_counts(transport);
+	outcome = soft_sockets_open(transport, reason);
+	if (outcome) {
+		soft_close(&transport->base);
+		return outcome;
+	}
 	/* The connection manager last: without it soft_close() has nothing to send. */
 	if (!(transport->queue = soft_queue_open(transport)) || !(transport->qps = soft_qp_table_open(transport)) ||
 	    !(transport->packet_io = soft_packet_io_open()) || !(transport->cm = soft_cm_open(transport))) {

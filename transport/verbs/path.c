@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/interface.h"
 #include "core/route.h"
@@ -78,8 +79,10 @@ void verbs_hint_route(const struct endpoint *endpoint)
 	char start[ADDRESS_TEXT_SIZE + IF_NAMESIZE + 64] = "", addresses[4 * ADDRESS_TEXT_SIZE] = "";
 	char host[ADDRESS_TEXT_SIZE];
 	struct route route = { 0 };
+	int fd = route_open();
 
-	route_find(&endpoint->peer, &(struct address){ .family = endpoint->peer.family }, &route);
+	route_find(fd, &endpoint->peer, &(struct address){ .family = endpoint->peer.family }, &route);
+	close(fd);
 	for (size_t i = 0; i < count; i++) {
 		const struct address *address = &list[i].address;
 

@@ -125,7 +125,8 @@ struct soft_transport {
 	uint64_t guid;		/* random: the CA GUID of this process */
 	struct channel channel; /* the only one: it has no descriptor, timers of the loop deliver its events */
 	struct soft_socket *sockets;
-	int addresses_fd; /* rtnetlink, for new local addresses; -1: not watched */
+	int routes_fd;	  /* rtnetlink, for look-ups of routes */
+	int addresses_fd; /* rtnetlink, for changes of local addresses; -1: not watched */
 	struct loop_io addresses_changed;
 	struct soft_endpoint *listeners;	   /* few: searched for each request */
 	struct soft_endpoint *endpoints;	   /* all others */

@@ -37,7 +37,7 @@ enum {
 
 #define RESOLVING "resolving the address"
 
-/* A look-up takes seven system calls, and many connections are made between the same two addresses at once. */
+/* A look-up takes four system calls, and many connections are made between the same two addresses at once. */
 #define ROUTE_KEPT (100 * CLOCK_NS_PER_MS)
 
 static bool set_option(int fd, int level, int name, int value)
@@ -183,10 +183,30 @@ static bool rxe_holds_port(void)
 	return held;
 }
 
+static bool is_shortage(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+}
+
 static enum outcome socket_outcome(int error)
 {
-	return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS ? OUTCOME_INTERNAL
-											 : OUTCOME_NO_CONNECTION;
+	return is_shortage(error) ? OUTCOME_INTERNAL : OUTCOME_NO_CONNECTION;
+}
+
+enum outcome soft_sockets_open(struct soft_transport *transport, struct error *reason)
+{
+	int error;
+
+	transport->addresses_fd = -1;
+	transport->routes_fd = route_open();
+	if (transport->routes_fd >= 0)
+		return OUTCOME_OK;
+	error = errno;
+	error_errno(reason, NULL, error, "creating a netlink socket");
+	if (error == EAFNOSUPPORT || error == EPERM || error == EACCES)
+		error_hint(reason, "allow AF_NETLINK, by which soft finds routes: a sandbox forbids it (seccomp, or "
+				   "systemd's RestrictAddressFamilies=)");
+	return is_shortage(error) ? OUTCOME_INTERNAL : OUTCOME_NO_DEVICE;
 }
 
 static const char *socket_hint(const struct address *address)
@@ -285,7 +305,7 @@ int soft_path_route(struct soft_transport *transport, struct soft_path *path)
 	if (!kept->at || now - kept->at > ROUTE_KEPT || !is_same_end(&kept->peer, &path->peer) ||
 	    !is_same_end(&kept->local, &path->local)) {
 		*kept = (struct soft_route){ .peer = path->peer, .local = path->local };
-		error = route_find(&path->peer, &path->local, &kept->route);
+		error = route_find(transport->routes_fd, &path->peer, &path->local, &kept->route);
 		if (!error)
 			kept->at = now;
 	}
@@ -535,7 +555,9 @@ void soft_sockets_close(struct soft_transport *transport)
 		loop_io_stop(&transport->addresses_changed);
 		close(transport->addresses_fd);
 	}
-	transport->addresses_fd = -1;
+	if (transport->routes_fd >= 0)
+		close(transport->routes_fd);
+	transport->addresses_fd = transport->routes_fd = -1;
 	while (transport->sockets)
 		socket_close(transport->sockets);
 }

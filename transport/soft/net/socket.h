@@ -83,6 +83,8 @@ bool soft_socket_multicast(const struct soft_path *path, bool loopback);
 /* Implements endpoint_local_addresses(). */
 void soft_local_addresses(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE]);
 
+/* Opens the netlink socket for routes. */
+enum outcome soft_sockets_open(struct soft_transport *transport, struct error *reason);
 void soft_sockets_close(struct soft_transport *transport);
 
 /* ---- packet_io.c: sends and receives packets in batches, with their ICRC ---- */

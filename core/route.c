@@ -102,6 +102,7 @@ static int query(int fd, const struct address *to, const struct address *source,
 			   .rtm_dst_len = (unsigned char)(8 * address_size(to)),
 			   .rtm_flags = flags },
 	};
+	ssize_t received;
 
 	add_attribute(&message, RTA_DST, to->bytes, address_size(to));
 	if (source) {
@@ -111,8 +112,12 @@ static int query(int fd, const struct address *to, const struct address *source,
 	if (interface)
 		add_attribute(&message, RTA_OIF, &interface, sizeof(interface));
 	/* The kernel answers within write(2). */
-	if (write(fd, &message, message.header.nlmsg_len) < 0 || recv(fd, &message, sizeof(message), MSG_DONTWAIT) < 0)
+	if (write(fd, &message, message.header.nlmsg_len) < 0 ||
+	    (received = recv(fd, &message, sizeof(message), MSG_DONTWAIT)) < 0)
 		return errno;
+	if (message.header.nlmsg_len < NLMSG_SPACE(sizeof(message.route)) ||
+	    message.header.nlmsg_len > (size_t)received)
+		return EMSGSIZE;
 	return message.header.nlmsg_type == NLMSG_ERROR ? -message.error.error : parse_route(fd, &message, to, route);
 }
 

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,--wrap=recv -Wl,--wrap=ioctl */
+/* Replies of the kernel to look-ups of routes. */
+#include "test/unit/unit.h"
+
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+
+#include "core/route.h"
+
+static struct {
+	struct nlmsghdr header;
+	struct rtmsg route;
+	struct rtattr row;
+	uint32_t interface;
+} reply;
+static size_t received; /* bytes of the reply */
+
+ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags)
+{
+	memset(bytes, 0xff, size);
+	memcpy(bytes, &reply, received);
+	return (ssize_t)received;
+}
+
+int __wrap_ioctl(int fd, unsigned long request, struct ifreq *value)
+{
+	if (request == SIOCGIFMTU)
+		value->ifr_mtu = 1500;
+	return 0;
+}
+
+static int find(uint32_t length, size_t bytes, struct route *route)
+{
+	const struct address peer = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } };
+	const struct address source = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } };
+	int ends[2], error;
+
+	reply.header = (struct nlmsghdr){ .nlmsg_len = length, .nlmsg_type = RTM_NEWROUTE };
+	reply.row = (struct rtattr){ .rta_len = RTA_LENGTH(sizeof(reply.interface)), .rta_type = RTA_OIF };
+	reply.interface = 7;
+	received = bytes;
+	assert_int_equal(pipe(ends), 0);
+	error = route_find(ends[1], &peer, &source, route);
+	close(ends[0]);
+	close(ends[1]);
+	return error;
+}
+
+TEST(reply_is_read, NULL, NULL)
+{
+	struct route route;
+
+	assert_int_equal(find(sizeof(reply), sizeof(reply), &route), 0);
+	assert_int_equal(route.interface, 7);
+	assert_int_equal(route.mtu, 1500);
+}
+
+/* Nothing is read beyond what was received, whatever length the reply names. */
+TEST(reply_names_another_length, NULL, NULL)
+{
+	static const struct {
+		uint32_t named;
+		size_t received;
+	} rows[] = {
+		{ sizeof(reply), sizeof(reply) - 4 },
+		{ UINT32_MAX, sizeof(reply) },
+		{ sizeof(reply.header), sizeof(reply.header) },
+		{ 0, sizeof(reply) },
+		{ NLMSG_SPACE(sizeof(struct rtmsg)) - 1, sizeof(reply) },
+	};
+	struct route route;
+
+	for (size_t i = 0; i < LENGTH(rows); i++)
+		assert_int_equal(find(rows[i].named, rows[i].received, &route), EMSGSIZE);
+}

@@ -9,6 +9,8 @@ struct flood {
 	uint8_t private_data[MAD_REQ_PRIVATE];
 };
 
+static struct path_options many_requests = PATH_OPEN;
+
 /* Copies the last REQ of a host. */
 static void flood_copy(struct flood *flood, const struct host *host)
 {
@@ -43,8 +45,10 @@ TEST(test_flood_with_slow_command, testbed_open, testbed_close)
 	struct flood flood;
 
 	flood_prepare(&flood);
-	for (unsigned i = 0; i < 2 * CM_BACKLOG; i++)
+	for (unsigned i = 0; i < 2 * CM_BACKLOG; i++) {
 		flood_send(&flood);
+		network_run(0);
+	}
 	assert_int_equal(server->listener.pending_requests, CM_BACKLOG);
 	flood.request.req.service_id++;
 	flood_send(&flood);
@@ -57,6 +61,58 @@ TEST(test_flood_with_slow_command, testbed_open, testbed_close)
 	assert_int_equal(cm->half_open, 0);
 	flood_send(&flood);
 	assert_int_equal(server->listener.pending_requests, 1);
+}
+
+/* A turn of the loop takes a few REQs, and all other messages. What has no room is dropped. */
+TEST(test_flood_leaves_turns_to_other_messages, testbed_open, testbed_close)
+{
+	struct host *server = &cm_hosts.hosts[1];
+	const struct soft_cm *cm = server->transport->cm;
+	struct conn *real;
+	struct flood flood;
+	struct mad rtu;
+
+	flood_prepare(&flood);
+	cm_hosts.requested = do_accept;
+	cm_hosts.dropped = DROP_RTU;
+	connect_one();
+	network_run(CLOCK_NS_PER_MS);
+	real = passive_conn();
+	assert_non_null(last_sent(MAD_RTU, &cm_hosts.hosts[0], &rtu));
+	cm_hosts.requested = NULL;
+	for (unsigned i = 0; i < 3 * CM_REQUESTS_IN_TURN; i++)
+		flood_send(&flood);
+	testbed_inject(&cm_hosts.hosts[0], server, &rtu);
+	assert_true(is_established(real));
+	assert_int_equal(cm->half_open, CM_REQUESTS_IN_TURN);
+	network_run(0);
+	assert_int_equal(cm->half_open, 3 * CM_REQUESTS_IN_TURN);
+	release_all();
+	for (unsigned i = 0; i < CM_REQUESTS_IN_TURN + CM_REQUESTS_MAX + 10; i++)
+		flood_send(&flood);
+	assert_int_equal(cm->waiting.count, CM_REQUESTS_MAX);
+	many_requests.backlog = 2 * CM_REQUESTS_MAX;
+	server->listener.base.options.path = &many_requests;
+	network_run(0);
+	assert_int_equal(cm->half_open, CM_REQUESTS_IN_TURN + CM_REQUESTS_MAX);
+	/* A lone one waits for nothing. */
+	flood_send(&flood);
+	assert_int_equal(cm->half_open, CM_REQUESTS_IN_TURN + CM_REQUESTS_MAX + 1);
+	server->listener.base.options.path = &path_unset;
+}
+
+/* Of connections that may not resend a REP a timer has little to do, however many there are. */
+TEST(test_flood_has_few_timers, testbed_open, testbed_close)
+{
+	struct flood flood;
+
+	flood_prepare(&flood);
+	cm_hosts.requested = do_accept;
+	for (unsigned i = 0; i < CM_RESEND_HALF_OPEN_MAX + 10; i++) {
+		flood_send(&flood);
+		network_run(0);
+	}
+	assert_int_equal(passive_conn()->endpoint.cm_id->resends, CM_BACKOFF_STEPS);
 }
 
 static unsigned count_failures(void)
@@ -279,6 +335,7 @@ TEST(test_flood_with_one_qpn, testbed_open, testbed_close)
 	for (unsigned i = 0; i <= CM_IDS; i += CM_IDS / 20) {
 		flood.request.local_id++;
 		testbed_inject(client, server, &flood.request);
+		network_run(0);
 		assert_non_null(last_sent(MAD_REJ, server, &response));
 		assert_int_equal(response.remote_id, flood.request.local_id);
 		assert_int_equal(response.rej.reason, REJECTED_STALE);

@@ -40,6 +40,7 @@ struct packet_io {
 	int icmp_error;	    /* in the socket error queue; 0: none */
 	unsigned icmp_more; /* of them */
 	bool reported;	    /* by a receive */
+	int pending;	    /* the socket error: the next receive fails with it; 0: none */
 	int unreachable;
 	unsigned mads;
 };
@@ -81,6 +82,11 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
 
 	assert_true(count > 0 && header->msg_iov[0].iov_len >= packet_io->length);
 	errno = packet_io->reported ? EAGAIN : packet_io->icmp_error;
+	if (packet_io->pending) {
+		errno = packet_io->pending;
+		packet_io->pending = 0;
+		return -1;
+	}
 	if (packet_io->flood) {
 		count = count < packet_io->flood ? count : packet_io->flood;
 		packet_io->flood -= count;
@@ -339,6 +345,15 @@ TEST(flood_leaves_turns_to_other_sockets, set_up, tear_down)
 	soft_packet_io_readable(&receiver.socket);
 	for (unsigned resends = 0; resends < 1000; resends++)
 		assert_true(soft_may_resend(&receiver.socket));
+}
+
+/* Each REP to a forged address may bring an ICMP error. */
+TEST(icmp_error_delays_no_packets, set_up, tear_down)
+{
+	packet_io->flood = 100;
+	packet_io->pending = ECONNREFUSED;
+	soft_packet_io_readable(&receiver.socket);
+	assert_int_equal(packet_io->flood, 0);
 }
 
 TEST(pollers_read_sockets_with_queue_pairs, set_up, tear_down)

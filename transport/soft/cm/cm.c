@@ -3,7 +3,9 @@
 #include "transport/soft/cm/cm.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "transport/soft/base/queue.h"
 #include "transport/soft/cm/cm_internal.h"
 
 struct soft_cm *soft_cm_open(struct soft_transport *transport)
@@ -13,6 +15,7 @@ struct soft_cm *soft_cm_open(struct soft_transport *transport)
 	if (!cm)
 		return NULL;
 	cm->transport = transport;
+	cm->waiting.capacity = CM_REQUESTS_MAX;
 	for (unsigned index = 0; index < CM_INDEXES; index++)
 		soft_table_open(&cm->tables[index]);
 	cm->secret = soft_random(&transport->random);
@@ -48,6 +51,7 @@ void soft_cm_close(struct soft_cm *cm)
 		return;
 	send_final_copies(cm);
 	soft_flush(cm->transport);
+	loop_timer_stop(&cm->next_turn);
 	table = &cm->tables[CM_BY_ID];
 	for (size_t i = 0; i < table->bucket_count; i++)
 		while (table->buckets[i])
@@ -58,6 +62,12 @@ void soft_cm_close(struct soft_cm *cm)
 }
 
 /* ---- in ---- */
+
+/* The route is not known yet. */
+static struct soft_path path_back(struct soft_socket *socket, const struct address *from)
+{
+	return (struct soft_path){ .socket = socket, .local = socket->address, .peer = *from };
+}
 
 /*
  * Ends the resends of a peer whose message matches no cm_id, is late or not supported, without a hint whether the
@@ -108,10 +118,54 @@ static void mra_received(struct soft_cm_id *cm_id, const struct mad *mad)
 		soft_cm_id_mra_received(cm_id);
 }
 
+static void next_turn(void *context);
+
+static void take_request(struct soft_cm *cm, struct soft_path *path, const struct mad *mad)
+{
+	if (!cm->requests_in_turn++)
+		loop_timer_start(cm->transport->base.loop, &cm->next_turn, 0, next_turn, cm);
+	soft_cm_req_received(cm, path, mad);
+}
+
+static void next_turn(void *context)
+{
+	struct soft_cm *cm = context;
+
+	soft_callback_begin(cm->transport);
+	for (cm->requests_in_turn = 0; cm->waiting.count && cm->requests_in_turn < CM_REQUESTS_IN_TURN;
+	     soft_ring_pop(&cm->waiting)) {
+		const struct soft_request *request = &cm->requests[cm->waiting.head];
+		struct soft_path path = path_back(request->socket, &request->peer);
+		struct mad mad;
+
+		if (mad_parse(request->bytes, sizeof(request->bytes), &mad))
+			take_request(cm, &path, &mad);
+	}
+	soft_callback_end(cm->transport);
+}
+
+/*
+ * Anybody can send a REQ, and it costs more than any other packet. A turn of the loop takes a few of them and reads on,
+ * so that a flood does not delay the packets of connections. Peers resend those for which there is no room.
+ */
+static void cm_request_received(struct soft_cm *cm, struct soft_path *path, const struct mad *mad, const uint8_t *bytes)
+{
+	struct soft_request *request;
+
+	if (!cm->waiting.count && cm->requests_in_turn < CM_REQUESTS_IN_TURN) {
+		take_request(cm, path, mad);
+	} else if (cm->waiting.count < CM_REQUESTS_MAX) {
+		request = &cm->requests[soft_ring_push(&cm->waiting)];
+		request->socket = path->socket;
+		request->peer = path->peer;
+		memcpy(request->bytes, bytes, sizeof(request->bytes));
+	}
+}
+
 void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
 		     const uint8_t *bytes, size_t length, bool damaged)
 {
-	struct soft_path path = { .socket = socket, .local = socket->address, .peer = *from };
+	struct soft_path path = path_back(socket, from);
 	struct soft_cm *cm = transport->cm;
 	struct soft_cm_id *cm_id;
 	struct mad mad;
@@ -124,7 +178,7 @@ void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socke
 	}
 	/* Anybody can send a REQ. The RTU authenticates the peer. */
 	if (mad.kind == MAD_REQ) {
-		soft_cm_req_received(cm, &path, &mad);
+		cm_request_received(cm, &path, &mad, bytes);
 		return;
 	}
 	cm_id = mad.kind == MAD_REJ ? find_rejected(cm, &path, &mad)

@@ -55,6 +55,8 @@ enum {
 	CM_RESEND_HALF_OPEN_MAX = 64, /* with more half-open cm_ids only a duplicate REQ resends a REP */
 	CM_ORPHANS_MAX = 1024,	      /* cm_ids without endpoint that resend DREQ */
 	CM_TIMEWAIT_MAX = 4096,	      /* cm_ids in timewait */
+	CM_REQUESTS_MAX = 1024,	      /* REQs that wait for a turn of the loop */
+	CM_REQUESTS_IN_TURN = 16,     /* of the loop: other packets are read in between */
 	CM_ORPHAN_RESENDS = 5,	      /* of an orphan's DREQ: 3.1 s */
 	CM_RESENDS = 40,	      /* of any other message: 73 s, as a stock peer */
 	CM_BACKOFF_STEPS = 5,	      /* resends until the interval is the longest */
@@ -110,6 +112,13 @@ struct soft_cm_id {
 	uint8_t message[MAD_SIZE]; /* the last one sent */
 };
 
+/* A REQ that waits for its turn. */
+struct soft_request {
+	struct soft_socket *socket;
+	struct address peer;
+	uint8_t bytes[MAD_SIZE];
+};
+
 struct soft_cm {
 	struct soft_transport *transport;
 	struct soft_table tables[CM_INDEXES];
@@ -117,11 +126,15 @@ struct soft_cm {
 	unsigned half_open; /* cm_ids in CM_REQ_RECEIVED and CM_REP_SENT */
 	unsigned orphans;   /* in CM_DREQ_SENT without endpoint */
 	struct soft_list rep_sent;
+	unsigned requests_in_turn;     /* REQs taken since next_turn was started */
+	struct loop_timer next_turn;   /* of the loop */
+	struct soft_ring waiting;      /* in requests */
 	struct soft_list timewait;     /* and rejected */
 	uint64_t reported_transaction; /* the last request that a NAT has changed */
 	uint32_t psn;		       /* of the next MAD; UD receivers ignore it */
 	unsigned outgoing_count;
 	uint8_t outgoing[CM_OUTGOING][MAD_SIZE]; /* unchanged until soft_flush() */
+	struct soft_request requests[CM_REQUESTS_MAX];
 };
 
 /* ---- cm_id.c ---- */

@@ -122,7 +122,8 @@ void soft_cm_id_send(struct soft_cm_id *cm_id, const struct mad *mad)
 {
 	mad_write(mad, cm_id->message);
 	soft_cm_id_resend(cm_id);
-	cm_id->resends = 0;
+	/* Without a resend a timer has less to do: at the longest interval. */
+	cm_id->resends = may_resend(cm_id) ? 0 : CM_BACKOFF_STEPS;
 	if (cm_id->state == CM_REQ_SENT || cm_id->state == CM_REP_SENT || cm_id->state == CM_DREQ_SENT)
 		start_response_timer(cm_id);
 }

@@ -465,6 +465,9 @@ static int receive_batch(struct soft_socket *socket, unsigned max)
 	int count = recvmmsg(socket->fd, packet_io->in_headers, max, MSG_DONTWAIT, NULL);
 	bool failed = count < 0 && errno != EAGAIN && errno != EINTR;
 
+	/* An ICMP error, whose call has received nothing: packets wait for no more of them. */
+	if (failed)
+		count = recvmmsg(socket->fd, packet_io->in_headers, max, MSG_DONTWAIT, NULL);
 	for (int index = 0; index < count; index++) {
 		receive_message(socket, &packet_io->in_headers[index]);
 		reset_lengths(&packet_io->in_headers[index].msg_hdr);

@@ -4,11 +4,13 @@
 #include "test/unit/unit.h"
 
 #include <errno.h>
+#include <ifaddrs.h>
 #include <poll.h>
 
 #include "core/route.h"
 #include "test/unit/fake_clock.h"
 #include "transport/soft/base/state.h"
+#include "transport/soft/cm/cm_internal.h"
 #include "transport/soft/qp/qp_internal.h"
 
 static struct {
@@ -20,6 +22,10 @@ static struct {
 	int route_error;
 	unsigned routes; /* asked for */
 	int netlink_error;
+	loop_callback *addresses_changed;
+	struct sockaddr_storage storage[2]; /* the addresses of this host */
+	struct ifaddrs list[2];
+	size_t address_count;
 	struct soft_transport transport;
 } fake;
 
@@ -63,8 +69,25 @@ int __wrap_route_open(void)
 	return fake.netlink_error ? -1 : __real_route_open();
 }
 
+int __wrap_getifaddrs(struct ifaddrs **list)
+{
+	for (size_t i = 0; i < fake.address_count; i++) {
+		fake.list[i].ifa_addr = (struct sockaddr *)&fake.storage[i];
+		fake.list[i].ifa_next = i + 1 < fake.address_count ? &fake.list[i + 1] : NULL;
+	}
+	*list = fake.address_count ? fake.list : NULL;
+	return 0;
+}
+
+void __wrap_freeifaddrs(struct ifaddrs *list)
+{
+}
+
+/* The last callback is that of a change of addresses. */
 void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *context)
 {
+	if (callback != soft_packet_io_readable)
+		fake.addresses_changed = callback;
 }
 
 void __wrap_loop_io_stop(struct loop_io *io)
@@ -265,6 +288,97 @@ TEST(sockets_with_queue_pairs_come_first, begin, end)
 	assert_int_equal(soft_socket_listen(&here_endpoint, &late), OUTCOME_OK);
 	assert_int_equal(polled_sockets(), 1);
 	soft_sockets_close(&fake.transport);
+}
+
+static void addresses_are(struct soft_transport *transport, size_t count, uint8_t first)
+{
+	for (size_t i = 0; i < count; i++)
+		address_to_socket(
+			&(struct address){ .family = ADDRESS_IP4, .bytes = { 10, 0, 0, (uint8_t)(first + i) } },
+			&fake.storage[i]);
+	fake.address_count = count;
+	if (fake.addresses_changed)
+		fake.addresses_changed(transport);
+}
+
+/* Returns the last bytes of the addresses that have sockets, in decimal digits, and a digit 1 for 127.0.0.1. */
+static unsigned served(const struct soft_transport *transport)
+{
+	unsigned digits = 0;
+
+	for (const struct soft_socket *socket = transport->sockets; socket; socket = socket->next)
+		digits += socket->address.bytes[0] == 127 ? 1 : 10u * socket->address.bytes[3];
+	return digits;
+}
+
+/* What refers to the socket of 10.0.0.2. */
+typedef void user(struct soft_transport *transport, struct soft_socket *socket, bool used);
+
+static void use_endpoint(struct soft_transport *transport, struct soft_socket *socket, bool used)
+{
+	static struct soft_endpoint endpoint;
+
+	endpoint.path.socket = socket;
+	transport->endpoints = used ? &endpoint : NULL;
+}
+
+static void use_listener(struct soft_transport *transport, struct soft_socket *socket, bool used)
+{
+	static struct soft_endpoint listener;
+
+	listener.base.local = socket->address;
+	transport->listeners->next = used ? &listener : NULL;
+}
+
+static void use_cm_id(struct soft_transport *transport, struct soft_socket *socket, bool used)
+{
+	static struct soft_cm_id *cm_id;
+
+	if (used)
+		cm_id = soft_cm_id_create(transport->cm, &(struct soft_path){ .socket = socket });
+	else
+		soft_cm_id_free(cm_id);
+}
+
+static void use_request(struct soft_transport *transport, struct soft_socket *socket, bool used)
+{
+	transport->cm->requests[0].socket = socket;
+	transport->cm->waiting.count = used;
+}
+
+/* A listener on the any address has a socket for each address. That of a removed one stays while something has it. */
+TEST(removed_addresses_have_no_sockets, begin, end)
+{
+	static user *const use[] = { use_endpoint, use_listener, use_cm_id, use_request };
+	struct soft_endpoint listener = { .base = { .name = "any", .options.path = &path_unset } };
+	struct loop *loop = loop_create();
+	struct transport *transport;
+	struct soft_transport *soft;
+
+	assert_int_equal(transport_open("soft", loop, &test_log, &(struct error){ 0 }, &transport), OUTCOME_OK);
+	soft = soft_of(transport);
+	listener.base.transport = transport;
+	listener.base.state = ENDPOINT_LISTENING;
+	listener.base.local.family = ADDRESS_IP4;
+	soft->listeners = &listener;
+	addresses_are(soft, 2, 2);
+	assert_int_equal(soft_socket_listen(&listener.base, &listener.base.local), OUTCOME_OK);
+	assert_int_equal(served(soft), 51);
+	addresses_are(soft, 1, 3);
+	assert_int_equal(served(soft), 31);
+	for (size_t i = 0; i < LENGTH(use); i++) {
+		addresses_are(soft, 1, 2);
+		assert_int_equal(served(soft), 21);
+		use[i](soft, soft->sockets, true);
+		addresses_are(soft, 1, 3);
+		assert_int_equal(served(soft), 51);
+		use[i](soft, soft->sockets, false);
+		addresses_are(soft, 1, 4);
+		assert_int_equal(served(soft), 41);
+	}
+	soft->listeners = NULL;
+	transport_close(transport);
+	loop_destroy(loop);
 }
 
 /* TTL 64, as the Linux CM uses for RoCE v2 groups: the default of 1 would end at the first router. */

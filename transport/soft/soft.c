@@ -49,11 +49,25 @@ static void input_packet(struct soft_socket *socket, const struct address *from,
 		soft_cm_receive(transport, socket, from, packet->payload, packet->length, damaged);
 }
 
+static bool socket_in_use(const struct soft_socket *socket)
+{
+	const struct soft_endpoint *endpoint;
+
+	for (endpoint = socket->transport->endpoints; endpoint; endpoint = endpoint->next)
+		if (endpoint->path.socket == socket)
+			return true;
+	for (endpoint = socket->transport->listeners; endpoint; endpoint = endpoint->next)
+		if (address_same_host(&endpoint->base.local, &socket->address))
+			return true;
+	return soft_cm_uses(socket->transport->cm, socket);
+}
+
 const struct soft_handlers soft_handlers = {
 	.deliver = soft_deliver,
 	.reap = soft_reap,
 	.packet = input_packet,
 	.icmp = soft_cm_unreachable,
+	.socket_in_use = socket_in_use,
 	.first_packet = soft_cm_first_packet,
 	.requested = soft_request_create,
 };

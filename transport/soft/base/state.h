@@ -50,6 +50,8 @@ extern const struct soft_handlers {
 	/* net: an ICMP error, which quotes the first bytes of a packet. */
 	void (*icmp)(struct soft_transport *transport, const struct soft_socket *socket, const struct soft_icmp *icmp,
 		     const uint8_t *quoted, size_t length);
+	/* net: whether an endpoint or a cm_id has that socket. */
+	bool (*socket_in_use)(const struct soft_socket *socket);
 	/* qp: the first valid packet of a connection. */
 	void (*first_packet)(struct soft_endpoint *endpoint);
 	/* cm: returns a new connection in ENDPOINT_REQUESTED; NULL without memory. The caller sets its cm_id. */

@@ -61,6 +61,20 @@ void soft_cm_close(struct soft_cm *cm)
 	free(cm);
 }
 
+bool soft_cm_uses(const struct soft_cm *cm, const struct soft_socket *socket)
+{
+	const struct soft_table *table = &cm->tables[CM_BY_ID];
+
+	for (uint32_t index = 0; index < cm->waiting.count; index++)
+		if (cm->requests[soft_ring_at(&cm->waiting, index)].socket == socket)
+			return true;
+	for (size_t i = 0; i < table->bucket_count; i++)
+		for (struct soft_table_entry *entry = table->buckets[i]; entry; entry = entry->next)
+			if (((struct soft_cm_id *)entry->object)->path.socket == socket)
+				return true;
+	return false;
+}
+
 /* ---- in ---- */
 
 /* The route is not known yet. */

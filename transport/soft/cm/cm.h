@@ -28,6 +28,8 @@ void soft_cm_release(struct soft_endpoint *endpoint);
 /* One MAD from QP 1 of that address. damaged: its ICRC is wrong, so nothing is answered. */
 void soft_cm_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
 		     const uint8_t *bytes, size_t length, bool damaged);
+/* Whether a cm_id, or a REQ that waits, has that socket. */
+bool soft_cm_uses(const struct soft_cm *cm, const struct soft_socket *socket);
 /* The first valid packet of the endpoint's queue pair implies RTU. */
 void soft_cm_first_packet(struct soft_endpoint *endpoint);
 /*

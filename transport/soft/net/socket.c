@@ -440,7 +440,35 @@ static int open_all_local(struct soft_transport *transport, const struct address
 	return error;
 }
 
-/* Loop callback: opens sockets on new addresses for listeners on the any address. */
+static bool is_local(const struct ifaddrs *list, const struct address *address)
+{
+	struct address local;
+
+	for (; list; list = list->ifa_next)
+		if (list->ifa_addr && address_from_socket(list->ifa_addr, &local) && address_same_host(&local, address))
+			return true;
+	return false;
+}
+
+/* Closes the sockets of addresses that this host has no more. What is still in use is left to the next change. */
+static void close_removed(struct soft_transport *transport)
+{
+	struct soft_socket *next;
+	struct ifaddrs *list;
+
+	if (getifaddrs(&list))
+		return;
+	for (struct soft_socket *socket = transport->sockets; socket; socket = next) {
+		next = socket->next;
+		/* 127.x.x.x is local without being in the list. */
+		if (!socket->group && !address_is_loopback(&socket->address) && !is_local(list, &socket->address) &&
+		    !soft_handlers.socket_in_use(socket))
+			socket_close(socket);
+	}
+	freeifaddrs(list);
+}
+
+/* Loop callback: the listeners on the any address have a socket for each address of this host. */
 static void addresses_changed(void *context)
 {
 	struct soft_transport *transport = context;
@@ -450,6 +478,7 @@ static void addresses_changed(void *context)
 	while (read(transport->addresses_fd, messages, sizeof(messages)) > 0)
 		;
 	soft_callback_begin(transport);
+	close_removed(transport);
 	for (struct soft_endpoint *listener = transport->listeners; listener; listener = listener->next)
 		if (listener->base.state == ENDPOINT_LISTENING && address_is_any(&listener->base.local))
 			open_all_local(transport, &listener->base.local, &failed);

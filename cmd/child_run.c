@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/privileges.h"
+
 static enum outcome parse(struct child_run *run, int64_t timeout, const char *arguments)
 {
 	const struct command *command = run->command;
@@ -72,10 +74,12 @@ void child_run_start(struct child_run *run, const struct environment *parent, co
 	if (!outcome)
 		outcome = command->start(environment, run->options, &run->state);
 	environment_record_outcome(environment, outcome);
-	if (outcome)
+	if (outcome) {
 		child_run_stop(run);
-	else
-		run->running = true;
+		return;
+	}
+	run->running = true;
+	environment_drop_privileges(parent, PRIVILEGE_BUFFERS);
 }
 
 void child_run_interrupt(struct child_run *run, enum interruption reason)

@@ -49,17 +49,22 @@ static unsigned kept_privileges(const struct common_options *options)
 	return WITH_REPORT && options->reporting.prometheus ? PRIVILEGE_FILES : 0;
 }
 
-static void set_up_once(struct environment *environment)
+void environment_drop_privileges(const struct environment *environment, unsigned kept)
 {
 	const struct common_options *options = environment->to_set_up;
 
-	environment->to_set_up = NULL;
-	if (!options)
-		return;
-	if (WITH_REPORT && environment->reporting)
+	/* doctor and selftest may have chosen another transport than the options. */
+	if (options && !transport_opens_devices(environment->transport ? transport_name(environment->transport)
+								       : common_transport(options)))
+		privileges_drop(&environment->log, kept | kept_privileges(options));
+}
+
+static void set_up_once(struct environment *environment)
+{
+	if (WITH_REPORT && environment->to_set_up && environment->reporting)
 		reporting_ready(environment->reporting);
-	if (!transport_opens_devices(common_transport(options)))
-		privileges_drop(&environment->log, kept_privileges(options));
+	environment_drop_privileges(environment, 0);
+	environment->to_set_up = NULL;
 }
 
 /* Privileges are dropped before the ready line: whoever reads it connects. */
@@ -226,10 +231,13 @@ static enum outcome run_loop(struct run *run)
 		return outcome;
 	if (WITH_REPORT)
 		reporting_start(&run->reporting, run->state);
-	if (HAS_CHILD_RUNS && environment->command->run)
+	if (HAS_CHILD_RUNS && environment->command->run) {
 		environment->command->run(run->state);
-	else
-		environment_wait(environment);
+		return OUTCOME_OK;
+	}
+	/* Over soft this process parses packets from now on. Further attempts to connect, and groups, open sockets. */
+	environment_drop_privileges(environment, PRIVILEGE_BUFFERS);
+	environment_wait(environment);
 	return OUTCOME_OK;
 }
 

@@ -186,8 +186,14 @@ void environment_print_verdict(const struct environment *environment);
 bool environment_ready(struct environment *environment, const struct address *address, const char *line);
 
 /*
- * The same for a server, whose line is "NAME: WORD on ADDRESS", with the local addresses that a wildcard stands for.
- * host is the address as given, or NULL. A hint says if no other host can reach it.
+ * Over soft drops privileges, but those in kept (enum of core/privileges.h) and what --prometheus needs. Later calls
+ * drop more; environment_ready() is the last.
+ */
+void environment_drop_privileges(const struct environment *environment, unsigned kept);
+
+/*
+ * The same as environment_ready() for a server, whose line is "NAME: WORD on ADDRESS", with the local addresses that a
+ * wildcard stands for. host is the address as given, or NULL. A hint says if no other host can reach it.
  */
 bool environment_listens(struct environment *environment, const struct endpoint *listener, const char *host,
 			 const char *name, const char *word);

@@ -43,7 +43,8 @@ void privileges_drop(const struct log *log, unsigned kept)
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
 	uint32_t mask = 1u << CAP_IPC_LOCK | (kept & PRIVILEGE_FILES ? 1u << CAP_DAC_OVERRIDE : 0) |
-			(kept & PRIVILEGE_PORTS ? 1u << CAP_NET_BIND_SERVICE : 0);
+			(kept & PRIVILEGE_PORTS ? 1u << CAP_NET_BIND_SERVICE : 0) |
+			(kept & PRIVILEGE_BUFFERS ? 1u << CAP_NET_ADMIN : 0);
 
 	if (syscall(SYS_capget, &header, data) || !(data[0].permitted | data[1].permitted))
 		return;

@@ -8,8 +8,9 @@
 #include "core/log.h"
 
 enum {
-	PRIVILEGE_FILES = 1, /* CAP_DAC_OVERRIDE: write into other users' directories */
-	PRIVILEGE_PORTS = 2, /* CAP_NET_BIND_SERVICE: listen on ports below 1,024 */
+	PRIVILEGE_FILES = 1,   /* CAP_DAC_OVERRIDE: write into other users' directories */
+	PRIVILEGE_PORTS = 2,   /* CAP_NET_BIND_SERVICE: listen on ports below 1,024 */
+	PRIVILEGE_BUFFERS = 4, /* CAP_NET_ADMIN: buffers of sockets beyond net.core.rmem_max */
 };
 
 /*

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/privileges.h"
 
 enum {
 	RESOLVER_PAUSE_MS = 100 /* between two look-ups of an unknown name */
@@ -75,6 +76,8 @@ static void __attribute__((noreturn)) run_child(const struct resolver *resolver,
 	signal(SIGHUP, SIG_IGN);
 	if (getppid() != parent)
 		_exit(1);
+	/* It parses the replies of name servers. */
+	privileges_drop(resolver->log, 0);
 	/*
 	 * The C library says that it knows no such name if it has no descriptor left to look in /etc/hosts. A system
 	 * call, because some C libraries have no close_range().

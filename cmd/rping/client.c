@@ -161,8 +161,11 @@ static void target_dial_failed(void *context, enum outcome outcome)
 /* The server has accepted. The run ends before the first ping if it cannot drop its privileges. */
 static enum outcome begin_pings(struct target *target, const struct endpoint_event *event)
 {
-	enum outcome outcome = target_established(target, event);
+	enum outcome outcome;
 
+	/* Other targets may be connecting for as long as this one pings. */
+	environment_drop_privileges(target->client->environment, 0);
+	outcome = target_established(target, event);
 	if (outcome)
 		return outcome;
 	client_advance(target->client);

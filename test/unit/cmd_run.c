@@ -101,7 +101,9 @@ void __wrap_transport_spin(struct transport *transport, int64_t nanoseconds)
 /* Of a run over verbs before the transport is opened, which keeps the ports. */
 void __wrap_privileges_drop(const struct log *log, unsigned kept)
 {
-	if (!(kept & PRIVILEGE_PORTS))
+	if (kept & PRIVILEGE_BUFFERS)
+		trace("keeps buffers");
+	else if (!(kept & PRIVILEGE_PORTS))
 		trace("dropped");
 	if (kept & PRIVILEGE_FILES)
 		trace("writes files");
@@ -568,6 +570,10 @@ static const struct {
 	{ "the start fails", start_and_fail, NULL, "", OUTCOME_NO_CONNECTION, "open\nclose\n", "" },
 	{ "privileges are dropped before it is ready", start_and_be_ready, NULL, "--transport soft", OUTCOME_OK,
 	  "open\nstart\ndropped\nready\ntool: done\nstop\nclose\n", "" },
+	{ "others are dropped before soft reads a packet", start_and_wait, shut_down,
+	  "--transport soft --deadline 20ms", OUTCOME_FAILED,
+	  "open\nstart\nkeeps buffers\ndeadline\ntool: FAILED: done\nstop\nclose\n",
+	  "tool: deadline of 0.02 s exceeded\n" },
 	{ "--poll", start_and_finish, NULL, "--poll", OUTCOME_OK, "open\npolls\nstart\ntool: done\nstop\nclose\n", "" },
 	{ "--spin is in microseconds", start_and_finish, NULL, "--spin 5", OUTCOME_OK,
 	  "open\nspins\nstart\ntool: done\nstop\nclose\n", "" },

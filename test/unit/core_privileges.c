@@ -82,9 +82,10 @@ TEST(privileges_are_dropped)
 		IPC_LOCK = 1 << 14,
 		DAC_OVERRIDE = 1 << 1,
 		NET_BIND_SERVICE = 1 << 10,
+		NET_ADMIN = 1 << 12,
 	};
 
-	for (unsigned kept = 0; kept <= (PRIVILEGE_FILES | PRIVILEGE_PORTS); kept++) {
+	for (unsigned kept = 0; kept <= (PRIVILEGE_FILES | PRIVILEGE_PORTS | PRIVILEGE_BUFFERS); kept++) {
 		uint64_t before = status_number("CapEff:"), allowed = IPC_LOCK;
 		pid_t child = fork();
 		int status;
@@ -93,6 +94,7 @@ TEST(privileges_are_dropped)
 		if (!child) {
 			allowed |= kept & PRIVILEGE_FILES ? DAC_OVERRIDE : 0;
 			allowed |= kept & PRIVILEGE_PORTS ? NET_BIND_SERVICE : 0;
+			allowed |= kept & PRIVILEGE_BUFFERS ? NET_ADMIN : 0;
 			make_inheritable();
 			privileges_drop(&log_, kept);
 			_exit(status_number("CapEff:") == (before & allowed) &&

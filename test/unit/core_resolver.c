@@ -5,12 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "core/privileges.h"
 #include "core/resolver.h"
 
 int __real_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **list);
@@ -36,14 +38,18 @@ static uint32_t child_bits(void)
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction action;
 	int at_death = 0;
+	bool kept = false;
 	uint32_t bits;
 
 	prctl(PR_GET_PDEATHSIG, &at_death);
+	/* All but CAP_IPC_LOCK, of a process that has any. */
+	for (unsigned capability = 0; capability <= CAP_LAST_CAP; capability++)
+		kept |= capability != CAP_IPC_LOCK && privileges_have(capability);
 	bits = (at_death == SIGKILL) | (uint32_t)(fcntl(capture.kept, F_GETFD) < 0) << 1;
 	for (size_t i = 0; i < LENGTH(ignored); i++)
 		if (!sigaction(ignored[i], NULL, &action) && action.sa_handler == SIG_IGN)
 			bits |= 4u << i;
-	return bits;
+	return bits | (uint32_t)!kept << 5;
 }
 
 int __wrap_getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **list)
@@ -127,11 +133,12 @@ TEST(too_many_addresses, NULL, no_child)
 	assert_int_equal(resolver.addresses[0].bytes[3], 99);
 }
 
-/* Signals of the terminal or to the group are the parent's. It keeps no descriptor, and dies with its parent. */
+/* Signals of the terminal or to the group are the parent's. It keeps no descriptor and no privilege, and dies with its
+ * parent. */
 TEST(child_leaves_signals_to_its_parent, NULL, no_child)
 {
 	assert_int_equal(look_up("child.test", ADDRESS_FORMAT_ANY), OUTCOME_OK);
-	assert_int_equal(resolver.addresses[0].bytes[3], 31);
+	assert_int_equal(resolver.addresses[0].bytes[3], 63);
 }
 
 TEST(errors_are_reported, NULL, no_child)

@@ -269,6 +269,18 @@ TEST(client_drops_privileges_before_the_first_ping, set_up, tear_down)
 	assert_ended(OUTCOME_OK, "");
 }
 
+/* One of two targets does not answer: the other one's pings do not wait, and nor do the privileges. */
+TEST(client_drops_privileges_beside_a_silent_target, set_up, tear_down)
+{
+	fake.options.common.transport = "soft";
+	fake.environment.to_set_up = &fake.options.common;
+	play("run 10.0.0.1 10.0.0.2 -C 1 --transport soft; meet 0");
+	assert_true(fake.dropped);
+	assert_false(fake.sent_before_drop);
+	play("pings 1; leave 0; meet 1; pings 1; leave 1");
+	assert_ended(OUTCOME_OK, "");
+}
+
 /* n pings take n periods, and their reported rate is that of the schedule. */
 TEST(client_pings_at_its_rate_for_its_duration, set_up, tear_down)
 {

@@ -3,15 +3,20 @@
 
 #include <net/if.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/signals.h"
 #include "core/units.h"
 
 #define DIGITS "0123456789"
+/* All that is in names and in addresses, also with an interface, in brackets or with a port. */
+#define HOST_BYTES DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-._:%[]"
 
-/* The digits that make a port: fewer are a count or size of ping, "rping -c 5 HOST" or "-s 100". */
 enum {
-	PORT_DIGITS = 4
+	NAME_MAX_BYTES = 253,
+	/* The digits that make a port: fewer are a count or size of ping, "rping -c 5 HOST" or "-s 100". */
+	PORT_DIGITS = 4,
+	FAULT_SIZE = 72,
 };
 
 /*
@@ -27,29 +32,90 @@ static const char *number_in(const char *text)
 	return !colon || strchr(text, ':') == colon || colon[-1] == ']' ? number : NULL;
 }
 
-enum outcome host_check(const struct log *log, const char *option, const char *text, const struct address *address,
-			const char *port_option, bool has_interface)
+bool host_is_device(const char *text)
 {
-	const char *number = WITH_NAMES && !address->family ? number_in(text) : NULL, *fault = NULL;
-	const char *meant = port_option;
+	char file[128];
 
-	if (WITH_CAUSES && strlen(text) > 253)
-		fault = "... is too long for a name";
-	else if (number)
-		fault = number == text ? "is a number, not an address" : "includes a port";
-	else if (!WITH_NAMES && !address->family)
-		fault = "is not an address, and this build cannot look up names";
-	else if (address_is_link_local(address) && !address->scope && !has_interface)
-		fault = "is a link-local address and needs its interface, ADDRESS%INTERFACE";
-	else if (address_is_multicast(address))
-		fault = "is a multicast group, not a host";
-	if (!fault)
-		return OUTCOME_OK;
-	log_error(log, option, "%.253s %s", text, fault);
+	log_text(file, sizeof(file), "/sys/class/infiniband/%.64s", text);
+	return !access(file, F_OK);
+}
+
+/* Names the character, of UTF-8: a quotation mark that a document has in place of ", or a blank that nobody sees. */
+static const char *character_fault(const char *text, char fault[FAULT_SIZE])
+{
+	unsigned first = (uint8_t)*text, code = first & (first < 0xe0 ? 0x1f : 0x0f);
+
+	if (first < 0x80)
+		return log_text(fault, FAULT_SIZE, "has '%c', which no host name or address has", *text);
+	while ((*++text & 0xc0) == 0x80)
+		code = code << 6 | (*text & 0x3f);
+	return log_text(fault, FAULT_SIZE, "has the character U+%04X, which no host name or address has", code);
+}
+
+/* Why a text that is no numeric address is no name either, or NULL. */
+static const char *name_fault(const char *text, char fault[FAULT_SIZE])
+{
+	const char *number = number_in(text), *other = text + strspn(text, HOST_BYTES);
+
+	if (!WITH_NAMES)
+		return "is not an address, and this build cannot look up names";
+	if (WITH_CAUSES && strlen(text) > NAME_MAX_BYTES)
+		return "... is too long for a name";
+	if (WITH_CAUSES && *other)
+		return character_fault(other, fault);
+	if (number)
+		return number == text ? "is a number, not an address" : "includes a port";
+	return EXTRA(host_is_device(text)) ? "is an RDMA device, not a host" : NULL;
+}
+
+static const char *address_fault(const struct address *address, bool has_interface)
+{
+	if (address_is_link_local(address) && !address->scope && !has_interface)
+		return "is a link-local address and needs its interface, ADDRESS%INTERFACE";
+	if (address_is_multicast(address))
+		return "is a multicast group, not a host";
+	return WITH_CAUSES && address_is_broadcast(address) ? "is the broadcast address, not a host" : NULL;
+}
+
+/* The host within a URL, behind a user, before a prefix length, or in quotation marks. */
+static void hint_host(const struct log *log, const char *text)
+{
+	const char *scheme = strstr(text, "://"), *start = scheme ? scheme + strlen("://") : text;
+	const char *user = strchr(start, '@'), *rest;
+
+	start = user ? user + 1 : start;
+	start += strcspn(start, HOST_BYTES);
+	rest = start + strspn(start, HOST_BYTES);
+	/* Else there are several, or a letter is the fault. */
+	if (rest != start && strchr("/", rest[strcspn(rest, "/" HOST_BYTES)]))
+		log_hint(log, "did you mean %.*s?", (int)(rest - start), start);
+}
+
+static void hint_meant(const struct log *log, const char *option, const char *text, const char *port_option)
+{
+	const char *number = number_in(text), *meant = port_option;
+
+	if (text[strspn(text, HOST_BYTES)]) {
+		hint_host(log, text);
+		return;
+	}
 	if (number == text && strlen(text) < PORT_DIGITS)
 		meant = !strcmp(option, "-s") ? "-S" : !strcmp(option, "ADDRESS") ? "-C" : NULL;
 	if (number && meant)
 		log_hint(log, "did you mean %s %s?", meant, number);
+}
+
+enum outcome host_check(const struct log *log, const char *option, const char *text, const struct address *address,
+			const char *port_option, bool has_interface)
+{
+	char text_of_fault[FAULT_SIZE];
+	const char *fault = address->family ? address_fault(address, has_interface) : name_fault(text, text_of_fault);
+
+	if (!fault)
+		return OUTCOME_OK;
+	log_error(log, option, "%.253s %s", text, fault);
+	if (WITH_NAMES && WITH_CAUSES && !address->family && strlen(text) <= NAME_MAX_BYTES)
+		hint_meant(log, option, text, port_option);
 	return OUTCOME_USAGE;
 }
 

@@ -122,6 +122,13 @@ bool address_is_link_local(const struct address *address)
 	return address->family == ADDRESS_IP6 && address->bytes[0] == 0xfe && (address->bytes[1] & 0xc0) == 0x80;
 }
 
+bool address_is_broadcast(const struct address *address)
+{
+	static const uint8_t ones[4] = { 0xff, 0xff, 0xff, 0xff };
+
+	return address->family == ADDRESS_IP4 && !memcmp(address->bytes, ones, sizeof(ones));
+}
+
 bool address_same_host(const struct address *one, const struct address *other)
 {
 	return one->family == other->family && one->scope == other->scope &&

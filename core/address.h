@@ -54,6 +54,7 @@ bool address_is_any(const struct address *address);
 bool address_is_loopback(const struct address *address);
 bool address_is_multicast(const struct address *address);
 bool address_is_link_local(const struct address *address); /* IPv6 only */
+bool address_is_broadcast(const struct address *address);  /* 255.255.255.255 */
 /* Compares family, bytes and scope, not the port. */
 bool address_same_host(const struct address *one, const struct address *other);
 

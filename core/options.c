@@ -120,6 +120,17 @@ static bool hint_habit(const struct parse *parse, char letter, const char *value
 	return meant;
 }
 
+/* Only a number has a range, and the one behind "ADDRESS:" may be the port that is meant. */
+static bool hint_port(const struct parse *parse, const struct option *row, const char *text)
+{
+	const char *colon = strrchr(text, ':');
+
+	if (!WITH_CAUSES || !colon || row->type != OPTION_INTEGER || !option_set(row, colon + 1, parse->options))
+		return false;
+	log_hint(parse->log, "did you mean %.*s --%s %s?", (int)(colon - text), text, row->text, colon + 1);
+	return true;
+}
+
 /* text is NULL if it is missing. */
 static enum outcome set_value(const struct parse *parse, const struct option *row, const char *text)
 {
@@ -136,7 +147,7 @@ static enum outcome set_value(const struct parse *parse, const struct option *ro
 			  *range  ? range
 			  : *text ? "too many of them"
 				  : "not empty");
-	if (text)
+	if (text && !hint_port(parse, row, text))
 		hint_habit(parse, row->letter, text, true);
 	return OUTCOME_USAGE;
 }
@@ -282,6 +293,25 @@ static enum outcome check_relations(const struct parse *parse)
 	return OUTCOME_OK;
 }
 
+/*
+ * A manual or a mail may have another dash in place of "-" or "--", U+2010 to U+2015 or the minus sign U+2212. Returns
+ * what follows it, or NULL.
+ */
+static const char *after_dash(const char *text)
+{
+	bool is_dash =
+		!strncmp(text, "\xe2\x80", 2) ? (uint8_t)text[2] - 0x90U <= 5 : !strncmp(text, "\xe2\x88\x92", 3);
+
+	return !is_dash ? NULL : text[3] == '-' ? text + 4 : text + 3;
+}
+
+static enum outcome refuse_dash(const struct parse *parse, const char *text, const char *name)
+{
+	log_error(parse->log, text, "begins with another dash than '-'");
+	log_hint(parse->log, "did you mean -%s%s?", name[0] && name[1] ? "-" : "", name);
+	return OUTCOME_USAGE;
+}
+
 static enum outcome parse_arguments(struct parse *parse, int argc, char *const *argv)
 {
 	bool only_operands = false;
@@ -290,7 +320,9 @@ static enum outcome parse_arguments(struct parse *parse, int argc, char *const *
 		const char *text = argv[i];
 		enum outcome outcome = OUTCOME_OK;
 
-		if (only_operands || text[0] != '-' || !text[1]) {
+		if (WITH_CAUSES && !only_operands && after_dash(text)) {
+			outcome = refuse_dash(parse, text, after_dash(text));
+		} else if (only_operands || text[0] != '-' || !text[1]) {
 			if (parse->operand_count <= OPTION_LIST_MAX)
 				parse->operands[parse->operand_count++] = text;
 		} else if (!strcmp(text, "--")) {

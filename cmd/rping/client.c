@@ -251,8 +251,8 @@ static enum outcome check_host(const struct log *log, const char *option, const 
 			       struct address *address)
 {
 	address_parse(text, ADDRESS_FORMAT_IP, address);
-	/* In a --targets file the port follows the address. */
-	return host_check(log, option, text, address, option[1] == '-' ? "ADDRESS" : "-p", has_interface);
+	/* In a line of --targets, FILE:LINE, the port follows the address. */
+	return host_check(log, option, text, address, strchr(option, ':') ? "ADDRESS" : "-p", has_interface);
 }
 
 enum outcome rping_client_check(const struct rping_options *options, const char *option, const char *text,
@@ -267,7 +267,7 @@ enum outcome rping_client_check(const struct rping_options *options, const char 
 		outcome = check_host(log, option, text, options->source || EXTRA(options->common.path.interface),
 				     &address);
 	if (!outcome && source.family && address.family && source.family != address.family) {
-		log_error(log, "-I", "%s is not of the same family as %s %s", options->source, option, text);
+		log_error(log, option, "%s is not of the same family as -I %s", text, options->source);
 		outcome = OUTCOME_USAGE;
 	}
 	return outcome;
@@ -300,8 +300,8 @@ static bool is_repeated(const struct rping_client *client, const char *address, 
 	return false;
 }
 
-/* Adds the target of a line of --targets: "ADDRESS [PORT]". What follows a '#' is a comment. */
-static enum outcome add_line(struct rping_client *client, char *line, const char *name)
+/* Adds the target of a line of --targets: "ADDRESS [PORT]". What follows a '#' is a comment. place: FILE:LINE. */
+static enum outcome add_line(struct rping_client *client, char *line, const char *place)
 {
 	static const char blanks[] = " \t\r\n";
 	const struct log *log = &client->environment->log;
@@ -320,11 +320,11 @@ static enum outcome add_line(struct rping_client *client, char *line, const char
 		port = strtoull(number, &end, 10);
 		if (end[strspn(end, blanks)] || !port || port > UINT16_MAX) {
 			number[strcspn(number, "\r\n")] = 0;
-			log_error(log, "--targets", "%s: '%s' is not a port: 1 to 65535", name, number);
+			log_error(log, place, "'%s' is not a port: 1 to 65535", number);
 			return OUTCOME_USAGE;
 		}
 	}
-	outcome = rping_client_check(client->options, "--targets", address, log);
+	outcome = rping_client_check(client->options, place, address, log);
 	if (!outcome && is_repeated(client, address, (uint16_t)port))
 		client->repeated++;
 	else if (!outcome)
@@ -363,13 +363,17 @@ enum outcome rping_client_read(struct environment *environment, const void *opti
 
 static enum outcome add_lines(struct rping_client *client)
 {
+	static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8: some editors begin a file with it */
 	const char *name = list_name(client->options->targets);
 	const struct log *log = &client->environment->log;
 	char *rest = client->environment->input, *line;
 	enum outcome outcome = OUTCOME_OK;
+	char place[ERROR_OBJECT_SIZE];
 
-	while (!outcome && (line = strsep(&rest, "\n")))
-		outcome = add_line(client, line, name);
+	if (!strncmp(rest, mark, strlen(mark)))
+		rest += strlen(mark);
+	for (unsigned number = 1; !outcome && (line = strsep(&rest, "\n")); number++)
+		outcome = add_line(client, line, log_text(place, sizeof(place), "%.200s:%u", name, number));
 	if (!outcome && !client->count) {
 		log_error(log, "--targets", "%s: no targets", name);
 		outcome = OUTCOME_USAGE;

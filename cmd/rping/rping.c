@@ -103,6 +103,8 @@ static enum outcome rping_check(struct environment *environment, const void *com
 		/* As in ping -s 100. */
 		option = WITH_HELP && server && !text[strspn(text, "0123456789")] ? "-s" : "ADDRESS";
 		outcome = rping_client_check(options, option, text, log);
+		if (outcome && EXTRA(host_is_device(text)))
+			log_hint(log, "did you mean --device %s? -d, --debug takes no value", text);
 	}
 	if (outcome)
 		return outcome;

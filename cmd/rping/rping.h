@@ -72,8 +72,8 @@ void rping_client_stop(void *state);
 void rping_server_stop(void *state);
 
 /*
- * Checks the address text, the argument of option, without a name look-up, also against the family of -I. Reports an
- * error and returns OUTCOME_USAGE if it cannot work.
+ * Checks the address text, the argument of option or that of a line of --targets (FILE:LINE), without a name look-up,
+ * also against the family of -I. Reports an error and returns OUTCOME_USAGE if it cannot work.
  */
 enum outcome rping_client_check(const struct rping_options *options, const char *option, const char *text,
 				const struct log *log);

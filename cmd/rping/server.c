@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cmd/hello.h"
 #include "cmd/lookup.h"
@@ -271,18 +270,10 @@ static enum outcome listen_at(struct rping_server *server, struct address *addre
 
 /* ---- start and stop ---- */
 
-/* -d has no argument, but many scripts write a device name after it, which a stock server ignores. */
-static bool is_device(const char *name)
-{
-	char file[128];
-
-	log_text(file, sizeof(file), "/sys/class/infiniband/%.64s", name);
-	return !access(file, F_OK);
-}
-
+/* Scripts write a device name after -d, which a stock server ignores. */
 const char *rping_listen_address(const struct rping_options *options)
 {
-	if (options->addresses.count && !is_device(options->addresses.texts[0]))
+	if (options->addresses.count && !host_is_device(options->addresses.texts[0]))
 		return options->addresses.texts[0];
 	return options->common.family.ip6 ? "::" : "0.0.0.0";
 }

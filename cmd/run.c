@@ -100,7 +100,10 @@ static void hint_unreachable(const struct environment *environment, const struct
 		log_hint(&environment->log, "%s is %s (/etc/hosts), which only this host reaches", host,
 			 address_host(&listener->local, text));
 	else if (!endpoint_is_reachable(listener))
-		log_hint(&environment->log, "no client can connect yet: no address of this host has an RDMA device");
+		log_hint(&environment->log, "no client can connect yet: no address of this host has %s",
+			 listener->options.path->interface || listener->options.path->device
+				 ? "the device or interface of the options"
+				 : "an RDMA device");
 }
 
 bool environment_listens(struct environment *environment, const struct endpoint *listener, const char *host,
@@ -258,6 +261,8 @@ static enum outcome run_open_transport(struct run *run)
 	outcome = common_open(run->options, name, environment, &error);
 	if (outcome)
 		log_report(&environment->log, &error);
+	else if (WITH_EXTRAS)
+		outcome = transport_check_path(environment->transport, &run->options->path);
 	return outcome;
 }
 

@@ -48,6 +48,21 @@ size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX
 	return count;
 }
 
+bool interface_exists(const char *name, char *names, size_t size)
+{
+	struct if_nameindex *list = if_nameindex();
+	bool found = !list;
+
+	*names = '\0';
+	for (const struct if_nameindex *entry = list; !found && entry->if_name; entry++) {
+		found = !strcmp(entry->if_name, name);
+		log_add(names, size, ", ", "%s", entry->if_name);
+	}
+	if (list)
+		if_freenameindex(list);
+	return found;
+}
+
 struct interface interface_read(const char *name)
 {
 	struct interface interface = { .facts = 0 };

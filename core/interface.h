@@ -25,6 +25,12 @@ struct interface_address {
  */
 size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX]);
 
+/*
+ * Whether this network namespace has an interface of that name, up or not; true if that is not known. Else names gets
+ * those that it has, "lo, eth0".
+ */
+bool interface_exists(const char *name, char *names, size_t size);
+
 enum interface_fact {
 	INTERFACE_HERE = 1, /* in the network namespace of this process */
 	INTERFACE_UP = 2,

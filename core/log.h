@@ -125,6 +125,9 @@ void log_debug(const struct log *log, const char *format, ...) __attribute__((fo
  * output_line(), verdicts, the texts of a report, doctor's findings. JSON and Prometheus have escapes of their own.
  */
 char *log_text(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Adds an item to a list in text, behind separator unless it is the first one. */
+void log_add(char *text, size_t size, const char *separator, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 /* Writes format, in which '@' stands for name and '#' for number, in the same way. */
 void log_fill(char *text, size_t size, const char *format, const char *name, const char *number);
 char *log_text_list(char *text, size_t size, const char *format, va_list list) __attribute__((format(printf, 3, 0)));

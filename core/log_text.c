@@ -2,6 +2,7 @@
 #include "core/log.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /*
  * What a terminal could obey, in place: control characters, also those of 8 bits, U+0080 to U+009F. Other bytes from
@@ -35,6 +36,18 @@ char *log_text(char *text, size_t size, const char *format, ...)
 	log_text_list(text, size, format, list);
 	va_end(list);
 	return text;
+}
+
+void log_add(char *text, size_t size, const char *separator, const char *format, ...)
+{
+	size_t length = strlen(text);
+	va_list list;
+
+	if (length)
+		length += strlen(log_text(text + length, size - length, "%s", separator));
+	va_start(list, format);
+	log_text_list(text + length, size - length, format, list);
+	va_end(list);
 }
 
 void log_fill(char *text, size_t size, const char *format, const char *name, const char *number)

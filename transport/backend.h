@@ -36,6 +36,8 @@ struct backend {
 	enum outcome (*join)(struct endpoint *endpoint);
 	enum outcome (*post)(struct endpoint *endpoint, const struct work *work, size_t count);
 	enum outcome (*migrate)(struct endpoint *endpoint, struct channel *channel); /* NULL: nothing to do */
+	/* transport_check_path() but for the interface. NULL: there are no devices to choose from. */
+	enum outcome (*check_path)(struct transport *transport, const struct path_options *options);
 	/* Whether a local address belongs to the device in the options. NULL: every address does. */
 	bool (*source_fits)(struct transport *transport, const struct path_options *options,
 			    const struct address *source);
@@ -102,7 +104,7 @@ void endpoint_rejected(struct endpoint *endpoint, const uint8_t *private_data, s
 /* A callback of the loop: the endpoint fails because its state took longer than --timeout. */
 void endpoint_timed_out(void *endpoint);
 
-/* Reports EVENT_REQUEST on the listener. Rejects a request that arrived on another interface than its options name. */
+/* Reports EVENT_REQUEST on the listener. Refuses a request that arrived on another interface than its options name. */
 void endpoint_report_request(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,
 			     size_t length);
 
@@ -110,6 +112,8 @@ void endpoint_report_request(struct endpoint *listener, struct endpoint *request
 void endpoint_request_no_memory(struct endpoint *listener);
 /* endpoint_error() has the cause. OUTCOME_NO_CONNECTION is the peer's failure and not reported. */
 void endpoint_request_failed(struct endpoint *listener, enum outcome outcome);
+/* The same of a request that has an endpoint: rejects it with the cause, and logs OUTCOME_NO_CONNECTION. */
+void endpoint_refuse(struct endpoint *listener, struct endpoint *request, enum outcome outcome);
 
 /*
  * Reports a completion, of a failed one with its error. code_name and code: as in struct failure. words: the
@@ -176,15 +180,15 @@ int endpoint_type_of_service(const struct endpoint *endpoint);
 /*
  * If the endpoint's options name an interface or device: sets *source, if it has no family or is the any address, to a
  * local address of family that belongs to it; keeps the port. Sets the error and returns OUTCOME_NO_CONNECTION if there
- * is none, or if the given source does not belong to it.
+ * is none, OUTCOME_USAGE if the given source does not belong to it.
  */
 enum outcome path_find_source(const struct endpoint *endpoint, enum address_family family, struct address *source);
 
-/*
- * If the endpoint's options name an interface, sets it as the scope of a link-local address without one. Sets the error
- * and returns OUTCOME_NO_CONNECTION if there is no such interface.
- */
-enum outcome path_find_interface(const struct endpoint *endpoint, struct address *local);
+/* If the endpoint's options name an interface, sets it as the scope of a link-local address without one. */
+void path_find_interface(const struct endpoint *endpoint, struct address *local);
+
+/* Sets the error: a request came to another interface, device, port or GID than the listener's options name. */
+void path_exclude(const struct endpoint *request);
 
 /* Returns false if the options name an interface that does not have the endpoint's local address. */
 bool path_has_interface(const struct endpoint *endpoint);

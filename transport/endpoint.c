@@ -12,6 +12,7 @@
  * Every state may lead to FAILED and to DESTROYED.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "core/clock.h"
 #include "core/state.h"
@@ -258,11 +259,33 @@ void endpoint_reject(struct endpoint *endpoint, const void *data, size_t length)
 	endpoint_destroy(endpoint);
 }
 
+void endpoint_request_failed(struct endpoint *listener, enum outcome outcome)
+{
+	if (outcome != OUTCOME_NO_CONNECTION)
+		report_outcome(listener, EVENT_REQUEST_FAILED, outcome, NULL, 0);
+}
+
+void endpoint_refuse(struct endpoint *listener, struct endpoint *request, enum outcome outcome)
+{
+	struct error *error = endpoint_error(listener);
+	char cause[PRIVATE_DATA_MAX];
+
+	log_text(cause, sizeof(cause), "%s", WITH_CAUSES ? error->cause : "");
+	endpoint_reject(request, cause, strlen(cause));
+	if (WITH_CAUSES && outcome == OUTCOME_NO_CONNECTION) {
+		limit_errors(listener);
+		log_report(listener->transport->log, error);
+		error_clear(error);
+	}
+	endpoint_request_failed(listener, outcome);
+}
+
 void endpoint_report_request(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,
 			     size_t length)
 {
 	if (!path_has_interface(request)) {
-		endpoint_reject(request, NULL, 0);
+		path_exclude(request);
+		endpoint_refuse(listener, request, OUTCOME_NO_CONNECTION);
 		return;
 	}
 	request->handlers = listener->handlers;
@@ -273,12 +296,6 @@ void endpoint_report_request(struct endpoint *listener, struct endpoint *request
 					  .private_data = private_data,
 					  .private_length = length,
 				  });
-}
-
-void endpoint_request_failed(struct endpoint *listener, enum outcome outcome)
-{
-	if (outcome != OUTCOME_NO_CONNECTION)
-		report_outcome(listener, EVENT_REQUEST_FAILED, outcome, NULL, 0);
 }
 
 void endpoint_request_no_memory(struct endpoint *listener)

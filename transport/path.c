@@ -10,6 +10,10 @@
 
 #include "core/interface.h"
 
+enum {
+	NAMES_SIZE = 256
+};
+
 const struct path_options path_unset = PATH_OPEN;
 
 int endpoint_type_of_service(const struct endpoint *endpoint)
@@ -22,6 +26,19 @@ int endpoint_type_of_service(const struct endpoint *endpoint)
 static bool names_device(const struct path_options *options)
 {
 	return options->device || options->port != PATH_UNSET || options->gid_index != PATH_UNSET;
+}
+
+enum outcome transport_check_path(struct transport *transport, const struct path_options *options)
+{
+	char names[ERROR_CAUSE_SIZE / 2];
+
+	if (options->interface && !interface_exists(options->interface, names, sizeof(names))) {
+		error_set(&transport->error, NULL, "no interface %s here: %s", options->interface, names);
+		return OUTCOME_USAGE;
+	}
+	return names_device(options) && backend_of(transport)->check_path
+		       ? backend_of(transport)->check_path(transport, options)
+		       : OUTCOME_OK;
 }
 
 static bool path_fits(const struct endpoint *endpoint, const struct interface_address *candidate,
@@ -40,17 +57,20 @@ static bool path_fits(const struct endpoint *endpoint, const struct interface_ad
 
 bool endpoint_is_reachable(const struct endpoint *listener)
 {
+	const struct path_options *options = listener->options.path;
 	const struct backend *backend = backend_of(listener->transport);
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
 	size_t count;
 
-	if (!backend->source_fits || listener->local.family == ADDRESS_GID || !address_is_any(&listener->local))
+	if (listener->local.family == ADDRESS_GID || !address_is_any(&listener->local))
 		return true;
 	count = interface_addresses(list);
 	for (size_t i = 0; i < count; i++)
-		if (backend->source_fits(listener->transport, &path_unset, &list[i].address))
+		if (path_fits(listener, &list[i], list[i].address.family) &&
+		    (names_device(options) || !backend->source_fits ||
+		     backend->source_fits(listener->transport, options, &list[i].address)))
 			return true;
-	return false;
+	return !options->interface && !backend->source_fits;
 }
 
 static bool is_unset(const struct address *source)
@@ -58,34 +78,46 @@ static bool is_unset(const struct address *source)
 	return source->family == ADDRESS_NONE || address_is_any(source);
 }
 
-static void append_option(char *text, size_t size, const char *option, const char *value, int64_t number)
+/* Writes what the options name: "interface eth0, device rxe0". Returns text. */
+static const char *path_names(const struct path_options *options, char text[NAMES_SIZE])
 {
-	size_t length = strlen(text);
-	const char *comma = length ? ", " : "";
+	*text = '\0';
+	if (options->interface)
+		log_add(text, NAMES_SIZE, ", ", "interface %s", options->interface);
+	if (options->device)
+		log_add(text, NAMES_SIZE, ", ", "device %s", options->device);
+	if (options->port != PATH_UNSET)
+		log_add(text, NAMES_SIZE, ", ", "port %d", (int)options->port);
+	if (options->gid_index != PATH_UNSET)
+		log_add(text, NAMES_SIZE, ", ", "GID index %d", (int)options->gid_index);
+	return text;
+}
 
-	if (value)
-		log_text(text + length, size - length, "%s%s %s", comma, option, value);
-	else if (number != PATH_UNSET)
-		log_text(text + length, size - length, "%s%s %d", comma, option, (int)number);
+void path_exclude(const struct endpoint *request)
+{
+	char names[NAMES_SIZE];
+
+	error_failure(endpoint_error(request), &(struct failure){ .object = request->name, .phase = "rejected" },
+		      "only %s is served", path_names(request->options.path, names));
 }
 
 static enum outcome path_no_source(const struct endpoint *endpoint, enum address_family family,
 				   const struct address *source)
 {
 	const struct path_options *options = endpoint->options.path;
-	char named[256] = "", host[ADDRESS_TEXT_SIZE];
+	bool down = options->interface && interface_is_down(options->interface);
+	char names[NAMES_SIZE], host[ADDRESS_TEXT_SIZE];
 
-	append_option(named, sizeof(named), "interface", options->interface, PATH_UNSET);
-	append_option(named, sizeof(named), "device", options->device, PATH_UNSET);
-	append_option(named, sizeof(named), "port", NULL, options->port);
-	append_option(named, sizeof(named), "GID index", NULL, options->gid_index);
+	path_names(options, names);
 	if (is_unset(source))
 		error_set(endpoint_error(endpoint), endpoint->name, "no local %s address belongs to %s",
-			  family == ADDRESS_IP4 ? "IPv4" : "IPv6", named);
+			  family == ADDRESS_IP4 ? "IPv4" : "IPv6", names);
 	else
 		error_set(endpoint_error(endpoint), endpoint->name, "the local address %s does not belong to %s",
-			  address_host(source, host), named);
-	return OUTCOME_NO_CONNECTION;
+			  address_host(source, host), names);
+	if (down)
+		error_hint(endpoint_error(endpoint), "the interface %s is down", options->interface);
+	return is_unset(source) || down ? OUTCOME_NO_CONNECTION : OUTCOME_USAGE;
 }
 
 /* The loopback interface has every 127.x.x.x; no IPv6 address of an interface begins with 127 (0x7f). */
@@ -146,17 +178,12 @@ static const char *option_interface(const struct endpoint *endpoint)
 	return WITH_EXTRAS ? endpoint->options.path->interface : NULL;
 }
 
-enum outcome path_find_interface(const struct endpoint *endpoint, struct address *local)
+void path_find_interface(const struct endpoint *endpoint, struct address *local)
 {
 	const char *name = option_interface(endpoint);
-	unsigned scope = name ? if_nametoindex(name) : 0;
 
-	if (scope && address_is_link_local(local) && !local->scope)
-		local->scope = scope;
-	if (!name || scope)
-		return OUTCOME_OK;
-	error_set(endpoint_error(endpoint), endpoint->name, "there is no interface %s here", name);
-	return OUTCOME_NO_CONNECTION;
+	if (name && address_is_link_local(local) && !local->scope)
+		local->scope = if_nametoindex(name);
 }
 
 bool path_has_interface(const struct endpoint *endpoint)

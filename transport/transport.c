@@ -132,12 +132,14 @@ static enum outcome end_call(struct endpoint *endpoint, enum endpoint_state next
 
 enum outcome endpoint_listen(struct endpoint *endpoint, const struct address *address)
 {
-	enum outcome outcome;
+	enum outcome outcome = OUTCOME_OK;
 
 	assert_call(endpoint, BIT(LISTENER), BIT(IDLE), false);
 	endpoint->local = *address;
 	endpoint_set_name(endpoint);
-	outcome = path_find_interface(endpoint, &endpoint->local);
+	path_find_interface(endpoint, &endpoint->local);
+	if (!address_is_any(address))
+		outcome = path_find_source(endpoint, address->family, &endpoint->local);
 	if (!outcome)
 		outcome = begin_call(endpoint)->listen(endpoint);
 	if (!outcome)
@@ -156,9 +158,8 @@ enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *s
 	endpoint_set_name(endpoint);
 	if (source)
 		endpoint->local = *source;
+	path_find_interface(endpoint, &endpoint->peer);
 	outcome = path_find_source(endpoint, destination->family, &endpoint->local);
-	if (!outcome)
-		outcome = path_find_interface(endpoint, &endpoint->peer);
 	if (!outcome)
 		outcome = backend->resolve(endpoint);
 	return end_call(endpoint, ENDPOINT_RESOLVING_ADDRESS, outcome);

@@ -39,6 +39,7 @@
 struct backend; /* a const table of functions: transport/backend.h */
 struct channel;
 struct network_counter;
+struct path_options;
 
 /* The base of every backend's own struct. */
 struct transport {
@@ -84,6 +85,13 @@ struct unsupported {
 	const char *reason;
 };
 struct unsupported transport_unsupported(const char *name, enum transport_feature feature);
+
+/*
+ * Looks for the interface, device, port and GID index that the options of a path name, whatever addresses they have.
+ * Sets transport->error, with what there is instead, and returns OUTCOME_USAGE if one is not there. What cannot be
+ * looked for, because there is no device or it cannot be opened, is left to the calls that need it.
+ */
+enum outcome transport_check_path(struct transport *transport, const struct path_options *options);
 
 /*
  * Sets how long the loop polls after the last work before it sleeps, in nanoseconds. 0, the default, sleeps at once;
@@ -431,7 +439,7 @@ enum {
 /* Returns text: the addresses of a listener on the any address, " (127.0.0.1, 10.0.0.1)", or "". */
 const char *endpoint_local_addresses(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE]);
 
-/* Returns false for a listener on the any address if no address of this host belongs to a device. */
+/* Returns false for a listener on the any address if no address of this host belongs to its device and interface. */
 bool endpoint_is_reachable(const struct endpoint *listener);
 
 /* Moves the endpoint and its pending events to another channel. Not allowed in its event callbacks. */

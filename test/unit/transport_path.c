@@ -63,6 +63,11 @@ static void set_options(const char *interface, const char *device)
 	options.device = device;
 }
 
+static bool is_given(const char *text)
+{
+	return text && strcmp(text, "0.0.0.0") != 0;
+}
+
 TEST(source_addresses)
 {
 	static const struct {
@@ -121,9 +126,9 @@ TEST(source_addresses)
 		error_clear(&transport.error);
 		capture_end(&capture);
 		assert_int_equal(source.port, 7);
-		assert_int_equal(outcome, rows[row].source  ? OUTCOME_OK
-					  : rows[row].error ? OUTCOME_USAGE
-							    : OUTCOME_NO_CONNECTION);
+		assert_int_equal(outcome, rows[row].source				 ? OUTCOME_OK
+					  : rows[row].error || is_given(rows[row].given) ? OUTCOME_USAGE
+											 : OUTCOME_NO_CONNECTION);
 		assert_non_null(strstr(capture.text, rows[row].error ? rows[row].error : ""));
 		assert_int_equal(*capture.text != '\0', outcome != OUTCOME_OK);
 		if (!rows[row].source)
@@ -142,13 +147,13 @@ TEST(interface_of_address)
 	static const struct {
 		const char *interface, *local;
 		unsigned given, scope; /* of the address */
-		bool exists, has;
+		bool has;
 	} rows[] = {
-		{ NULL, "10.0.0.1", 0, 0, true, true },	   { "eth0", "10.0.0.1", 0, 0, true, true },
-		{ "eth1", "10.0.0.1", 0, 0, true, false }, { "eth9", "10.0.0.1", 0, 0, false, false },
-		{ "eth1", "fe80::2", 0, 3, true, true },   { "eth1", "fe80::2", 2, 2, true, false },
-		{ "eth0", "fe80::2", 0, 2, true, false },  { "eth0", "2001:db8::1", 0, 0, true, true },
-		{ "lo", "127.0.0.9", 0, 0, true, true },   { "eth0", "127.0.0.9", 0, 0, true, false },
+		{ NULL, "10.0.0.1", 0, 0, true },    { "eth0", "10.0.0.1", 0, 0, true },
+		{ "eth1", "10.0.0.1", 0, 0, false }, { "eth9", "10.0.0.1", 0, 0, false },
+		{ "eth1", "fe80::2", 0, 3, true },   { "eth1", "fe80::2", 2, 2, false },
+		{ "eth0", "fe80::2", 0, 2, false },  { "eth0", "2001:db8::1", 0, 0, true },
+		{ "lo", "127.0.0.9", 0, 0, true },   { "eth0", "127.0.0.9", 0, 0, false },
 	};
 
 	for (size_t row = 0; row < LENGTH(rows); row++) {
@@ -158,11 +163,7 @@ TEST(interface_of_address)
 		local.scope = rows[row].given;
 		endpoint.local = local;
 		assert_int_equal(path_has_interface(&endpoint), rows[row].has);
-		error_clear(&transport.error);
-		assert_int_equal(path_find_interface(&endpoint, &local),
-				 rows[row].exists ? OUTCOME_OK : OUTCOME_NO_CONNECTION);
-		assert_int_equal(strstr(transport.error.cause, "there is no interface eth9 here") != NULL,
-				 !rows[row].exists);
+		path_find_interface(&endpoint, &local);
 		assert_int_equal(local.scope, rows[row].scope);
 	}
 }

@@ -147,7 +147,62 @@ TEST(the_path_that_was_asked_for, NULL, end)
 	}
 }
 
-/* A listener on one device does not answer requests that arrive by another. */
+/* Before a run begins: what is not here, and what there is instead. */
+TEST(what_options_name, NULL, end)
+{
+	static const struct {
+		enum provider_fabric fabric;
+		const char *device;
+		int64_t port, gid_index;
+		const char *cause; /* NULL: it is here */
+	} rows[] = {
+		{ PROVIDER_ROCE, "roce0", PATH_UNSET, PATH_UNSET, NULL },
+		{ PROVIDER_ROCE, "roce1", 2, 3, NULL },
+		{ PROVIDER_ROCE, NULL, PATH_UNSET, 3, NULL },
+		{ PROVIDER_ROCE, "mlx5_0", PATH_UNSET, PATH_UNSET, "no device mlx5_0 here: roce0, roce1\n" },
+		{ PROVIDER_ROCE, "roce", 1, 0, "no device roce here: roce0, roce1\n" },
+		{ PROVIDER_ROCE, "roce0", 3, PATH_UNSET, "no port 3 here: roce0 has 2\n" },
+		{ PROVIDER_ROCE, "roce0", 1, 4, "no GID index 4 here: roce0/1: 0 1 2 3\n" },
+		{ PROVIDER_ROCE, "roce0", PATH_UNSET, 9, "no GID index 9 here: roce0/1: 0 1 2 3; roce0/2: 0 1 2 3\n" },
+		{ PROVIDER_INFINIBAND, NULL, PATH_UNSET, 1, "here: ib0/1: 0; ib0/2: 0; ib1/1: 0; ib1/2: 0\n" },
+	};
+
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct capture capture;
+
+		begin(rows[row].fabric);
+		path.device = rows[row].device;
+		path.port = rows[row].port;
+		path.gid_index = rows[row].gid_index;
+		capture_begin(&capture);
+		assert_int_equal(transport_check_path(bench.transport, &path),
+				 rows[row].cause ? OUTCOME_USAGE : OUTCOME_OK);
+		assert_non_null(strstr(told(&capture), rows[row].cause ? rows[row].cause : ""));
+		assert_int_equal(!*capture.text, !rows[row].cause);
+	}
+	/* Only the second device has it. */
+	begin(PROVIDER_ROCE);
+	provider.devices[0]->ports[0].gid_count = provider.devices[0]->ports[1].gid_count = 1;
+	path.gid_index = 3;
+	assert_int_equal(transport_check_path(bench.transport, &path), OUTCOME_OK);
+	assert_false(error_is_set(&bench.transport->error));
+}
+
+/* What cannot be looked at is left to the call that needs it. */
+TEST(what_options_name_is_not_known, NULL, end)
+{
+	begin(PROVIDER_ROCE);
+	path.gid_index = 9;
+	for (unsigned device = 0; device < 2; device++)
+		provider_fail(device ? "ibv_query_device" : "ibv_open_device", EACCES, 0);
+	assert_int_equal(transport_check_path(bench.transport, &path), OUTCOME_OK);
+	path.device = "mlx5_0";
+	provider.devices[0]->removed = provider.devices[1]->removed = true;
+	assert_int_equal(transport_check_path(bench.transport, &path), OUTCOME_OK);
+	provider.devices[0]->removed = provider.devices[1]->removed = false;
+}
+
+/* A listener on one device refuses requests that arrive by another, and both ends have the reason. */
 TEST(a_request_by_another_way, NULL, end)
 {
 	struct endpoint_options anywhere;
@@ -165,5 +220,18 @@ TEST(a_request_by_another_way, NULL, end)
 	assert_true(address_parse("10.0.0.1", ADDRESS_FORMAT_IP, &bench.address));
 	assert_true(bench_resolve(&bench, &anywhere));
 	assert_int_equal(endpoint_connect(bench.client.endpoint, NULL, 0), 0);
-	EXPECT_FAILURE(&bench.client, "refused by the peer");
+	EXPECT_FAILURE(&bench.client, ": rejected: only port 2 is served\n");
+	assert_non_null(strstr(bench.error.cause, "refused by the peer: \"only port 2 is served\""));
+}
+
+/* As if one of its interfaces had none. */
+TEST(a_listener_at_an_address_without_a_device, NULL, end)
+{
+	begin(PROVIDER_ROCE);
+	assert_int_equal(endpoint_create(ENDPOINT_LISTENER, bench.channel, &options, &(struct endpoint_handlers){ 0 },
+					 &bench.listening, &bench.listener),
+			 0);
+	provider_fail("rdma_bind_addr", ENODEV, 0);
+	EXPECT_TOLD("10.0.0.1 is on lo; no address of this host has an RDMA device\n",
+		    assert_int_equal(endpoint_listen(bench.listener, &bench.address), OUTCOME_NO_CONNECTION));
 }

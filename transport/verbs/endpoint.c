@@ -168,13 +168,23 @@ static enum outcome attach_device(struct verbs_endpoint *endpoint)
 	return outcome ? outcome : set_options(endpoint);
 }
 
+/* Where it is an address of this host, those that have a device are named. */
+static enum outcome report_binding(const struct endpoint *listener)
+{
+	enum outcome outcome = verbs_report_address(listener, "binding");
+
+	if (WITH_EXTRAS)
+		verbs_hint_route(listener);
+	return outcome;
+}
+
 enum outcome verbs_listen(struct endpoint *base)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 	struct sockaddr_storage storage;
 
 	if (rdma_bind_addr(endpoint->id, verbs_socket_address(&base->local, &base->options, &storage)))
-		return verbs_report_address(base, "binding");
+		return report_binding(base);
 	if (rdma_listen(endpoint->id, (int)endpoint_option_or(base, backlog, BACKLOG)))
 		return verbs_report_address(base, "listening");
 	verbs_address(rdma_get_local_addr(endpoint->id), &base->local);
@@ -319,8 +329,7 @@ static void verbs_request(struct verbs_endpoint *listener, const struct rdma_cm_
 	endpoint_enter(&endpoint->base, ENDPOINT_REQUESTED);
 	outcome = attach_device(endpoint);
 	if (outcome) {
-		endpoint_reject(&endpoint->base, NULL, 0);
-		endpoint_request_failed(&listener->base, outcome);
+		endpoint_refuse(&listener->base, &endpoint->base, outcome);
 		return;
 	}
 	endpoint_report_request(&listener->base, &endpoint->base, event->param.conn.private_data,

@@ -2,12 +2,15 @@
 /* The device, port and GID of an id: checks them against the options and reports them. */
 #include "transport/verbs/verbs.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/interface.h"
 #include "core/route.h"
+
+enum {
+	OTHERS_SIZE = ERROR_CAUSE_SIZE / 2
+};
 
 static const char *device_name(const struct rdma_cm_id *id)
 {
@@ -53,6 +56,94 @@ static const char *unmet_option(const struct rdma_cm_id *id, const struct path_o
 	return NULL;
 }
 
+/* ---- what options name, and what there is instead ---- */
+
+/* Whether the port has that entry in its GID table; else others gets those that it has: "rxe0/1: 0 1". */
+static bool find_gid(struct ibv_context *context, uint8_t port, int64_t wanted, char others[OTHERS_SIZE])
+{
+	struct ibv_port_attr attributes = { .gid_tbl_len = 0 };
+	struct ibv_gid_entry entry;
+
+	log_add(others, OTHERS_SIZE, "; ", "%s/%u:", ibv_get_device_name(context->device), port);
+	ibv_query_port(context, port, &attributes);
+	for (int i = 0; i < attributes.gid_tbl_len; i++) {
+		if (ibv_query_gid_ex(context, port, (uint32_t)i, &entry, 0))
+			continue;
+		if (i == wanted)
+			return true;
+		log_add(others, OTHERS_SIZE, " ", "%d", i);
+	}
+	return false;
+}
+
+/* Whether a device has the port and the GID index; if not, sets the error. others: the entries of devices before it. */
+static enum outcome check_ports(struct ibv_context *context, const struct path_options *options, struct error *reason,
+				char others[OTHERS_SIZE])
+{
+	struct ibv_device_attr device;
+
+	if (ibv_query_device(context, &device))
+		return OUTCOME_OK;
+	if (options->port > device.phys_port_cnt) {
+		error_set(reason, NULL, "no port %d here: %s has %u", (int)options->port, options->device,
+			  device.phys_port_cnt);
+		return OUTCOME_USAGE;
+	}
+	if (options->gid_index == PATH_UNSET)
+		return OUTCOME_OK;
+	for (unsigned port = 1; port <= device.phys_port_cnt; port++)
+		if ((options->port == PATH_UNSET || options->port == port) &&
+		    find_gid(context, (uint8_t)port, options->gid_index, others))
+			return OUTCOME_OK;
+	error_set(reason, NULL, "no GID index %d here: %s", (int)options->gid_index, others);
+	return OUTCOME_USAGE;
+}
+
+/* The same of a device that may not be open. One that cannot be opened is reported by librdmacm. */
+static enum outcome check_named(struct ibv_device *device, const struct path_options *options, struct error *reason,
+				char others[OTHERS_SIZE])
+{
+	struct ibv_context *context =
+		options->port == PATH_UNSET && options->gid_index == PATH_UNSET ? NULL : ibv_open_device(device);
+	enum outcome outcome;
+
+	if (!context)
+		return OUTCOME_OK;
+	outcome = check_ports(context, options, reason, others);
+	ibv_close_device(context);
+	return outcome;
+}
+
+enum outcome verbs_check_path(struct transport *transport, const struct path_options *options)
+{
+	struct ibv_device **devices = ibv_get_device_list(NULL);
+	char names[OTHERS_SIZE] = "", others[OTHERS_SIZE] = "";
+	enum outcome outcome = OUTCOME_USAGE;
+	bool found = false;
+
+	for (struct ibv_device **device = devices; device && *device && outcome; device++) {
+		const char *name = ibv_get_device_name(*device);
+
+		if (!options->device || !strcmp(options->device, name)) {
+			found = true;
+			outcome = check_named(*device, options, &transport->error, others);
+		}
+		log_add(names, sizeof(names), ", ", "%s", name);
+	}
+	if (devices)
+		ibv_free_device_list(devices);
+	/* Without any device a later call says why. */
+	if (!*names)
+		return OUTCOME_OK;
+	if (!outcome) /* of another device */
+		error_clear(&transport->error);
+	if (!found)
+		error_set(&transport->error, NULL, "no device %s here: %s", options->device, names);
+	return outcome;
+}
+
+/* ---- which device an address has ---- */
+
 /* Binds an id to the address: it then has the device. */
 bool verbs_source_fits(struct transport *transport, const struct path_options *options, const struct address *source)
 {
@@ -75,27 +166,33 @@ bool verbs_source_fits(struct transport *transport, const struct path_options *o
 void verbs_hint_route(const struct endpoint *endpoint)
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-	size_t count = interface_addresses(list), used = 0;
+	bool listens = endpoint->kind == ENDPOINT_LISTENER;
+	size_t count = interface_addresses(list);
 	char start[ADDRESS_TEXT_SIZE + IF_NAMESIZE + 64] = "", addresses[4 * ADDRESS_TEXT_SIZE] = "";
 	char host[ADDRESS_TEXT_SIZE];
 	struct route route = { 0 };
 	int fd = route_open();
 
-	route_find(fd, &endpoint->peer, &(struct address){ .family = endpoint->peer.family }, &route);
+	if (listens)
+		route.source = endpoint->local;
+	else
+		route_find(fd, &endpoint->peer, &(struct address){ .family = endpoint->peer.family }, &route);
 	close(fd);
 	for (size_t i = 0; i < count; i++) {
 		const struct address *address = &list[i].address;
 
 		address_host(address, host);
 		if (address_same_host(address, &route.source))
-			log_text(start, sizeof(start), "the route to it starts at %s on %s; ", host, list[i].name);
+			log_text(start, sizeof(start), "%s%s%s on %s; ", listens ? "" : "the route to it starts at ",
+				 host, listens ? " is" : "", list[i].name);
 		if (!list[i].loopback && !address_is_link_local(address) &&
-		    used + strlen(host) + 2 < sizeof(addresses) &&
 		    verbs_source_fits(endpoint->transport, &path_unset, address))
-			used += (size_t)snprintf(addresses + used, sizeof(addresses) - used, "%s%s", used ? ", " : "",
-						 host);
+			log_add(addresses, sizeof(addresses), ", ", "%s", host);
 	}
-	if (used)
+	/* No route starts at an address of another host. */
+	if (listens && !*start)
+		return;
+	if (*addresses)
 		error_hint(endpoint_error(endpoint), "%sthese addresses of this host have an RDMA device: %s", start,
 			   addresses);
 	else
@@ -127,12 +224,12 @@ enum outcome verbs_path_check(struct verbs_endpoint *endpoint)
 
 	if (!option)
 		return OUTCOME_OK;
-	/* A request on another device than the listener's options name is rejected without a message. */
 	if (endpoint->base.state == ENDPOINT_REQUESTED)
-		return OUTCOME_NO_CONNECTION;
-	error_set(endpoint_error(&endpoint->base), endpoint->base.name,
-		  "the local address belongs to the device %s, port %u, not to the requested %s",
-		  device_name(endpoint->id), endpoint->id->port_num, option);
+		path_exclude(&endpoint->base);
+	else
+		error_set(endpoint_error(&endpoint->base), endpoint->base.name,
+			  "the local address belongs to the device %s, port %u, not to the requested %s",
+			  device_name(endpoint->id), endpoint->id->port_num, option);
 	return OUTCOME_NO_CONNECTION;
 }
 

@@ -94,6 +94,7 @@ const struct backend verbs_backend = {
 	.join = verbs_join,
 	.post = verbs_post,
 	.migrate = verbs_migrate,
+	.check_path = WITH_EXTRAS ? verbs_check_path : NULL,
 	.source_fits = WITH_EXTRAS ? verbs_source_fits : NULL,
 	.path = WITH_REPORT || COMMAND_doctor ? verbs_path : NULL,
 	.network = WITH_REPORT ? verbs_counters_update : NULL,

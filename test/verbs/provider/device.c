@@ -74,6 +74,7 @@ struct device *device_add(enum provider_fabric fabric, unsigned index)
 						   .max_qp_rd_atom = 16,
 						   .max_qp_init_rd_atom = 16,
 						   .max_sge = SGES_MAX,
+						   .phys_port_cnt = PORTS,
 						   .max_mcast_grp = fabric == PROVIDER_IWARP ? 0 : 8192,
 						   .vendor_id = fabric == PROVIDER_IWARP ? 0x626d74 : 0 };
 	for (uint8_t number = 1; number <= PORTS; number++)

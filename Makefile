@@ -199,10 +199,10 @@ $(libev): $(LIBEV)/ev.c $(settings)
 	$(Q)$(compile) -fno-lto -w -c -o $@ $<
 endif
 
-# What --version prints between releases, "0.2.0+gCOMMIT". Only these files know it, so that a commit builds no other anew.
+# What --version and JSON have between releases, "0.2.0+gCOMMIT". Only these files know it, so that a commit builds no other anew.
 built_from := $(if $(wildcard .git),$(shell git describe --always --dirty --exclude '*' 2>/dev/null))
 released := $(if $(built_from),$(filter v$(VERSION),$(shell git describe --exact-match --dirty --match 'v$(VERSION)' 2>/dev/null)))
-versioned := $(call object,cmd/main.c cmd/run.c)
+versioned := $(call object,cmd/main.c cmd/run.c cmd/reporting/json.c)
 $(versioned): private commit := $(if $(built_from),$(if $(released),,+g$(built_from)))
 $(versioned): $(BUILD)/objects/commit
 # Functions with "..." save no floating-point registers: -640. test/layers sees that no such number is given to them.

@@ -5,9 +5,8 @@
 #include <string.h>
 
 enum {
-	HELLO_MAGIC = (int)0xd7726474, /* 0xd7, "rdt" */
-	/* Says which pattern the payload of ucmatose has (core/payload.h), too. Version 1 had another one. */
-	HELLO_VERSION = 2,
+	HELLO_MAGIC = (int)0xd8726474,	   /* 0xd8, "rdt" */
+	HELLO_MAGIC_OLD = (int)0xd7726474, /* of builds that accept any version */
 };
 
 _Static_assert(sizeof(struct hello) == HELLO_SIZE, "the hello on the wire has no padding");
@@ -41,6 +40,27 @@ bool hello_read(const uint8_t *bytes, size_t length, enum hello_tool tool, struc
 	memcpy(hello, bytes, sizeof(*hello));
 	change_order(hello);
 	return hello->magic == (uint32_t)HELLO_MAGIC && hello->version == HELLO_VERSION && hello->tool == tool;
+}
+
+static const char *tool_name(unsigned tool)
+{
+	return tool == HELLO_RPING ? "rping" : tool == HELLO_UCMATOSE ? "ucmatose" : "another tool";
+}
+
+enum outcome hello_check(const struct log *log, const char *end, const struct endpoint *endpoint,
+			 const struct endpoint_event *event, enum hello_tool tool)
+{
+	struct hello hello = { 0 };
+
+	if (!WITH_CAUSES || hello_read(event->private_data, event->private_length, tool, &hello) ||
+	    (hello.magic != (uint32_t)HELLO_MAGIC && hello.magic != (uint32_t)HELLO_MAGIC_OLD))
+		return OUTCOME_OK;
+	if (hello.tool != tool) {
+		log_error(log, endpoint->name, "the %s is %s, not %s", end, tool_name(hello.tool), tool_name(tool));
+		return OUTCOME_FAILED;
+	}
+	log_hint(log, "%s: the %s is another version of rdmatest: treated as a stock tool", endpoint->name, end);
+	return OUTCOME_OK;
 }
 
 static bool begins_with(const struct endpoint_event *event, const char *text)

@@ -5,6 +5,9 @@
  *
  *   0       4         5      6     8          12            16      24           28       32 bytes
  *   | magic | version | tool | run | capacity | connections | count | connection | window |  numbers in network order
+ *
+ * Magic, version and tool stay where they are in all versions. The end of another version sees a stock tool; builds
+ * that accept any version have another magic.
  */
 #ifndef CMD_HELLO_H
 #define CMD_HELLO_H
@@ -16,7 +19,12 @@
 #include "cmd/run.h"
 
 enum {
-	HELLO_SIZE = 32
+	/*
+	 * Of the hello, the mark of mckey, and the payloads behind them (core/payload.h). It is the second number of
+	 * the program's version, so that two builds of one version understand each other.
+	 */
+	HELLO_VERSION = 2,
+	HELLO_SIZE = 32,
 };
 
 enum hello_tool {
@@ -45,6 +53,13 @@ void hello_write(const struct hello *hello, uint8_t bytes[HELLO_SIZE]);
  * its payload may differ.
  */
 bool hello_read(const uint8_t *bytes, size_t length, enum hello_tool tool, struct hello *hello);
+
+/*
+ * Explains a peer that hello_read() does not accept, and that is no stock one either. Another tool, of any version, is
+ * an error: returns OUTCOME_FAILED. Another version is a hint. end: what the peer is, "server" or "client".
+ */
+enum outcome hello_check(const struct log *log, const char *end, const struct endpoint *endpoint,
+			 const struct endpoint_event *event, enum hello_tool tool);
 
 /* The private data with which a server rejects a request; HELLO_REFUSED where it has no cause. */
 #define HELLO_BUSY    "busy with another client"

@@ -4,6 +4,8 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "cmd/hello.h"
+
 enum {
 	IP4_HEADER = 20,
 	IP4_SOURCE = IP4_HEADER + 12,
@@ -26,10 +28,12 @@ enum {
 static void mark_write(uint8_t *memory, size_t size, uint32_t qpn, const struct datagram_mark *mark)
 {
 	uint32_t words[WORDS + 1] = {
-		[MAGIC] = htonl(0x726d636b),   /* "rmck" */
-		[VERSION] = htonl(0x02000000), /* says which pattern the datagram has, too */
-		[SEQUENCE] = htonl(mark->sequence), [TOTAL] = htonl(mark->total),
-		[CHECKSUM] = htonl((uint32_t)size), [WORDS] = htonl(qpn),
+		[MAGIC] = htonl(0x726d636b), /* "rmck" */
+		[VERSION] = htonl(HELLO_VERSION << 24),
+		[SEQUENCE] = htonl(mark->sequence),
+		[TOTAL] = htonl(mark->total),
+		[CHECKSUM] = htonl((uint32_t)size),
+		[WORDS] = htonl(qpn),
 	};
 	uint32_t sum = 0x811c9dc5;
 

@@ -130,7 +130,7 @@ static void open_first(struct reporting *reporting, FILE *stream, const char *ty
 	open_record(reporting, stream, type);
 	report_count(report, "schema", REPORTING_SCHEMA);
 	report_text(report, "command", environment->command->name);
-	report_text(report, "version", RDMATEST_VERSION);
+	report_text(report, "version", RDMATEST_VERSION RDMATEST_COMMIT);
 	report_text(report, "transport", environment->transport ? transport_name(environment->transport) : NULL);
 	report_text(report, "start", reporting->start);
 	report_time(report, "duration", clock_now() - environment->begun);

@@ -237,9 +237,8 @@ static enum outcome choose_size(struct target *target, const struct endpoint_eve
 
 	target->stock = !hello_read(event->private_data, event->private_length, HELLO_RPING, &hello);
 	maximum = ping_limit(peer->endpoint->domain, target->stock ? PING_SIZE_STOCK_MAX : hello.capacity);
-	if (WITH_CAUSES && target->stock &&
-	    hello_read(event->private_data, event->private_length, HELLO_UCMATOSE, &hello))
-		return peer_error(peer, "the server is ucmatose, not rping");
+	if (target->stock && hello_check(peer->log, "server", peer->endpoint, event, HELLO_RPING))
+		return OUTCOME_FAILED;
 	peer->size = requested ? requested : MAX(MIN(target->stock ? PING_SIZE_STOCK : PING_SIZE, maximum), 1);
 	if (peer->size > maximum)
 		return peer_error(peer, "the server accepts pings of at most %" PRIu32 " bytes, not %" PRIu32, maximum,

@@ -66,9 +66,9 @@ static void silence_over(void *context)
 
 /* ---- the connections ---- */
 
-static bool hello_of(const struct endpoint_event *event, enum hello_tool tool, struct hello *hello)
+static bool hello_of(const struct endpoint_event *event, struct hello *hello)
 {
-	return hello_read(event->private_data, event->private_length, tool, hello);
+	return hello_read(event->private_data, event->private_length, HELLO_UCMATOSE, hello);
 }
 
 /* Tells the peer our options: a client requests the connection, a server accepts it. */
@@ -102,12 +102,10 @@ static void drop_request(struct ucmatose_connection *connection)
 static enum outcome connection_established(struct ucmatose_connection *connection, const struct endpoint_event *event)
 {
 	struct ucmatose *run = connection->run;
-	struct hello hello;
 
-	if (WITH_CAUSES && hello_of(event, HELLO_RPING, &hello)) {
-		log_error(&run->environment->log, connection->endpoint->name, "the server is rping, not ucmatose");
+	if (!run->is_server && !run->stock &&
+	    hello_check(&run->environment->log, "server", connection->endpoint, event, HELLO_UCMATOSE))
 		return OUTCOME_FAILED;
-	}
 	if (WITH_REPORT && !run->figures.rates[CONNECTION_CONNECTING].count)
 		endpoint_path(connection->endpoint, &run->figures.path);
 	ucmatose_figures_count(connection, CONNECTION_CONNECTING);
@@ -136,7 +134,7 @@ static void connection_event(void *context, struct endpoint *endpoint, const str
 	struct ucmatose *run = connection->run;
 	enum outcome outcome = OUTCOME_OK;
 	struct hello hello;
-	bool server_is_ours = !run->is_server && hello_of(event, HELLO_UCMATOSE, &hello);
+	bool server_is_ours = !run->is_server && hello_of(event, &hello);
 
 	run->progressed = clock_now();
 	ucmatose_figures_time(run, event);
@@ -310,7 +308,7 @@ static void accept_request(struct ucmatose *run, struct endpoint *request, const
 static bool request_received(struct ucmatose *run, const struct endpoint_event *event)
 {
 	struct hello hello;
-	bool is_ours = hello_of(event, HELLO_UCMATOSE, &hello);
+	bool is_ours = hello_of(event, &hello);
 	const char *reason = NULL;
 
 	if (!ucmatose_wants_more(run))

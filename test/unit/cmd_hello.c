@@ -14,7 +14,7 @@ static const struct hello sample = {
 };
 
 static const uint8_t on_the_wire[HELLO_SIZE] = {
-	0xd7, 'r',  'd',  't',	2,    2,    0x31, 0x32, 1,    2,    3,	  4,	5,    6,    7,	  8,
+	0xd8, 'r',  'd',  't',	2,    2,    0x31, 0x32, 1,    2,    3,	  4,	5,    6,    7,	  8,
 	0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x21, 0x22, 0x23, 0x24, 0x41, 0x42, 0x43, 0x44,
 };
 
@@ -74,6 +74,47 @@ TEST(other_data_is_rejected)
 	assert_false(hello_read(bytes, sizeof(bytes), HELLO_UCMATOSE, &hello));
 	bytes[3] ^= 1;
 	assert_true(hello_read(bytes, sizeof(bytes), HELLO_UCMATOSE, &hello));
+}
+
+/* A new version of the formats is a new second number of the program's version: 0.2.0 has formats 2. */
+TEST(version_of_the_program)
+{
+	assert_int_equal(HELLO_VERSION, strtol(strchr(RDMATEST_VERSION, '.') + 1, NULL, 10));
+	assert_int_equal(on_the_wire[4], HELLO_VERSION);
+}
+
+/* What hello_check() says of a server's hello, whose bytes are changed. */
+static const char *said_of(uint8_t magic, uint8_t version, uint8_t tool, enum outcome expected)
+{
+	static struct errors errors;
+	const struct log log = { .name = "rping", .silent = true, .errors = &errors };
+	const struct endpoint endpoint = { .name = "10.0.0.1:7471" };
+	uint8_t bytes[HELLO_SIZE];
+
+	errors = (struct errors){ .count = 1, .last.cause = "what the hint is added to" };
+	memcpy(bytes, on_the_wire, sizeof(on_the_wire));
+	bytes[0] = magic;
+	bytes[4] = version;
+	bytes[5] = tool;
+	assert_int_equal(hello_check(&log, "server", &endpoint,
+				     &(struct endpoint_event){ .private_data = bytes, .private_length = sizeof(bytes) },
+				     HELLO_UCMATOSE),
+			 expected);
+	return expected ? errors.last.cause : errors.last.hint;
+}
+
+TEST(what_is_said_of_a_peer)
+{
+	const char *other = "10.0.0.1:7471: the server is another version of rdmatest: treated as a stock tool";
+
+	assert_string_equal(said_of(0xd8, HELLO_VERSION, HELLO_UCMATOSE, OUTCOME_OK), "");
+	assert_string_equal(said_of('?', HELLO_VERSION, HELLO_UCMATOSE, OUTCOME_OK), "");
+	assert_string_equal(said_of(0xd8, HELLO_VERSION + 1, HELLO_UCMATOSE, OUTCOME_OK), other);
+	assert_string_equal(said_of(0xd7, 1, HELLO_UCMATOSE, OUTCOME_OK), other);
+	assert_string_equal(said_of(0xd7, 2, HELLO_UCMATOSE, OUTCOME_OK), other);
+	assert_string_equal(said_of(0xd7, 1, HELLO_RPING, OUTCOME_FAILED), "the server is rping, not ucmatose");
+	assert_string_equal(said_of(0xd8, HELLO_VERSION, 77, OUTCOME_FAILED),
+			    "the server is another tool, not ucmatose");
 }
 
 /* The payload of another version has another pattern: its bytes must not be compared with this one's. */

@@ -99,6 +99,9 @@ static void hint_unreachable(const struct environment *environment, const struct
 	    !address_parse(host, ADDRESS_FORMAT_ANY, &address))
 		log_hint(&environment->log, "%s is %s (/etc/hosts), which only this host reaches", host,
 			 address_host(&listener->local, text));
+	else if (address_is_loopback(&listener->local) && transport_opens_devices(transport_name(listener->transport)))
+		log_hint(&environment->log,
+			 "over verbs a loopback address is that of all devices: each client may connect");
 	else if (!endpoint_is_reachable(listener))
 		log_hint(&environment->log, "no client can connect yet: no address of this host has %s",
 			 listener->options.path->interface || listener->options.path->device

@@ -47,13 +47,18 @@ static const char *tool_name(unsigned tool)
 	return tool == HELLO_RPING ? "rping" : tool == HELLO_UCMATOSE ? "ucmatose" : "another tool";
 }
 
+/* Whether it is of one of our tools, of any version. */
+static bool is_ours(const struct hello *hello)
+{
+	return hello->magic == (uint32_t)HELLO_MAGIC || hello->magic == (uint32_t)HELLO_MAGIC_OLD;
+}
+
 enum outcome hello_check(const struct log *log, const char *end, const struct endpoint *endpoint,
 			 const struct endpoint_event *event, enum hello_tool tool)
 {
 	struct hello hello = { 0 };
 
-	if (!WITH_CAUSES || hello_read(event->private_data, event->private_length, tool, &hello) ||
-	    (hello.magic != (uint32_t)HELLO_MAGIC && hello.magic != (uint32_t)HELLO_MAGIC_OLD))
+	if (!WITH_CAUSES || hello_read(event->private_data, event->private_length, tool, &hello) || !is_ours(&hello))
 		return OUTCOME_OK;
 	if (hello.tool != tool) {
 		log_error(log, endpoint->name, "the %s is %s, not %s", end, tool_name(hello.tool), tool_name(tool));
@@ -68,10 +73,46 @@ static bool begins_with(const struct endpoint_event *event, const char *text)
 	return event->private_length >= strlen(text) && !memcmp(event->private_data, text, strlen(text));
 }
 
-void hello_note_busy(const struct endpoint_event *event, struct error *error)
+/* Data of another program: neither text, as of our servers, nor a hello, nor the zeros of stock servers. */
+static bool is_foreign(const struct endpoint_event *event)
 {
-	if (WITH_CAUSES && (begins_with(event, HELLO_BUSY) || begins_with(event, HELLO_FULL)))
+	struct hello hello = { 0 };
+	size_t zeros = 0;
+
+	while (zeros < event->private_length && !event->private_data[zeros])
+		zeros++;
+	hello_read(event->private_data, event->private_length, HELLO_RPING, &hello);
+	return zeros < event->private_length && (*event->private_data < ' ' || *event->private_data > '~') &&
+	       !is_ours(&hello);
+}
+
+void hello_explain_rejection(const struct endpoint_event *event, struct error *error)
+{
+	if (!WITH_CAUSES)
+		return;
+	if (begins_with(event, HELLO_BUSY) || begins_with(event, HELLO_FULL))
 		error->kind = ERROR_BUSY;
+	if (is_foreign(event))
+		error_hint(error, "another RDMA service listens there: its answer is in a format of its own");
+}
+
+bool request_is_foreign(const struct environment *environment, const struct endpoint_event *event, enum hello_tool tool)
+{
+	struct transport *transport = environment->transport;
+	struct hello hello = { 0 };
+	char text[PRIVATE_DATA_MAX];
+
+	if (!WITH_CAUSES || hello_read(event->private_data, event->private_length, tool, &hello) || !is_ours(&hello) ||
+	    hello.tool == tool)
+		return false;
+	error_failure(&transport->error, &(struct failure){ .object = event->request->name, .phase = "rejected" },
+		      "the client is %s, not %s", tool_name(hello.tool), tool_name(tool));
+	if (!log_allows(&transport->request_log_limit))
+		error_clear(&transport->error);
+	environment_report_error(environment);
+	log_text(text, sizeof(text), "the server is %s, not %s", tool_name(tool), tool_name(hello.tool));
+	endpoint_reject(event->request, text, strlen(text));
+	return true;
 }
 
 void request_refuse(const struct environment *environment, struct endpoint *request)

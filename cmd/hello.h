@@ -66,8 +66,18 @@ enum outcome hello_check(const struct log *log, const char *end, const struct en
 #define HELLO_REFUSED "refused"
 #define HELLO_FULL    "all connections of -c are taken"
 
-/* The error of a rejected request is ERROR_BUSY if the private data is HELLO_BUSY or HELLO_FULL. */
-void hello_note_busy(const struct endpoint_event *event, struct error *error);
+/*
+ * The error of a rejected request is ERROR_BUSY if the private data is HELLO_BUSY or HELLO_FULL. Data in another format
+ * is that of another service, such as NVMe over Fabrics: adds a hint.
+ */
+void hello_explain_rejection(const struct endpoint_event *event, struct error *error);
+
+/*
+ * Whether the request is of another tool of ours, of any version, which a server cannot serve. It is rejected then,
+ * with a line here, limited as all that strangers can cause, and the reason for the client.
+ */
+bool request_is_foreign(const struct environment *environment, const struct endpoint_event *event,
+			enum hello_tool tool);
 
 /*
  * The request cannot be accepted: reports the error, and rejects the request with its cause, which our clients print.

@@ -176,7 +176,7 @@ static void hint_at_busy(const struct target *target, const struct endpoint_even
 {
 	struct error *error = &target->client->environment->transport->error;
 
-	hello_note_busy(event, error);
+	hello_explain_rejection(event, error);
 	if (WITH_CAUSES && error->kind == ERROR_BUSY)
 		error_hint(error, "a server with -P serves many at once");
 }

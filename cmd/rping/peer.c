@@ -8,6 +8,8 @@
 #include "core/payload.h"
 #include "core/units.h"
 
+#define FOREIGN "its first message is none of rping: another program may be at that end"
+
 /* noinline, as two functions below: copies of the three in their callers have 120 bytes. */
 void __attribute__((noinline)) peer_enter(struct peer *peer, unsigned state, const char *doing, enum peer_limit limit)
 {
@@ -107,13 +109,25 @@ void peer_write(struct peer *peer, uint32_t index, const struct advertisement *a
 
 enum outcome peer_receive(struct peer *peer, const struct completion *completion, struct advertisement *advertisement)
 {
-	if (completion->length != ADVERTISEMENT_SIZE)
-		return peer_error(peer, "a message of %u bytes, not %d", completion->length, ADVERTISEMENT_SIZE);
+	if (completion->length != ADVERTISEMENT_SIZE) {
+		log_error(peer->log, peer->name, "a message of %u bytes, not %d", completion->length,
+			  ADVERTISEMENT_SIZE);
+		if (!peer->pings)
+			log_hint(peer->log, FOREIGN);
+		return OUTCOME_FAILED;
+	}
 	advertisement_read(peer->messages->memory + (size_t)completion->tag * ADVERTISEMENT_SIZE, advertisement);
 	return peer_post(peer, WORK_RECEIVE, completion->tag, false);
 }
 
 /* ---- errors ---- */
+
+enum outcome peer_work_failed(const struct peer *peer, const struct completion *completion)
+{
+	if (WITH_CAUSES && completion->kind == WORK_RECEIVE && !peer->pings)
+		error_hint(&peer->environment->transport->error, FOREIGN);
+	return OUTCOME_FAILED;
+}
 
 enum outcome peer_failed(const struct peer *peer, const char *what)
 {

@@ -84,6 +84,9 @@ enum outcome peer_post(const struct peer *peer, enum work_kind kind, uint32_t in
 /* Reads the message of a completed receive, and reposts that. Fails if it has another length. */
 enum outcome peer_receive(struct peer *peer, const struct completion *completion, struct advertisement *advertisement);
 
+/* The outcome of a failed completion. Of the peer's first message, adds a hint to transport->error. */
+enum outcome peer_work_failed(const struct peer *peer, const struct completion *completion);
+
 /* Reports an error of the connection; format gives the cause. Is OUTCOME_FAILED. */
 #define peer_error(peer, ...) (log_error((peer)->log, (peer)->name, __VA_ARGS__), OUTCOME_FAILED)
 /* Reports what ended the connection, with its state and ping. Returns OUTCOME_FAILED. */

@@ -107,13 +107,14 @@ static void session_destroy(struct session *session)
 	free(session);
 }
 
-/* Adds an ended session that was established to the totals. */
+/* Adds an ended session that was established to the totals. A client that leaves without a ping was not served. */
 static void count_session(struct rping_server *server, const struct session *session, enum outcome outcome)
 {
 	struct report *report = environment_begin_record(server->environment, "client");
 
 	server->figures.connected--;
-	++*(outcome ? &server->figures.failed : &server->figures.served);
+	server->figures.failed += outcome != OUTCOME_OK;
+	server->figures.served += !outcome && session->peer.pings;
 	environment_record_outcome(server->environment, outcome);
 	if (!report)
 		return;
@@ -211,6 +212,8 @@ static void connection_requested(struct rping_server *server, const struct endpo
 	struct session *session;
 	enum outcome outcome;
 
+	if (request_is_foreign(server->environment, event, HELLO_RPING))
+		return;
 	if (is_busy(server)) {
 		log_debug(&server->environment->log, "%s: rejected: " HELLO_BUSY, event->request->name);
 		endpoint_reject(event->request, HELLO_BUSY, sizeof(HELLO_BUSY));

@@ -242,7 +242,7 @@ static enum outcome message_received(struct session *session, const struct compl
 enum outcome session_complete(struct session *session, const struct completion *completion)
 {
 	if (completion->status != COMPLETION_OK)
-		return OUTCOME_FAILED;
+		return peer_work_failed(&session->peer, completion);
 	if (completion->kind == WORK_RECEIVE)
 		return message_received(session, completion);
 	return completion->kind == WORK_READ ? source_read(session) : confirmed(session);

@@ -434,7 +434,7 @@ enum outcome target_complete(struct target *target, const struct completion *com
 	enum outcome outcome;
 
 	if (completion->status != COMPLETION_OK)
-		return OUTCOME_FAILED;
+		return peer_work_failed(&target->peer, completion);
 	if (completion->kind == WORK_SEND)
 		return OUTCOME_OK;
 	outcome = peer_receive(&target->peer, completion, &ignored);

@@ -156,7 +156,7 @@ static void connection_event(void *context, struct endpoint *endpoint, const str
 		break;
 	case EVENT_FAILED:
 		outcome = event->outcome;
-		hello_note_busy(event, &run->environment->transport->error);
+		hello_explain_rejection(event, &run->environment->transport->error);
 		if (server_is_ours && !ucmatose_hello_agrees(run, endpoint->name, &hello)) {
 			dial_stop(&run->dial);
 			outcome = OUTCOME_FAILED;
@@ -311,6 +311,8 @@ static bool request_received(struct ucmatose *run, const struct endpoint_event *
 	bool is_ours = hello_of(event, &hello);
 	const char *reason = NULL;
 
+	if (request_is_foreign(run->environment, event, HELLO_UCMATOSE))
+		return false;
 	if (!ucmatose_wants_more(run))
 		reason = HELLO_FULL;
 	else if (is_ours && hello.run && run->client_id && hello.run != run->client_id)

@@ -117,6 +117,36 @@ TEST(what_is_said_of_a_peer)
 			    "the server is another tool, not ucmatose");
 }
 
+/* With which data a server rejects, and what follows from it. */
+TEST(rejections)
+{
+	static const struct {
+		const char *data;
+		size_t length;
+		enum error_kind kind;
+		bool foreign;
+	} rows[] = {
+		{ NULL, 0, ERROR_OTHER, false },
+		{ "\0\0\0\0\0\0\0", 8, ERROR_OTHER, false },
+		{ HELLO_BUSY, sizeof(HELLO_BUSY), ERROR_BUSY, false },
+		{ HELLO_FULL "\0\0\0", sizeof(HELLO_FULL), ERROR_BUSY, false },
+		{ "out of memory", 13, ERROR_OTHER, false },
+		{ (const char *)on_the_wire, sizeof(on_the_wire), ERROR_OTHER, false },
+		{ "\0\0\2\0\0\0\0", 8, ERROR_OTHER, true }, /* NVMe over Fabrics: format 0, status 2 */
+		{ "\xc2\0\0\0\0\1", 6, ERROR_OTHER, true }, /* SRP */
+	};
+
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct error error = { .cause = "refused by the peer" };
+
+		hello_explain_rejection(&(struct endpoint_event){ .private_data = (const uint8_t *)rows[row].data,
+								  .private_length = rows[row].length },
+					&error);
+		assert_int_equal(error.kind, rows[row].kind);
+		assert_int_equal(!strncmp(error.hint, "another RDMA service listens there", 34), rows[row].foreign);
+	}
+}
+
 /* The payload of another version has another pattern: its bytes must not be compared with this one's. */
 TEST(other_version_is_no_hello)
 {

@@ -559,8 +559,10 @@ static const struct run server_runs[] = {
 	{ "with its client it goes on", "run -s; take 1; lost; open 0; ping 0 32; leave 0", OUTCOME_OK, "" },
 	{ "clients above --max-clients are rejected",
 	  "run -s -P --max-clients 2; take 0; take 0; ask 0; " BUSY "ping 0 32; leave 0; ask 0; " BUSY
-	  "interrupt; leave 1",
+	  "ping 1 32; leave 1",
 	  OUTCOME_OK, "" },
+	{ "a client that leaves without a ping is not served",
+	  "run -s -P --max-clients 1; take 0; leave 0; listens; take 0; ping 1 32; leave 1", OUTCOME_OK, "" },
 	/* It may have a forged source address. For now it occupies a place: the server is busy, but its limit is not
 	   reached. */
 	{ "a pending request is not counted",

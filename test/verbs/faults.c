@@ -346,14 +346,18 @@ TEST(unreachable_server)
 	}
 }
 
-/* Each end says in its hello which tool it is. */
-TEST(server_of_another_tool)
+/* Each end says in its hello which tool it is: both have the reason, and the server waits for its own client. */
+TEST(client_of_another_tool)
 {
 	static const struct {
-		const char *server, *client, *cause;
+		const char *server, *client, *cause, *line;
 	} tools[] = {
-		{ "ucmatose -b @ -p 7174", "rping -c -C 3 -a @", "10.0.0.1:7174: the server is ucmatose, not rping\n" },
-		{ "rping -s -a @ -p 7471", "ucmatose -s @", "10.0.0.1:7471: the server is rping, not ucmatose\n" },
+		{ "ucmatose -b @ -p 7174", "rping -c -C 3 -a @",
+		  "10.0.0.1:7174: connecting: refused by the peer: \"the server is ucmatose, not rping\" (",
+		  ": rejected: the client is rping, not ucmatose\n" },
+		{ "rping -s -a @ -p 7471", "ucmatose -s @",
+		  "10.0.0.1:7471: connecting: refused by the peer: \"the server is rping, not ucmatose\" (",
+		  ": rejected: the client is ucmatose, not rping\n" },
 	};
 
 	for (size_t row = 0; row < LENGTH(tools); row++) {
@@ -362,7 +366,9 @@ TEST(server_of_another_tool)
 		provider_begin(PROVIDER_ROCE, 0);
 		pair_run(&pair, tools[row].server, tools[row].client, "500ms");
 		pair_finish(&pair, tools[row].cause,
-			    pair.client_outcome == OUTCOME_FAILED && strstr(pair.capture.text, tools[row].cause));
+			    pair.client_outcome == OUTCOME_NO_CONNECTION && pair.server_outcome == OUTCOME_FAILED &&
+				    strstr(pair.capture.text, tools[row].cause) &&
+				    strstr(pair.capture.text, tools[row].line));
 	}
 }
 

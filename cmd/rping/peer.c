@@ -205,7 +205,7 @@ void peer_print_event(const struct peer *peer, enum event_kind kind)
 				  (const void *)peer->endpoint, server ? "child" : "parent");
 	if (debug && kind == EVENT_ESTABLISHED && !server)
 		environment_print(environment, "rdma_connect successful");
-	if (kind == EVENT_DISCONNECTED && (peer->options->verbose || debug))
+	if (kind == EVENT_DISCONNECTED && ((peer->options->verbose && !peer->log->silent) || debug))
 		environment_print(environment, "%s DISCONNECT EVENT...", server ? "server" : "client");
 }
 

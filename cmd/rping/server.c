@@ -110,12 +110,16 @@ static void session_destroy(struct session *session)
 /* Adds an ended session that was established to the totals. A client that leaves without a ping was not served. */
 static void count_session(struct rping_server *server, const struct session *session, enum outcome outcome)
 {
-	struct report *report = environment_begin_record(server->environment, "client");
-
 	server->figures.connected--;
 	server->figures.failed += outcome != OUTCOME_OK;
 	server->figures.served += !outcome && session->peer.pings;
 	environment_record_outcome(server->environment, outcome);
+}
+
+static void add_record(const struct session *session, enum outcome outcome)
+{
+	struct report *report = environment_begin_record(session->server->environment, "client");
+
 	if (!report)
 		return;
 	report_text(report, "peer", session->peer.name);
@@ -130,11 +134,14 @@ static void session_end(struct session *session, enum outcome outcome)
 	const struct peer *peer = &session->peer;
 	struct rping_server *server = session->server;
 
-	environment_report_error(server->environment);
+	log_report(peer->log, &server->environment->transport->error);
+	error_clear(&server->environment->transport->error);
 	if (session_is_connected(session)) {
 		count_session(server, session, outcome);
-		if (!peer->log->silent)
+		if (!peer->log->silent) {
+			add_record(session, outcome);
 			peer_print_result(peer, outcome, server->one_shot);
+		}
 	} else if (outcome == OUTCOME_INTERNAL) {
 		note_resource_failure(server, outcome);
 	}
@@ -297,6 +304,7 @@ enum outcome rping_server_start(struct environment *environment, const struct rp
 		return outcome;
 	server->silent = environment->log;
 	server->silent.silent = true;
+	server->silent.reported = NULL;
 	server->limit = EXTRA(options->max_clients) ? (uint64_t)options->max_clients : !options->persistent;
 	server->one_shot = !options->persistent && server->limit == 1;
 	outcome = lookup(&local, environment, &options->common, server->host, ADDRESS_FORMAT_ANY);

@@ -611,11 +611,31 @@ TEST(server_reports_a_wrong_byte_after_the_answer, set_up, tear_down)
 	assert_ended(OUTCOME_FAILED, "ping 1: payload differs at byte 31 of 32: expected 0x00, found 0x78");
 }
 
+static unsigned occurrences(const char *text, const char *words)
+{
+	unsigned count = 0;
+
+	for (const char *at = text; (at = strstr(at, words)); at++)
+		count++;
+	return count;
+}
+
+/* Clients that send no ping: every other one a message that is too long, with -v. */
+static void take_silent_clients(unsigned first)
+{
+	for (unsigned i = first; i < first + 30; i++) {
+		play("take 0");
+		snprintf(connection(i)->name, sizeof(connection(i)->name), "10.0.0.2:%u", 1000 + i);
+		if (i % 2)
+			endpoint_complete(connection(i),
+					  &(struct completion){ .kind = WORK_RECEIVE, .status = COMPLETION_LENGTH },
+					  "status", 1, NULL);
+	}
+}
+
 /* Clients that were answered do not use up the lines of those that send no ping, and these do not fill the log. */
 TEST(silent_clients_have_few_lines, set_up, tear_down)
 {
-	unsigned lines = 0;
-
 	play("run -s -P");
 	for (unsigned i = 0; i < 20; i++) {
 		play("take 0");
@@ -623,15 +643,40 @@ TEST(silent_clients_have_few_lines, set_up, tear_down)
 			word_ping(i, "0 32");
 		word_leave(i, "");
 	}
-	for (unsigned i = 20; i < 50; i++) {
-		play("take 0");
-		snprintf(connection(i)->name, sizeof(connection(i)->name), "10.0.0.2:%u", 1000 + i);
-	}
+	take_silent_clients(20);
 	play("wait 500; interrupt; reports \"served\":{\"clients\":20,\"failed\":30,");
 	assert_ended(OUTCOME_FAILED, "waiting for the first ping");
-	for (const char *at = fake.errors.text; (at = strstr(at, "waiting for the first ping")); at++)
-		lines++;
-	assert_int_equal(lines, 10);
+	assert_int_equal(occurrences(fake.errors.text, "waiting for the first ping") +
+				 occurrences(fake.errors.text, "receive failed"),
+			 10);
+}
+
+/* Nor a stream of JSON, nor what -v prints. */
+TEST(silent_clients_have_few_records, set_up, tear_down)
+{
+	const struct reporting_options options = { .json_stream = true };
+	struct reporting reporting = { .environment = &fake.environment, .options = &options };
+	FILE *kept = stdout;
+	char *text = NULL;
+	size_t length;
+
+	fake.environment.reporting = &reporting;
+	fake.environment.log.reported = reporting_json_error;
+	fake.environment.log.context = &reporting;
+	fake.printed.stream = stdout = open_memstream(&text, &length);
+	play("run -s -P -v");
+	take_silent_clients(0);
+	for (unsigned i = 0; i < 30; i += 2)
+		word_leave(i, "");
+	play("interrupt");
+	fclose(stdout);
+	fake.printed.stream = stdout = kept;
+	assert_ended(OUTCOME_FAILED, "receive failed");
+	assert_int_equal(occurrences(text, "\"client\""), 10);
+	assert_int_equal(occurrences(text, "\"error\""), 5);
+	assert_int_equal(occurrences(text, "DISCONNECT"), 5);
+	assert_int_equal(fake.reported.count, 15);
+	free(text);
 }
 
 /* A pending request does not count: its source address may be forged. */

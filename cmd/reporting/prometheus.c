@@ -177,13 +177,20 @@ static int add_metrics(struct reporting *reporting, FILE *stream)
 	return error;
 }
 
+/* A shell's >(command) has such a name, too, of zsh in /proc. */
+static bool is_descriptor(const char *file)
+{
+	return !strncmp(file, "/dev/std", 8) || !strncmp(file, "/dev/fd/", 8) || !strncmp(file, "/proc/self/fd/", 14);
+}
+
 /*
  * Returns 0 or an errno value. A file that is replaced is a new one: a killed run left that of this name, or it links
  * to a file that must not be written. O_NONBLOCK: open(2) of a FIFO without a reader fails instead of blocking.
  */
 static int write_file(struct reporting *reporting, const char *name, bool replaces)
 {
-	const int flags = O_WRONLY | O_CLOEXEC | (replaces ? O_CREAT | O_EXCL | O_NOFOLLOW : O_APPEND | O_NONBLOCK);
+	const int flags = O_WRONLY | O_CLOEXEC | (replaces ? O_CREAT | O_EXCL : O_APPEND | O_NONBLOCK) |
+			  (is_descriptor(name) ? 0 : O_NOFOLLOW);
 	FILE *stream;
 	int fd, error;
 
@@ -200,14 +207,12 @@ static int write_file(struct reporting *reporting, const char *name, bool replac
 	return fclose(stream) && !error ? errno : error;
 }
 
-/* Only regular files are replaced. A device, a FIFO or an open descriptor is appended to. */
+/* Files and links: others may choose where a link leads. A device, a FIFO or a descriptor is appended to. */
 static bool is_replaceable(const char *file)
 {
 	struct stat status;
 
-	if (!strncmp(file, "/dev/std", 8) || !strncmp(file, "/dev/fd/", 8))
-		return false;
-	return stat(file, &status) || S_ISREG(status.st_mode);
+	return !is_descriptor(file) && (lstat(file, &status) || S_ISREG(status.st_mode) || S_ISLNK(status.st_mode));
 }
 
 /*

@@ -253,10 +253,12 @@ _rdmatest_offer() {
 		return
 		;;
 	@*)
-		paths=(/sys/class/"${what#@}"/*/)
+		paths=(/sys/class/"${what#@}"/"$2"*/)
 		[[ -e ${paths[0]} ]] || return
+		# A name may have what a shell runs, and compgen -W would run it.
 		paths=("${paths[@]%/}")
-		what=${paths[*]##*/}
+		mapfile -t COMPREPLY < <(printf '%q\n' "${paths[@]##*/}")
+		return
 		;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$what" -- "$2")

@@ -12,7 +12,7 @@ zle -C insert complete-word _generic
 bindkey '^Xi' insert
 bindkey '^Xl' list-choices
 show() {
-	print -n "\x01$BUFFER\x02"
+	print -rn $'\x01'"$BUFFER"$'\x02'
 	BUFFER=
 }
 zle -N show

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,6 +37,9 @@ enum outcome daemon_begin(const struct log *log, int *parent)
 	int ends[2];
 	pid_t child;
 
+	/* The caller's, whose readers would wait for this process. */
+	for (int fd = STDERR_FILENO + 1; fd < FD_SETSIZE; fd++)
+		close(fd);
 	if (pipe2(ends, O_CLOEXEC)) {
 		log_errno(log, "--daemon", errno, "creating a pipe");
 		return OUTCOME_INTERNAL;
@@ -68,13 +72,13 @@ static void detach_terminal(int null)
 	clearerr(stdout);
 }
 
-enum outcome daemon_ready(const struct log *log, int parent)
+enum outcome daemon_ready(const struct log *log, int parent, const char *folder)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	ssize_t length;
 
-	if (null < 0) {
-		log_errno(log, "--daemon", errno, "opening /dev/null");
+	if (null < 0 || chdir(folder)) {
+		log_errno(log, "--daemon", errno, "opening %s", null < 0 ? "/dev/null" : folder);
 		return OUTCOME_INTERNAL;
 	}
 	setsid();

@@ -7,12 +7,16 @@
 #include "core/outcome.h"
 
 /*
- * Call it before a loop or device exists. Only the child returns, with the pipe to its parent: that exits with 0 when
- * the child is ready, or with the child's exit code if the child ends first.
+ * Call it before a file, loop or device is open: it closes all but the standard descriptors. Only the child returns,
+ * with the pipe to its parent: that exits with 0 when the child is ready, or with the child's exit code if the child
+ * ends first.
  */
 enum outcome daemon_begin(const struct log *log, int *parent);
 
-/* Detaches from the terminal and releases the parent. Call it after the last line that the caller is to see. */
-enum outcome daemon_ready(const struct log *log, int parent);
+/*
+ * Goes into folder, detaches from the terminal and releases the parent. Call it after the last line that the caller is
+ * to see.
+ */
+enum outcome daemon_ready(const struct log *log, int parent, const char *folder);
 
 #endif

@@ -67,6 +67,14 @@ static void set_up_once(struct environment *environment)
 	environment->to_set_up = NULL;
 }
 
+/* That in which a server goes on in the background: a relative --prometheus is written until its end. */
+static const char *folder_of(const struct environment *environment)
+{
+	const char *file = WITH_REPORT && environment->reporting ? environment->reporting->prometheus : NULL;
+
+	return file && *file != '/' ? "." : "/";
+}
+
 /* Privileges are dropped before the ready line: whoever reads it connects. */
 bool environment_ready(struct environment *environment, const struct address *address, const char *line)
 {
@@ -77,8 +85,9 @@ bool environment_ready(struct environment *environment, const struct address *ad
 		print_ready(environment, address, line);
 	if (WITH_EXTRAS && line && environment->daemon) {
 		environment_print(environment, "%ld", (long)getpid());
-		outcome = output_is_lost(environment->output) ? OUTCOME_INTERNAL
-							      : daemon_ready(&environment->log, environment->daemon);
+		outcome = output_is_lost(environment->output)
+				  ? OUTCOME_INTERNAL
+				  : daemon_ready(&environment->log, environment->daemon, folder_of(environment));
 	}
 	if (outcome)
 		environment_finish(environment, outcome, NULL, "set-up did not complete");
@@ -290,14 +299,14 @@ static enum outcome run_command(struct run *run)
 
 	if (WITH_REPORT)
 		outcome = reporting_choose(&run->reporting, environment, run->options);
+	if (!outcome && EXTRA(run->options->daemon))
+		outcome = daemon_begin(&environment->log, &environment->daemon);
 	if (!outcome)
 		outcome = discard_lines(run);
 	if (!outcome && command->check)
 		outcome = command->check(environment, run->options);
 	if (!outcome && EXTRA(command->read))
 		outcome = command->read(environment, run->options);
-	if (!outcome && EXTRA(run->options->daemon))
-		outcome = daemon_begin(&environment->log, &environment->daemon);
 	if (outcome)
 		return outcome;
 	environment->loop = loop_create();

@@ -45,6 +45,15 @@ static void hint_next(struct dial *dial)
 	forget_error(dial);
 }
 
+static enum outcome connect_once(struct dial *dial)
+{
+	enum outcome outcome = dial->options.handlers->connect(dial->options.context);
+
+	if (outcome)
+		keep_error(dial);
+	return outcome;
+}
+
 static enum outcome connect_next(struct dial *dial)
 {
 	enum outcome outcome = OUTCOME_NO_CONNECTION;
@@ -56,9 +65,7 @@ static enum outcome connect_next(struct dial *dial)
 		address_text(&dial->address, dial->name);
 		if (WITH_NAMES && dial->address_next > 1 && !EXTRA(dial->until))
 			hint_next(dial);
-		outcome = dial->options.handlers->connect(dial->options.context);
-		if (outcome)
-			keep_error(dial);
+		outcome = connect_once(dial);
 	}
 	return outcome;
 }
@@ -103,13 +110,32 @@ static void attempt_ended(struct dial *dial, enum outcome outcome)
 void dial_begin(struct dial *dial)
 {
 	dial->address_next = 0;
+	dial->stale = false;
 	attempt_ended(dial, connect_next(dial));
+}
+
+/* The peer drops its older connection when it rejects the request that shows it (IBTA 12.9.8.3.1). */
+static bool is_first_stale(struct dial *dial)
+{
+	const struct environment *environment = dial->options.environment;
+	struct error *error = &environment->transport->error;
+
+	if (dial->stale || !error_is_set(error) || error->kind != ERROR_STALE ||
+	    loop_deadline_passed(environment->loop))
+		return false;
+	log_debug(&environment->log, "%s: %s: once more", error->object, error->cause);
+	error_clear(error);
+	dial->stale = true;
+	return true;
 }
 
 void dial_failed(struct dial *dial, enum outcome outcome)
 {
-	keep_error(dial);
-	if (dial->address_next < dial->resolver.count)
+	if (is_first_stale(dial))
+		outcome = connect_once(dial);
+	else
+		keep_error(dial);
+	if (outcome && dial->address_next < dial->resolver.count)
 		outcome = connect_next(dial);
 	attempt_ended(dial, outcome);
 }

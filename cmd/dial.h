@@ -4,9 +4,10 @@
  * the other, and with --wait-server all of them again, at intervals, until a server accepts or the time is over. A name
  * that is not known yet is waited for, too.
  *
- * An attempt is at one address, a round of attempts at all of them. The owner makes the attempts. The dial keeps one
- * error, the last one that no server was there, else the last one. It becomes a hint if another address follows without
- * --wait-server, is replaced in another round, and is reported otherwise.
+ * An attempt is at one address, a round of attempts at all of them; the first one that is rejected as stale is made
+ * again. The owner makes the attempts. The dial keeps one error, the last one that no server was there, else the last
+ * one. It becomes a hint if another address follows without --wait-server, is replaced in another round, and is
+ * reported otherwise.
  */
 #ifndef CMD_DIAL_H
 #define CMD_DIAL_H
@@ -49,6 +50,7 @@ struct dial {
 	struct error *error;	      /* NULL: none */
 	int64_t until;		      /* of --wait-server, on the clock; 0: no waiting */
 	bool may_retry;		      /* an address of this round failed with an error of a kind, not ERROR_OTHER */
+	bool stale;		      /* an attempt of this round failed with ERROR_STALE, and was made again */
 	struct loop_timer pause;
 	struct resolver resolver; /* the addresses */
 	size_t address_next;	  /* of the next attempt */

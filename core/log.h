@@ -28,6 +28,7 @@ enum error_kind {
 	ERROR_NO_REPLY,	   /* the peer does not reply */
 	ERROR_BLOCKED,	   /* a firewall or router says that it lets nothing pass */
 	ERROR_BUSY,	   /* the peer serves another client */
+	ERROR_STALE,	   /* the peer still has an older connection of the queue pair */
 };
 
 /* A failure, or none: then the cause is "". Control characters are replaced; a text that does not fit ends in "...". */

@@ -107,6 +107,8 @@ enum error_kind endpoint_rejection_kind(int reason)
 {
 	if (WITH_CAUSES && reason == REJECTED_TIMEOUT)
 		return ERROR_NO_REPLY;
+	if (WITH_CAUSES && reason == REJECTED_STALE)
+		return ERROR_STALE;
 	return reason == REJECTED_NO_LISTENER ? ERROR_NO_LISTENER : ERROR_OTHER;
 }
 

@@ -79,6 +79,12 @@ WORD(busy)
 	endpoint_rejected(connection(number), (const uint8_t *)HELLO_BUSY, strlen(HELLO_BUSY));
 }
 
+WORD(stale)
+{
+	failed_for(connection(number), endpoint_rejection_kind(REJECTED_STALE), "an older connection");
+	endpoint_fail(connection(number), OUTCOME_NO_CONNECTION);
+}
+
 /* What the client's current message advertises. */
 static struct advertisement advertised(void)
 {
@@ -247,6 +253,14 @@ static const struct run client_runs[] = {
 	  RUN "-C 1 --wait-server 10s; pass 1000; resolved 0; reports \"connect\":{\"resolve_address_ns\":1000000000,; "
 	      "nobody 0; again; connections 2; pass 1; meet 1; reports \"connect\":{\"resolve_address_ns\":1000000,; "
 	      "reports_not 1000000000; pings 1; leave 1",
+	  OUTCOME_OK, "" },
+	{ "a peer that still has an older connection of the queue pair drops it, and takes the next one",
+	  RUN "-C 1; stale 0; connections 2; meet 1; pings 1; leave 1", OUTCOME_OK, "" },
+	{ "unless it rejects that, too", RUN "-C 1; stale 0; connections 2; stale 1; connections 2",
+	  OUTCOME_NO_CONNECTION, TARGET "connecting: an older connection\n" },
+	{ "with --wait-server each round tries twice",
+	  RUN "-C 1 --wait-server 10s; stale 0; stale 1; wait 150; connections 3; stale 2; connections 4; meet 3; pings 1; "
+	      "leave 3",
 	  OUTCOME_OK, "" },
 	{ "the error of the final attempt is reported",
 	  RUN "--wait-server 10s; nobody 0; again; refuse 1; reports \"error\":\"connecting: refused by the peer\"",

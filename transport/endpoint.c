@@ -203,8 +203,12 @@ static void explain(const struct endpoint *endpoint)
 
 	if (WITH_SOFT && backend_of(endpoint->transport)->explain)
 		backend_of(endpoint->transport)->explain(endpoint, error);
-	/* The peer's request has arrived. Its next packet has not, or the reply has not arrived there. */
-	if (endpoint->state == ENDPOINT_ACCEPTING && error->kind == ERROR_NO_REPLY)
+	/*
+	 * The peer's request has arrived. Its next packet has not, or the reply has not arrived there. A deadline may
+	 * be shorter than that takes.
+	 */
+	if (endpoint->state == ENDPOINT_ACCEPTING && error->kind == ERROR_NO_REPLY &&
+	    !loop_deadline_passed(endpoint->transport->loop))
 		error_hint(error, "requests arrive, answers do not: a firewall or route passes one direction only");
 }
 

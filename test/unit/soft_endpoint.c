@@ -304,7 +304,8 @@ TEST(explained_errors, begin, end)
 
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		const struct address local = address_of(rows[row].loopback ? "127.0.0.2" : "10.0.0.1");
-		struct soft_endpoint endpoint = { .base.state = ENDPOINT_CONNECTING,
+		struct soft_endpoint endpoint = { .base = { .state = ENDPOINT_CONNECTING,
+							    .transport = &transport->base },
 						  .path = { stack_socket(transport, &address), .local = local } };
 		struct error error = { .kind = rows[row].kind };
 

@@ -239,7 +239,8 @@ static void loop_is_stopped(void *loop)
 
 /*
  * A state that waits for too long fails the endpoint, and so does the run's deadline: same outcome and kind, another
- * reason. While connecting, the kind is that the peer does not reply.
+ * reason. While connecting, the kind is that the peer does not reply. A deadline may be too short to say who is to
+ * blame.
  */
 TEST(deadlines, create_loop, destroy_loop)
 {
@@ -266,9 +267,10 @@ TEST(deadlines, create_loop, destroy_loop)
 		assert_int_equal(endpoint->state, ENDPOINT_FAILED);
 		snprintf(line, sizeof(line), "tool: peer: %s: %s\n%s", endpoint_state_text(at),
 			 of_run ? "deadline of 0.001 s exceeded" : "timed out after 5 s",
-			 at == ENDPOINT_ACCEPTING ? "tool: hint: requests arrive, answers do not: a firewall or route "
-						    "passes one direction only\n"
-						  : "");
+			 at == ENDPOINT_ACCEPTING && !of_run
+				 ? "tool: hint: requests arrive, answers do not: a firewall or route passes one "
+				   "direction only\n"
+				 : "");
 		assert_string_equal(finish(endpoint), line);
 		/* Timeout 0: no deadline. */
 		endpoint = create(ENDPOINT_CONNECTION, NULL);

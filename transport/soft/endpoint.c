@@ -272,7 +272,7 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 			 dropped);
 }
 
-/* Who rejects can let pass. Silence has several causes, one of which the facts leave. */
+/* Who rejects can let pass. Silence has several causes, one of which the facts leave, unless a deadline ended it. */
 void soft_explain(const struct endpoint *base, struct error *error)
 {
 	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)base;
@@ -286,7 +286,7 @@ void soft_explain(const struct endpoint *base, struct error *error)
 		error->kind = ERROR_BLOCKED;
 		error_hint(error, "let %s pass UDP port 4791 both ways", address_host(&icmp->from, host));
 	} else if (base->state == ENDPOINT_CONNECTING && error->kind == ERROR_NO_REPLY && socket &&
-		   !socket->send_error) {
+		   !socket->send_error && (icmp->error || !loop_deadline_passed(base->transport->loop))) {
 		error_hint(error,
 			   icmp->error ? "is the address right, and its host up?"
 			   : loopback ? "this host's firewall drops UDP port 4791 even on loopback (nft list ruleset), "

@@ -487,7 +487,11 @@ enum outcome target_verdict(struct target *target)
 void target_end(struct target *target, enum outcome outcome)
 {
 	struct ping_facts *facts = target->peer.environment->ping;
+	const struct endpoint *endpoint = target->peer.endpoint;
 
+	/* A script that looks for it takes its absence for success. */
+	if (outcome && endpoint && !endpoint->domain)
+		log_debug(target->peer.log, "waiting for addr/route resolution state 1");
 	if (HAS_CHILD_RUNS && facts) {
 		facts->mtu = target->path.mtu;
 		facts->size = target->peer.size;

@@ -67,8 +67,8 @@ static const struct row rows[] = {
 	{ PROBLEM_NO_MODULES, true, FACT_CONTAINER, 0, "modprobe rdma_ucm" },
 	{ PROBLEM_NO_MODULES, false, 0, 0, "use a kernel that has them" },
 
-	{ PROBLEM_NO_DEVICE, false, 0, FACT_RXE | FACT_SIW, "install an RDMA card, or a kernel with rdma_rxe or siw" },
 	{ PROBLEM_NO_DEVICE, false, FACT_EXCLUSIVE, 0, "" },
+	{ PROBLEM_NO_DEVICE, false, 0, FACT_RXE | FACT_SIW, "install an RDMA card, or a kernel with rdma_rxe or siw" },
 	{ PROBLEM_NO_DEVICE, false, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK, FACT_CONTAINER,
 	  "software device: rdma link add rxe0 type rxe netdev @" },
 	{ PROBLEM_NO_DEVICE, false, FACT_SIW | FACT_NAMED | FACT_FIRST_NETWORK, FACT_CONTAINER,

@@ -281,20 +281,20 @@ unsigned devices_facts(const char *root, const struct device *device, const stru
 void devices_find_rxe(struct doctor *doctor)
 {
 	char line[SYSFS_PATH_SIZE];
-	bool held = sysfs_find(sysfs_path(line, "%s/proc/net/udp", doctor->root), " 00000000:12B7 ");
+	bool held = sysfs_find(sysfs_path(line, "%s/proc/net/udp", doctor->host.root), " 00000000:12B7 ");
 
-	doctor->rxe_holds_port = held && sysfs_has("%s/sys/module/rdma_rxe", doctor->root);
+	doctor->rxe_holds_port = held && sysfs_has("%s/sys/module/rdma_rxe", doctor->host.root);
 	for (struct device *device = doctor->devices; device; device = device->next) {
 		if (strcmp(device->driver, "rdma_rxe") != 0 || !device->port_count ||
-		    !(devices_facts(doctor->root, device, device->ports) & FACT_HERE))
+		    !(devices_facts(doctor->host.root, device, device->ports) & FACT_HERE))
 			continue;
-		device->elsewhere = !held && sysfs_has("%s/proc/net/udp", doctor->root);
+		device->elsewhere = !held && sysfs_has("%s/proc/net/udp", doctor->host.root);
 	}
 }
 
 static void check_port(struct doctor *doctor, const struct device *device, const struct port *port)
 {
-	unsigned facts = doctor->facts | devices_facts(doctor->root, device, port);
+	unsigned facts = doctor->host.facts | devices_facts(doctor->host.root, device, port);
 	struct remedy remedy = { .text = "" };
 	char mtu[SYSFS_TEXT_SIZE] = "";
 
@@ -337,18 +337,18 @@ static void check_device(struct doctor *doctor, const struct device *device)
 		    device->firmware, device->ports_left_out ? ", more ports not shown" : "");
 	if (!*device->verbs) {
 		enum problem problem =
-			sysfs_has("%s/sys/class/infiniband_verbs", doctor->root) ? PROBLEM_NONE : PROBLEM_MODULES;
-		const struct remedy remedy = remedy_find(problem, doctor->facts, "ib_uverbs", NULL);
+			sysfs_has("%s/sys/class/infiniband_verbs", doctor->host.root) ? PROBLEM_NONE : PROBLEM_MODULES;
+		const struct remedy remedy = remedy_find(problem, doctor->host.facts, "ib_uverbs", NULL);
 
-		finding_add(doctor, doctor->verbs_failure, "device", "%s: no uverbs device\n%s", device->name,
+		finding_add(doctor, doctor->host.failure, "device", "%s: no uverbs device\n%s", device->name,
 			    remedy.text);
 	}
 	if (device->elsewhere)
-		finding_add(doctor, doctor->verbs_failure, "device",
+		finding_add(doctor, doctor->host.failure, "device",
 			    "%s: this kernel's soft-RoCE sends and receives in another network namespace only",
 			    device->name);
 	if (error_is_set(&device->memory))
-		finding_add_error(doctor, doctor->verbs_failure, "memory", &device->memory);
+		finding_add_error(doctor, doctor->host.failure, "memory", &device->memory);
 }
 
 void devices_check(struct doctor *doctor)

@@ -65,25 +65,6 @@ static void doctor_finish(struct doctor *doctor)
 			   units_plural(findings_count(findings)), more, no_device ? "; no usable RDMA device" : "");
 }
 
-/* Adds the error of verbs, with the remedy that this kernel has if there is no device. */
-static void report_verbs(struct doctor *doctor)
-{
-	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-	struct error *error = &doctor->verbs_error;
-	size_t count = doctor->devices ? 0 : interface_addresses(list);
-	const char *name = NULL;
-	struct remedy remedy;
-
-	for (size_t i = 0; i < count && !name; i++)
-		if (!list[i].loopback && interface_read(list[i].name).link_length)
-			name = list[i].name;
-	remedy = remedy_find(PROBLEM_NO_DEVICE, doctor->facts, name, NULL);
-	if (!doctor->devices)
-		log_text(error->hint, sizeof(error->hint), "%s%s%s", remedy.text, WITH_SOFT && *remedy.text ? "; " : "",
-			 WITH_SOFT ? "without a device: --transport soft" : "");
-	finding_add_error(doctor, doctor->verbs_failure, "verbs", error);
-}
-
 /* Resolves the local addresses over verbs. */
 static void try_verbs(struct doctor *doctor)
 {
@@ -98,25 +79,27 @@ static void try_verbs(struct doctor *doctor)
 	for (const struct device *device = doctor->devices; device; device = device->next)
 		doctor->usable = doctor->usable || (leads_to(device) && !error_is_set(&device->memory));
 	if (doctor->usable)
-		doctor->verbs_failure = FINDING_WARN;
+		doctor->host.failure = FINDING_WARN;
 }
 
 static void check_verbs(struct doctor *doctor)
 {
 	uint64_t *failures, before;
 
-	doctor->devices = devices_read(doctor->root);
+	doctor->devices = devices_read(doctor->host.root);
 	devices_find_rxe(doctor);
 	try_verbs(doctor);
-	failures = &doctor->findings.counts[doctor->verbs_failure];
+	failures = &doctor->findings.counts[doctor->host.failure];
 	before = *failures;
 	kernel_check(doctor);
 	doctor->findings.new_group = true;
 	kernel_check_files(doctor);
 	kernel_check_memory(doctor);
 	/* Earlier findings may name the cause. */
-	if (error_is_set(&doctor->verbs_error) && !(doctor->devices && *failures > before))
-		report_verbs(doctor);
+	if (error_is_set(&doctor->verbs_error) || doctor->host.error)
+		host_find_none(&doctor->host);
+	if (error_is_set(&doctor->verbs_error) && *failures == before)
+		finding_add_error(doctor, doctor->host.failure, "verbs", &doctor->verbs_error);
 	devices_check(doctor);
 	doctor->findings.new_group = true;
 	if (doctor->verbs)
@@ -130,7 +113,7 @@ static void doctor_run(void *state)
 
 	if (doctor->options->address)
 		target_lookup(doctor);
-	kernel_read_facts(doctor);
+	host_read(&doctor->host);
 	if (WITH_VERBS && doctor->verbs_selected)
 		check_verbs(doctor);
 	soft_check(doctor);
@@ -169,10 +152,9 @@ static enum outcome doctor_start(struct environment *environment, const void *op
 	doctor->environment = environment;
 	doctor->options = options;
 	doctor->name = doctor->options->address;
-	doctor->root = "";
+	doctor->host = (struct host){ .root = "", .failure = FINDING_FAIL, .found = finding_found };
 	name = common_transport(&doctor->options->common);
 	doctor->verbs_selected = transport_opens_devices(name);
-	doctor->verbs_failure = FINDING_FAIL;
 	probe_begin(doctor);
 	outcome = transport_open(name, environment->loop, &doctor->probe.log, &error,
 				 doctor->verbs_selected ? &doctor->verbs : &doctor->soft);

@@ -7,7 +7,7 @@
  *   ping.c       pings of it, by size
  *   soft.c       the transport soft, which connects to itself
  *   route.c      the local addresses that lead to a device, as the RDMA CM resolves them
- *   kernel.c     release, modules, namespaces, device files, locked memory
+ *   kernel.c     release, modules, namespaces, device files, locked memory: most is core/host.h's
  *   devices.c    RDMA devices, ports and GIDs
  *   probe.c      what is tried: opens a transport, waits for an event
  *   findings.c   findings as text and for the report
@@ -22,20 +22,13 @@
 #include "cmd/doctor/devices.h"
 #include "cmd/lookup.h"
 #include "cmd/run.h"
+#include "core/host.h"
 #include "core/interface.h"
-#include "core/remedy.h"
 
 struct doctor_options {
 	struct common_options common;
 	const char *address;
 	int64_t port;
-};
-
-enum finding_status {
-	FINDING_OK,
-	FINDING_WARN, /* the selected transport may work nevertheless */
-	FINDING_FAIL,
-	FINDING_STATUSES,
 };
 
 struct finding {
@@ -64,10 +57,8 @@ struct doctor {
 	struct environment *environment;
 	const struct doctor_options *options;
 	const char *name; /* of the target, as given */
-	const char *root; /* of /sys and /proc */
+	struct host host;
 	bool verbs_selected;
-	enum finding_status verbs_failure; /* FINDING_FAIL if no device is usable, else FINDING_WARN */
-	unsigned facts;			   /* of the process and the kernel: enum fact */
 	struct device *devices;
 	bool rxe_holds_port; /* UDP port 4791, of this network namespace */
 	bool usable;	     /* a device is usable */
@@ -89,14 +80,10 @@ struct doctor {
 
 /* ---- findings.c: each is printed when it is added, and kept for the report ---- */
 
-/*
- * The text, after a line feed the remedy if there is one, and after another the code of an error. Bytes that are not
- * printable ASCII are replaced. Does nothing once the run has ended.
- */
-void finding_add(struct doctor *doctor, enum finding_status status, const char *check, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-
-/* Adds an error. Its hint is the remedy. */
+/* host_add(), for doctor->host. Does nothing once the run has ended. */
+#define finding_add(doctor, ...) host_add(&(doctor)->host, __VA_ARGS__)
+/* Prints and keeps a finding: doctor->host.found. */
+void finding_found(struct host *host, enum finding_status status, const struct error *error);
 void finding_add_error(struct doctor *doctor, enum finding_status status, const char *check, const struct error *error);
 
 uint64_t findings_count(const struct findings *findings);
@@ -121,12 +108,8 @@ enum outcome probe_wait(struct doctor *doctor, enum event_kind wanted);
 
 /* ---- kernel.c ---- */
 
-/* Sets doctor->facts. */
-void kernel_read_facts(struct doctor *doctor);
 /* Kernel, modules and network namespaces. */
 void kernel_check(struct doctor *doctor);
-/* Returns false if this kernel is known to have no such module: it is not loaded, built in or installed. */
-bool kernel_may_have(const char *root, const char *module);
 /* The files in /dev/infiniband. Marks the devices whose file cannot be opened. */
 void kernel_check_files(struct doctor *doctor);
 /* The limit of locked memory. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/doctor/doctor.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,12 +61,11 @@ static void print_finding(struct doctor *doctor, const struct finding *finding)
 	doctor->findings.new_group = false;
 }
 
-void finding_add(struct doctor *doctor, enum finding_status status, const char *check, const char *format, ...)
+void finding_found(struct host *host, enum finding_status status, const struct error *error)
 {
+	struct doctor *doctor = (struct doctor *)((char *)host - offsetof(struct doctor, host));
 	struct findings *findings = &doctor->findings;
-	char text[sizeof(struct error)], *rest = text;
 	struct finding *finding;
-	va_list list;
 
 	if (doctor->environment->ended)
 		return;
@@ -77,16 +75,8 @@ void finding_add(struct doctor *doctor, enum finding_status status, const char *
 		environment_record_outcome(doctor->environment, OUTCOME_INTERNAL);
 		return;
 	}
-	va_start(list, format);
-	vsnprintf(text, sizeof(text), format, list);
-	va_end(list);
 	finding->status = status;
-	strcpy(finding->error.object, check);
-	log_text(finding->error.cause, sizeof(finding->error.cause), "%s", strsep(&rest, "\n"));
-	if (rest)
-		log_text(finding->error.hint, sizeof(finding->error.hint), "%s", strsep(&rest, "\n"));
-	if (rest)
-		log_text(finding->error.code, sizeof(finding->error.code), "%s", rest);
+	finding->error = *error;
 	if (findings->last)
 		findings->last->next = finding;
 	else

@@ -122,10 +122,10 @@ static void report_no_address(struct doctor *doctor, const struct device *device
 		if (device->ports[i].active)
 			port = &device->ports[i];
 	remedy = remedy_find(PROBLEM_ADDRESS,
-			     doctor->facts | devices_facts(doctor->root, device, port) |
+			     doctor->host.facts | devices_facts(doctor->host.root, device, port) |
 				     (doctor->usable ? FACT_USABLE : 0),
 			     port ? port->netdev : NULL, NULL);
-	finding_add(doctor, doctor->verbs_failure, "address", "no address of this host leads to %s%s", device->name,
+	finding_add(doctor, doctor->host.failure, "address", "no address of this host leads to %s%s", device->name,
 		    remedy.text);
 }
 

@@ -73,7 +73,7 @@ void soft_check(struct doctor *doctor)
 	if (!outcome && interface_is_down("lo")) { /* another host may answer */
 		finding_add(doctor, FINDING_WARN, "soft",
 			    "this host cannot send to itself: the interface lo is down\n%s",
-			    remedy_find(PROBLEM_LOOPBACK, doctor->facts, NULL, NULL).text);
+			    remedy_find(PROBLEM_LOOPBACK, doctor->host.facts, NULL, NULL).text);
 	} else if (!outcome) {
 		outcome = connect_to_itself(doctor, &address);
 		if (!outcome)

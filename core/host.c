@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/host.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+
+#include "core/device_file.h"
+#include "core/interface.h"
+#include "core/privileges.h"
+#include "core/sysfs.h"
+
+#if WITH_SOFT
+#define SOFT_HINT "without a device: --transport soft"
+#else
+#define SOFT_HINT ""
+#endif
+#define DEVICES "/sys/class/infiniband"
+#define VERBS	"/sys/class/infiniband_verbs"
+#define MANAGER "/sys/class/misc/rdma_cm"
+
+/* The modules that every device needs. The folder in /sys also exists if the module is built into the kernel. */
+static const struct {
+	char module[10], folder[16], entry[17];
+} modules[] = {
+	{ "ib_core", "/sys/class", "infiniband" },
+	{ "ib_uverbs", "/sys/class", "infiniband_verbs" },
+	{ "rdma_cm", "/sys/class/misc", "rdma_cm" },
+	{ "rdma_ucm", "/sys/class/misc", "rdma_cm" },
+};
+
+void host_add(struct host *host, enum finding_status status, const char *check, const char *format, ...)
+{
+	char text[sizeof(struct error)], *rest = text;
+	struct error error = { .object = "" };
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	log_text(error.object, sizeof(error.object), "%s", check);
+	log_text(error.cause, sizeof(error.cause), "%s", strsep(&rest, "\n"));
+	if (rest)
+		log_text(error.hint, sizeof(error.hint), "%s", strsep(&rest, "\n"));
+	if (rest)
+		log_text(error.code, sizeof(error.code), "%s", rest);
+	host->found(host, status, &error);
+}
+
+/* ---- facts ---- */
+
+static bool has_module(const struct host *host, const char *module)
+{
+	return sysfs_has("%s/sys/module/%s", host->root, module);
+}
+
+/* modules.dep and modules.builtin list modules by path. */
+static bool is_indexed(const struct host *host, const char *index, const char *module)
+{
+	char file[SYSFS_TEXT_SIZE], line[SYSFS_PATH_SIZE];
+	struct utsname names;
+
+	log_text(file, sizeof(file), "/%s.ko", module);
+	if (uname(&names))
+		return false;
+	sysfs_path(line, "%s/lib/modules/%s/%s", host->root, names.release, index);
+	return sysfs_find(line, file);
+}
+
+/* False if this kernel is known to have no such module: it is not loaded, built in or installed. */
+static bool may_have(const struct host *host, const char *module)
+{
+	return !sysfs_has("%s/sys/module", host->root) || has_module(host, module) ||
+	       is_indexed(host, "modules.dep", module) || is_indexed(host, "modules.builtin", module);
+}
+
+/* Only root may read the namespaces of process 1. */
+static bool is_first_network(const struct host *host)
+{
+	char own[SYSFS_TEXT_SIZE], first[SYSFS_TEXT_SIZE];
+
+	return !sysfs_link(first, "%s/proc/1/ns/net", host->root) ||
+	       !sysfs_link(own, "%s/proc/self/ns/net", host->root) || !strcmp(own, first);
+}
+
+void host_read(struct host *host)
+{
+	char path[SYSFS_PATH_SIZE], mode[SYSFS_TEXT_SIZE];
+	struct names names;
+
+	errno = 0;
+	names = sysfs_names(sysfs_path(path, "%s" DEVICES, host->root));
+	host->has_devices = names.count;
+	host->error = names.count || (errno == ENOENT && sysfs_has("%s/sys/class", host->root)) ? 0 : errno;
+	sysfs_names_free(&names);
+	host->facts = remedy_facts();
+	if (sysfs_line(mode, "%s" HOST_NETNS_MODE, host->root) && *mode != 'Y')
+		host->facts |= FACT_EXCLUSIVE;
+	if (!COMMAND_doctor)
+		return;
+	if (is_first_network(host))
+		host->facts |= FACT_FIRST_NETWORK;
+	if (may_have(host, "rdma_rxe"))
+		host->facts |= FACT_RXE;
+	if (may_have(host, "siw"))
+		host->facts |= FACT_SIW;
+}
+
+/* ---- findings ---- */
+
+/* some: a module is loaded. Without a device, missing modules are no failure. */
+static void add_missing_modules(struct host *host, const char *missing, bool some)
+{
+	enum finding_status failure = host->has_devices ? host->failure : FINDING_WARN;
+	struct utsname names;
+
+	for (size_t i = 0; COMMAND_doctor && i < sizeof(modules) / sizeof(modules[0]); i++)
+		some = some || may_have(host, modules[i].module);
+	if (some || !COMMAND_doctor || uname(&names))
+		host_add(host, failure, "modules", "kernel modules not loaded: %s\n%s", missing,
+			 remedy_find(PROBLEM_MODULES, host->facts, missing, NULL).text);
+	else
+		host_add(host, failure, "modules",
+			 "no RDMA modules for this kernel: none loaded, none in /lib/modules/%s\n%s", names.release,
+			 remedy_find(PROBLEM_NO_MODULES, host->facts, NULL, NULL).text);
+}
+
+void host_find_modules(struct host *host)
+{
+	char loaded[64] = "", missing[64] = "";
+
+	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
+		bool here = sysfs_has("%s%s/%s", host->root, modules[i].folder, modules[i].entry) ||
+			    has_module(host, modules[i].module);
+		char *list = here ? loaded : missing;
+		size_t used = strlen(list);
+
+		/* Without the folder nothing is known of it. */
+		if (!here && !sysfs_has("%s%s", host->root, modules[i].folder))
+			continue;
+		log_text(list + used, sizeof(loaded) - used, "%s%s", !used ? "" : here ? ", " : " ", modules[i].module);
+	}
+	if (*loaded)
+		host_add(host, FINDING_OK, "modules", "%s", loaded);
+	if (*missing)
+		add_missing_modules(host, missing, *loaded);
+}
+
+/* The interface for a software device. */
+static const char *find_link(char name[SYSFS_TEXT_SIZE])
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = interface_addresses(list);
+
+	*name = 0;
+	for (size_t i = 0; i < count && !*name; i++)
+		if (!list[i].loopback && interface_read(list[i].name).link_length)
+			log_text(name, SYSFS_TEXT_SIZE, "%s", list[i].name);
+	return name;
+}
+
+void host_find_none(struct host *host)
+{
+	bool exclusive = host->facts & FACT_EXCLUSIVE;
+	struct remedy remedy = { .text = "" };
+	char name[SYSFS_TEXT_SIZE];
+
+	if (host->error) {
+		host_add(host, host->failure, "sys", "no RDMA device, module or port can be seen in /sys: %s\n\n%d",
+			 host->error == ENOENT ? "it is not mounted" : strerror(host->error), host->error);
+	} else if (!host->has_devices) {
+		if (COMMAND_doctor)
+			remedy = remedy_find(PROBLEM_NO_DEVICE, host->facts, find_link(name), NULL);
+		host_add(host, host->failure, "verbs", "no RDMA device %s\n%s%s" SOFT_HINT,
+			 exclusive ? "in this network namespace (rdma system: netns exclusive)"
+				   : "on this machine (" DEVICES " is empty)",
+			 remedy.text, *SOFT_HINT && *remedy.text ? "; " : "");
+	}
+}
+
+/* class: the file's directory in /sys; user: the device or the function that needs the file. */
+static bool find_file(struct host *host, const char *class, const char *name, const char *user)
+{
+	char path[SYSFS_PATH_SIZE], number[SYSFS_PATH_SIZE];
+	char cause[DEVICE_FILE_TEXT_SIZE];
+	struct remedy remedy;
+	int error = device_file_check(sysfs_path(path, "%s/dev/infiniband/%s", host->root, name),
+				      sysfs_path(number, "%s/sys/class/%s/%s/dev", host->root, class, name), cause,
+				      &remedy);
+
+	if (error)
+		host_add(host, host->failure, "file", "/dev/infiniband/%s cannot be used (%s): %s\n%s\n%.0d", name,
+			 user, cause, remedy.text, error > 0 ? error : 0);
+	else
+		host_add(host, FINDING_OK, "file", "/dev/infiniband/%s can be opened (%s)", name, user);
+	return !error;
+}
+
+void host_find_manager(struct host *host)
+{
+	/* Without its module there is no file either: host_find_modules() has added a finding. */
+	if (sysfs_has("%s" MANAGER, host->root) || !sysfs_has("%s/sys/class/misc", host->root))
+		find_file(host, "misc", "rdma_cm", "connections");
+}
+
+bool host_find_device(struct host *host, const char *file, const char *device)
+{
+	bool usable = find_file(host, "infiniband_verbs", file, device);
+
+	if (!usable || !host->is_listed || host->is_listed(file))
+		return usable;
+	host_add(host, host->failure, "device",
+		 "%s has no provider library\n"
+		 "install its package: ibverbs-providers (Debian), libibverbs (Fedora)",
+		 device);
+	return false;
+}
+
+bool host_memory_is_limited(char text[HOST_MEMORY_SIZE], struct remedy *remedy)
+{
+	unsigned facts = remedy_facts();
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	    (privileges_have(CAP_IPC_LOCK) && privileges_user_namespace_is_initial()))
+		return false;
+	if (limit.rlim_max == RLIM_INFINITY)
+		facts |= FACT_MAY_RAISE;
+	*remedy = remedy_find(PROBLEM_MEMORY, facts, NULL, NULL);
+	log_text(text, HOST_MEMORY_SIZE, "at most %llu KiB of memory may be locked, and RDMA locks its memory",
+		 (unsigned long long)limit.rlim_cur / 1024);
+	return true;
+}
+
+/* ---- the cause of a run's failure ---- */
+
+static void keep_first(struct host *host, enum finding_status status, const struct error *error)
+{
+	if (status != FINDING_FAIL || error_is_set(host->cause))
+		return;
+	*host->cause = *error;
+	*host->cause->object = 0;
+}
+
+static void find_devices(struct host *host)
+{
+	struct names names = sysfs_names(VERBS);
+	char device[SYSFS_TEXT_SIZE];
+
+	/* Another network namespace may have it. */
+	for (int i = 0; i < names.count; i++)
+		if (sysfs_name(device, VERBS "/%s/ibdev", names.entries[i]->d_name) && sysfs_has(DEVICES "/%s", device))
+			host_find_device(host, names.entries[i]->d_name, device);
+	sysfs_names_free(&names);
+}
+
+int host_cause(struct error *cause, bool (*is_listed)(const char *file), bool route)
+{
+	struct host host = {
+		.root = "", .failure = FINDING_FAIL, .is_listed = is_listed, .found = keep_first, .cause = cause
+	};
+
+	error_clear(cause);
+	host_read(&host);
+	if (!route) {
+		host_find_modules(&host);
+		if (!is_listed(NULL))
+			host_find_none(&host);
+		host_find_manager(&host);
+	}
+	if (route || !is_listed(NULL))
+		find_devices(&host);
+	return !error_is_set(cause) ? 0 : host.error ? host.error : ENODEV;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What RDMA needs of this host, as /sys, /proc and /dev have it: modules, devices, their files, locked memory. There
+ * are two readers: doctor prints every finding, and a run whose call has failed takes the first failure as its cause.
+ */
+#ifndef CORE_HOST_H
+#define CORE_HOST_H
+
+#include <stdbool.h>
+
+#include "core/log.h"
+#include "core/remedy.h"
+
+#define HOST_NETNS_MODE "/sys/module/ib_core/parameters/netns_mode"
+
+enum {
+	HOST_MEMORY_SIZE = 128
+};
+
+enum finding_status {
+	FINDING_OK,
+	FINDING_WARN, /* the selected transport may work nevertheless */
+	FINDING_FAIL,
+	FINDING_STATUSES,
+};
+
+struct host {
+	const char *root; /* of /sys, /proc and /dev: "", except in tests */
+	/* Of what keeps devices from being used: FINDING_FAIL, or FINDING_WARN if one is usable. */
+	enum finding_status failure;
+	/* Whether libibverbs lists a device by its "uverbs0". NULL: unknown. */
+	bool (*is_listed)(const char *file);
+	/* Gets each finding. error->object is the name of the check, the cause its text, the hint the remedy. */
+	void (*found)(struct host *host, enum finding_status status, const struct error *error);
+	struct error *cause; /* of host_cause() */
+
+	/* Set by host_read(). */
+	unsigned facts;	  /* enum fact, of the process and the kernel */
+	int error;	  /* errno value with which /sys cannot be read, or 0 */
+	bool has_devices; /* in this network namespace */
+};
+
+void host_read(struct host *host);
+
+/*
+ * Makes a finding of the text, after a line feed the remedy if there is one, and after another the code of an error.
+ * Control characters are replaced.
+ */
+void host_add(struct host *host, enum finding_status status, const char *check, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* The modules that every device needs. Without a device, missing ones are no failure. */
+void host_find_modules(struct host *host);
+/* That there is no device, or that /sys cannot be read. Nothing if there is one. */
+void host_find_none(struct host *host);
+/* The file of the connection manager. */
+void host_find_manager(struct host *host);
+/* The file of a device, "uverbs0", and its provider. Returns false if it cannot be used. */
+bool host_find_device(struct host *host, const char *file, const char *device);
+/* Whether less memory than any amount may be locked. Then writes that, and a remedy. */
+bool host_memory_is_limited(char text[HOST_MEMORY_SIZE], struct remedy *remedy);
+
+/*
+ * Finds why no device can be used; with route, why the device of a route cannot. Returns 0 if that is not known, else
+ * the errno value that kept /sys from being read, or ENODEV. is_listed(NULL): whether any device is listed.
+ */
+int host_cause(struct error *cause, bool (*is_listed)(const char *file), bool route);
+
+#endif

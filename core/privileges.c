@@ -6,8 +6,12 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
+
+#include "core/sysfs.h"
 
 /* Returns false if the link in /proc names another namespace. */
 static bool is_namespace(const char *path, const char *name)
@@ -23,9 +27,28 @@ bool privileges_user_namespace_is_initial(void)
 	return is_namespace("/proc/self/ns/user", "user:[4026531837]");
 }
 
+/* A container may have the PID namespace of its host, and then has a cgroup namespace of its own. */
 bool privileges_in_container(void)
 {
-	return !privileges_user_namespace_is_initial() || !is_namespace("/proc/self/ns/pid", "pid:[4026531836]");
+	return !privileges_user_namespace_is_initial() || !is_namespace("/proc/self/ns/pid", "pid:[4026531836]") ||
+	       !is_namespace("/proc/self/ns/cgroup", "cgroup:[4026531835]");
+}
+
+/* That of the host is a devtmpfs, or a folder of its root. */
+bool privileges_dev_is_private(void)
+{
+	char line[SYSFS_PATH_SIZE] = "/proc/self/mountinfo", mount[64];
+	struct stat status;
+
+	if (stat("/dev", &status))
+		return false;
+	log_text(mount, sizeof(mount), " %u:%u / /dev ", major(status.st_dev), minor(status.st_dev));
+	return sysfs_find(line, mount) && !strstr(line, " - devtmpfs ");
+}
+
+bool privileges_may(unsigned capability)
+{
+	return privileges_user_namespace_is_initial() && syscall(SYS_prctl, PR_CAPBSET_READ, capability, 0, 0, 0) == 1;
 }
 
 /* The C library has no functions for capget(2) and capset(2), and that for prctl(2) would be one more to import. */

@@ -21,9 +21,13 @@ void privileges_drop(const struct log *log, unsigned kept);
 
 /* Whether this is the user namespace that the kernel starts with, or /proc does not say. */
 bool privileges_user_namespace_is_initial(void);
-/* Whether the process runs in a container: the user or PID namespace is not the one that the kernel starts with. */
+/* Whether the process runs in a container: one of its namespaces is not the one that the kernel starts with. */
 bool privileges_in_container(void);
+/* Whether /dev is one that a container or a service was given, without the host's files. */
+bool privileges_dev_is_private(void);
 /* Whether a capability, as CAP_IPC_LOCK, is effective. The kernel's RDMA ignores those of other user namespaces. */
 bool privileges_have(unsigned capability);
+/* Whether root here may get the capability, and that over the host. It stays so when this process drops its own. */
+bool privileges_may(unsigned capability);
 
 #endif

@@ -17,8 +17,8 @@
 #define HAS_NO_ADDRESS ": its interface @ has no address"
 
 struct row {
-	uint8_t problem;       /* enum problem */
-	bool host;	       /* the remedy is for the host of a container */
+	uint8_t problem; /* enum problem */
+	uint32_t able;	 /* who lacks this, or is in a container, carries it out on the host; 0: anyone can, here */
 	uint32_t needs, lacks; /* enum fact */
 	const char *remedy;
 };
@@ -26,55 +26,56 @@ struct row {
 /* The first row of a problem whose facts fit applies. */
 /* clang-format off */
 static const struct row rows[] = {
-	{ PROBLEM_FILE, false, FACT_MISSING | FACT_CONTAINER, 0, "start the container with the device @" },
-	{ PROBLEM_FILE, false, FACT_MISSING | FACT_NUMBER, 0, "as root: mkdir -p /dev/infiniband; mknod -m 666 @ c #" },
-	{ PROBLEM_FILE, false, FACT_STALE | FACT_CONTAINER, 0, "start the container again with the device @" },
-	{ PROBLEM_FILE, false, FACT_STALE | FACT_NUMBER, 0, "as root: rm @; mknod -m 666 @ c #" },
-	{ PROBLEM_FILE, false, FACT_REFUSED | FACT_CONTAINER, 0, "start the container with the device @" },
-	{ PROBLEM_FILE, false, FACT_REFUSED, 0, "allow it in the unit of the service: DeviceAllow=@ rw" },
-	{ PROBLEM_FILE, false, FACT_FOREIGN, 0, "on the host: chmod a+rw @" },
-	{ PROBLEM_FILE, false, FACT_FORBIDDEN, FACT_ROOT, "run as root, or give this user the right: chmod a+rw @" },
+	{ PROBLEM_FILE, 0, FACT_MISSING | FACT_PRIVATE_DEV, 0,
+	  "start the container with the device @ (of a service: PrivateDevices=no)" },
+	{ PROBLEM_FILE, FACT_MKNOD, FACT_MISSING | FACT_NUMBER, 0,
+	  "as root: mkdir -p /dev/infiniband; mknod -m 666 @ c #" },
+	{ PROBLEM_FILE, 0, FACT_STALE | FACT_PRIVATE_DEV, 0, "start the container again with the device @" },
+	{ PROBLEM_FILE, FACT_MKNOD, FACT_STALE | FACT_NUMBER, 0, "as root: rm @; mknod -m 666 @ c #" },
+	{ PROBLEM_FILE, 0, FACT_REFUSED, 0, "start the container with the device @ (of a service: DeviceAllow=@ rw)" },
+	{ PROBLEM_FILE, 0, FACT_FOREIGN, 0, "on the host: chmod a+rw @" },
+	{ PROBLEM_FILE, 0, FACT_FORBIDDEN, FACT_ROOT, "run as root, or give this user the right: chmod a+rw @" },
 
-	{ PROBLEM_MODULES, true, 0, 0, "modprobe -a @" },
-	{ PROBLEM_MEMORY, false, FACT_MAY_RAISE, 0, "ulimit -l unlimited" },
-	{ PROBLEM_MEMORY, false, FACT_CONTAINER, 0, "start the container with --ulimit memlock=-1" },
-	{ PROBLEM_MEMORY, false, FACT_ROOT, 0, "ulimit -l unlimited" },
-	{ PROBLEM_MEMORY, false, 0, 0, "raise memlock in /etc/security/limits.conf (systemd: LimitMEMLOCK=infinity)" },
+	{ PROBLEM_MODULES, FACT_MODULES, 0, 0, "modprobe -a @" },
+	{ PROBLEM_MEMORY, 0, FACT_MAY_RAISE, 0, "ulimit -l unlimited" },
+	{ PROBLEM_MEMORY, 0, FACT_ROOT | FACT_LIMITS, 0, "ulimit -l unlimited" },
+	{ PROBLEM_MEMORY, 0, FACT_CONTAINER, 0, "start the container with --ulimit memlock=-1" },
+	{ PROBLEM_MEMORY, 0, 0, 0, "raise memlock in /etc/security/limits.conf (systemd: LimitMEMLOCK=infinity)" },
 
 #if COMMAND_doctor
-	{ PROBLEM_ADDRESS, false, FACT_NO_CM, 0, ": its driver does not support the RDMA connection manager" },
-	{ PROBLEM_ADDRESS, false, 0, FACT_NAMED, "" },
-	{ PROBLEM_ADDRESS, false, FACT_NAMESAKE, 0, IN_NAMESPACE ", where another one has that name" },
-	{ PROBLEM_ADDRESS, false, FACT_CONTAINER, FACT_HERE | FACT_USABLE,
+	{ PROBLEM_ADDRESS, 0, FACT_NO_CM, 0, ": its driver does not support the RDMA connection manager" },
+	{ PROBLEM_ADDRESS, 0, 0, FACT_NAMED, "" },
+	{ PROBLEM_ADDRESS, 0, FACT_NAMESAKE, 0, IN_NAMESPACE ", where another one has that name" },
+	{ PROBLEM_ADDRESS, 0, FACT_CONTAINER, FACT_HERE | FACT_USABLE,
 	  IN_NAMESPACE "\nstart the container with --network host" },
-	{ PROBLEM_ADDRESS, false, 0, FACT_HERE, IN_NAMESPACE },
-	{ PROBLEM_ADDRESS, false, FACT_TUNNEL, 0, ": its interface @ has no link-layer address" },
-	{ PROBLEM_ADDRESS, false, FACT_VRF, 0, ": its interface @ belongs to a VRF" },
-	{ PROBLEM_ADDRESS, false, FACT_ADMIN, FACT_UP | FACT_ADDRESS,
+	{ PROBLEM_ADDRESS, 0, 0, FACT_HERE, IN_NAMESPACE },
+	{ PROBLEM_ADDRESS, 0, FACT_TUNNEL, 0, ": its interface @ has no link-layer address" },
+	{ PROBLEM_ADDRESS, 0, FACT_VRF, 0, ": its interface @ belongs to a VRF" },
+	{ PROBLEM_ADDRESS, 0, FACT_ADMIN, FACT_UP | FACT_ADDRESS,
 	  IS_DOWN " and has no address\nip link set @ up; " ADD_ADDRESS },
-	{ PROBLEM_ADDRESS, false, FACT_ADMIN, FACT_UP, IS_DOWN "\nip link set @ up" },
-	{ PROBLEM_ADDRESS, false, 0, FACT_UP, IS_DOWN },
-	{ PROBLEM_ADDRESS, false, 0, FACT_LINK, ": its interface @ has no link\n" CHECK_CABLE },
-	{ PROBLEM_ADDRESS, false, FACT_ADMIN, FACT_ADDRESS, HAS_NO_ADDRESS "\n" ADD_ADDRESS },
-	{ PROBLEM_ADDRESS, false, 0, FACT_ADDRESS, HAS_NO_ADDRESS },
+	{ PROBLEM_ADDRESS, 0, FACT_ADMIN, FACT_UP, IS_DOWN "\nip link set @ up" },
+	{ PROBLEM_ADDRESS, 0, 0, FACT_UP, IS_DOWN },
+	{ PROBLEM_ADDRESS, 0, 0, FACT_LINK, ": its interface @ has no link\n" CHECK_CABLE },
+	{ PROBLEM_ADDRESS, 0, FACT_ADMIN, FACT_ADDRESS, HAS_NO_ADDRESS "\n" ADD_ADDRESS },
+	{ PROBLEM_ADDRESS, 0, 0, FACT_ADDRESS, HAS_NO_ADDRESS },
 
-	{ PROBLEM_PORT, false, FACT_INFINIBAND | FACT_INIT, 0, "start a subnet manager: opensm" },
-	{ PROBLEM_PORT, false, FACT_INFINIBAND, 0, CHECK_CABLE },
-	{ PROBLEM_PORT, false, FACT_HERE | FACT_ADMIN, FACT_UP, "ip link set @ up" },
-	{ PROBLEM_PORT, false, FACT_HERE | FACT_UP, FACT_LINK | FACT_TUNNEL, CHECK_CABLE },
+	{ PROBLEM_PORT, 0, FACT_INFINIBAND | FACT_INIT, 0, "start a subnet manager: opensm" },
+	{ PROBLEM_PORT, 0, FACT_INFINIBAND, 0, CHECK_CABLE },
+	{ PROBLEM_PORT, 0, FACT_HERE | FACT_ADMIN, FACT_UP, "ip link set @ up" },
+	{ PROBLEM_PORT, 0, FACT_HERE | FACT_UP, FACT_LINK | FACT_TUNNEL, CHECK_CABLE },
 
-	{ PROBLEM_MODULE_ORDER, true, 0, 0, "modprobe -r rdma_ucm rdma_cm; modprobe rdma_ucm" },
-	{ PROBLEM_NO_MODULES, true, FACT_CONTAINER, 0, "modprobe rdma_ucm" },
-	{ PROBLEM_NO_MODULES, false, 0, 0, "use a kernel that has them" },
+	{ PROBLEM_MODULE_ORDER, FACT_MODULES, 0, 0, "modprobe -r rdma_ucm rdma_cm; modprobe rdma_ucm" },
+	{ PROBLEM_NO_MODULES, FACT_MODULES, FACT_CONTAINER, 0, "modprobe rdma_ucm" },
+	{ PROBLEM_NO_MODULES, 0, 0, 0, "use a kernel that has them" },
 
-	{ PROBLEM_NO_DEVICE, false, FACT_EXCLUSIVE, 0, "" },
-	{ PROBLEM_NO_DEVICE, false, 0, FACT_RXE | FACT_SIW, "install an RDMA card, or a kernel with rdma_rxe or siw" },
-	{ PROBLEM_NO_DEVICE, false, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK, FACT_CONTAINER,
+	{ PROBLEM_NO_DEVICE, 0, FACT_EXCLUSIVE, 0, "" },
+	{ PROBLEM_NO_DEVICE, 0, 0, FACT_RXE | FACT_SIW, "install an RDMA card, or a kernel with rdma_rxe or siw" },
+	{ PROBLEM_NO_DEVICE, FACT_ADMIN, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK, FACT_CONTAINER,
 	  "software device: rdma link add rxe0 type rxe netdev @" },
-	{ PROBLEM_NO_DEVICE, false, FACT_SIW | FACT_NAMED | FACT_FIRST_NETWORK, FACT_CONTAINER,
+	{ PROBLEM_NO_DEVICE, FACT_ADMIN, FACT_SIW | FACT_NAMED | FACT_FIRST_NETWORK, FACT_CONTAINER,
 	  "software device: rdma link add siw0 type siw netdev @" },
 
-	{ PROBLEM_LOOPBACK, false, FACT_ADMIN, 0, "ip link set lo up" },
+	{ PROBLEM_LOOPBACK, 0, FACT_ADMIN, 0, "ip link set lo up" },
 #endif
 };
 /* clang-format on */
@@ -89,9 +90,11 @@ static const struct row *choose(enum problem problem, unsigned facts)
 
 unsigned remedy_facts(void)
 {
-	bool contained = privileges_in_container();
+	bool admin = privileges_may(CAP_NET_ADMIN) || privileges_have(CAP_NET_ADMIN);
 
-	return (contained ? FACT_CONTAINER : 0) | (!contained || privileges_have(CAP_NET_ADMIN) ? FACT_ADMIN : 0) |
+	return (privileges_in_container() ? FACT_CONTAINER : 0) | (privileges_dev_is_private() ? FACT_PRIVATE_DEV : 0) |
+	       (admin ? FACT_ADMIN : 0) | (privileges_may(CAP_SYS_MODULE) ? FACT_MODULES : 0) |
+	       (privileges_may(CAP_MKNOD) ? FACT_MKNOD : 0) | (privileges_may(CAP_SYS_RESOURCE) ? FACT_LIMITS : 0) |
 	       (geteuid() ? 0 : FACT_ROOT);
 }
 
@@ -103,7 +106,7 @@ struct remedy remedy_find(enum problem problem, unsigned facts, const char *name
 
 	if (!row)
 		return remedy;
-	if (row->host && facts & FACT_CONTAINER)
+	if (row->able && (!(facts & row->able) || facts & FACT_CONTAINER))
 		strcpy(remedy.text, "on the host: ");
 	used = strlen(remedy.text);
 	log_fill(remedy.text + used, sizeof(remedy.text) - used, row->remedy, name, number);

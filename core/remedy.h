@@ -23,40 +23,44 @@ enum problem {
 
 enum fact {
 	/* The process: remedy_facts(). */
-	FACT_CONTAINER = 1 << 0, /* privileges_in_container() */
-	FACT_ADMIN = 1 << 1,	 /* root here may change interfaces */
-	FACT_ROOT = 1 << 2,
+	FACT_CONTAINER = 1 << 0,   /* privileges_in_container() */
+	FACT_PRIVATE_DEV = 1 << 1, /* privileges_dev_is_private() */
+	FACT_ADMIN = 1 << 2,	   /* root here may change interfaces */
+	FACT_MODULES = 1 << 3,	   /* root here may load modules */
+	FACT_MKNOD = 1 << 4,	   /* root here may make device files */
+	FACT_LIMITS = 1 << 5,	   /* root here may raise limits */
+	FACT_ROOT = 1 << 6,
 
 	/* The interface of a device or port. */
-	FACT_NAMED = 1 << 3, /* also of others: the name is known */
-	FACT_HERE = 1 << 4,  /* in this network namespace */
-	FACT_NAMESAKE = 1 << 5,
-	FACT_UP = 1 << 6,
-	FACT_LINK = 1 << 7,
-	FACT_ADDRESS = 1 << 8, /* has one that is not link-local */
-	FACT_TUNNEL = 1 << 9,  /* has no link-layer address */
-	FACT_VRF = 1 << 10,
+	FACT_NAMED = 1 << 7, /* also of others: the name is known */
+	FACT_HERE = 1 << 8,  /* in this network namespace */
+	FACT_NAMESAKE = 1 << 9,
+	FACT_UP = 1 << 10,
+	FACT_LINK = 1 << 11,
+	FACT_ADDRESS = 1 << 12, /* has one that is not link-local */
+	FACT_TUNNEL = 1 << 13,	/* has no link-layer address */
+	FACT_VRF = 1 << 14,
 
 	/* A device or port. */
-	FACT_NO_CM = 1 << 11,  /* its driver does not support the RDMA CM */
-	FACT_USABLE = 1 << 12, /* another device is */
-	FACT_INFINIBAND = 1 << 13,
-	FACT_INIT = 1 << 14, /* the port waits for a subnet manager */
+	FACT_NO_CM = 1 << 15,  /* its driver does not support the RDMA CM */
+	FACT_USABLE = 1 << 16, /* another device is */
+	FACT_INFINIBAND = 1 << 17,
+	FACT_INIT = 1 << 18, /* the port waits for a subnet manager */
 
 	/* A device file. */
-	FACT_NUMBER = 1 << 15, /* of the device is known */
-	FACT_MISSING = 1 << 16,
-	FACT_STALE = 1 << 17,	  /* not a device, or another one */
-	FACT_REFUSED = 1 << 18,	  /* by the device rules of a control group */
-	FACT_FORBIDDEN = 1 << 19, /* by the mode of the file */
-	FACT_FOREIGN = 1 << 20,	  /* the same, and no user here owns it */
+	FACT_NUMBER = 1 << 19, /* of the device is known */
+	FACT_MISSING = 1 << 20,
+	FACT_STALE = 1 << 21,	  /* not a device, or another one */
+	FACT_REFUSED = 1 << 22,	  /* by the device rules of a control group */
+	FACT_FORBIDDEN = 1 << 23, /* by the mode of the file */
+	FACT_FOREIGN = 1 << 24,	  /* the same, and no user here owns it */
 
 	/* The kernel and its limits. */
-	FACT_FIRST_NETWORK = 1 << 21, /* the network namespace of process 1, or unknown */
-	FACT_EXCLUSIVE = 1 << 22,     /* network namespaces do not share devices */
-	FACT_RXE = 1 << 23,	      /* the kernel may have the module */
-	FACT_SIW = 1 << 24,
-	FACT_MAY_RAISE = 1 << 25, /* the hard limit of locked memory is unlimited */
+	FACT_FIRST_NETWORK = 1 << 25, /* the network namespace of process 1, or unknown */
+	FACT_EXCLUSIVE = 1 << 26,     /* network namespaces do not share devices */
+	FACT_RXE = 1 << 27,	      /* the kernel may have the module */
+	FACT_SIW = 1 << 28,
+	FACT_MAY_RAISE = 1 << 29, /* the hard limit of locked memory is unlimited */
 };
 
 /*

@@ -18,7 +18,9 @@ struct host {
 	unsigned minor;
 	bool numbered; /* /sys has 231:192 */
 	bool in_container, in_user_namespace;
-	bool is_foreign; /* the owner is outside the user namespace */
+	bool private_dev; /* /dev is not the host's */
+	bool confined;	  /* without capabilities over the host */
+	bool is_foreign;  /* the owner is outside the user namespace */
 	uid_t user;
 };
 
@@ -55,6 +57,16 @@ bool __wrap_privileges_in_container(void)
 	return host->in_container;
 }
 
+bool __wrap_privileges_dev_is_private(void)
+{
+	return host->private_dev;
+}
+
+bool __wrap_privileges_may(unsigned capability)
+{
+	return !host->confined;
+}
+
 bool __wrap_privileges_user_namespace_is_initial(void)
 {
 	return !host->in_user_namespace;
@@ -71,17 +83,26 @@ static const struct {
 	{ { 0, DEVICE, 192, true }, 0, "", NULL },
 	{ { 0, DEVICE, 192 }, 0, "", NULL },
 
-	{ { ENOENT, .in_container = true },
+	{ { ENOENT, .private_dev = true },
 	  ENOENT,
 	  "No such file or directory",
-	  "start the container with the device " FILE_PATH },
+	  "start the container with the device " FILE_PATH " (of a service: PrivateDevices=no)" },
+	/* A container with the host's /dev, and a service without CAP_MKNOD. */
+	{ { ENOENT, .numbered = true, .in_container = true },
+	  ENOENT,
+	  "No such file or directory",
+	  "on the host: as root: mkdir -p /dev/infiniband; mknod -m 666 " FILE_PATH " c 231 192" },
+	{ { ENOENT, .numbered = true, .confined = true },
+	  ENOENT,
+	  "No such file or directory",
+	  "on the host: as root: mkdir -p /dev/infiniband; mknod -m 666 " FILE_PATH " c 231 192" },
 	{ { ENOENT, .numbered = true },
 	  ENOENT,
 	  "No such file or directory",
 	  "as root: mkdir -p /dev/infiniband; mknod -m 666 " FILE_PATH " c 231 192" },
 	{ { ENOENT }, ENOENT, "No such file or directory", NULL },
 
-	{ { ENXIO, DEVICE, 200, true, .in_container = true },
+	{ { ENXIO, DEVICE, 200, true, .private_dev = true },
 	  ENXIO,
 	  "No such device or address; its number 231:200 is stale, the device has 231:192",
 	  "start the container again with the device " FILE_PATH },
@@ -97,14 +118,10 @@ static const struct {
 	  "as root: rm " FILE_PATH "; mknod -m 666 " FILE_PATH " c 231 192" },
 	{ { EISDIR, S_IFDIR | 0755 }, EISDIR, "Is a directory; it is no device file", NULL },
 
-	{ { EPERM, DEVICE, 192, true, .in_container = true },
-	  EPERM,
-	  "Operation not permitted",
-	  "start the container with the device " FILE_PATH },
 	{ { EPERM, DEVICE, 192, true },
 	  EPERM,
 	  "Operation not permitted",
-	  "allow it in the unit of the service: DeviceAllow=" FILE_PATH " rw" },
+	  "start the container with the device " FILE_PATH " (of a service: DeviceAllow=" FILE_PATH " rw)" },
 
 	{ { EACCES, PRIVATE, 192, true, .user = 1000 },
 	  EACCES,

@@ -2,6 +2,7 @@
 /* Namespaces and capabilities of this process, and dropping these. */
 #include <linux/capability.h>
 #include <sched.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,6 +51,51 @@ TEST(test_user_namespace)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	if (WEXITSTATUS(status) == 2)
 		skip();
+	assert_int_equal(status, 0);
+}
+
+/* What no bounding set has, nobody gets; and in another user namespace nothing over the host. */
+TEST(test_bounding_set)
+{
+	pid_t child;
+	int status;
+
+	for (unsigned capability = 0; capability <= CAP_BPF; capability++)
+		assert_int_equal(privileges_may(capability),
+				 privileges_user_namespace_is_initial() && status_number("CapBnd:") >> capability & 1);
+	child = fork();
+	if (!child)
+		_exit(!unshare(CLONE_NEWUSER) && privileges_may(CAP_MKNOD));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+/* A container with the PID namespace of its host. */
+TEST(test_cgroup_namespace)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child)
+		_exit(unshare(CLONE_NEWCGROUP) ? 0 : !privileges_in_container());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+/* A tmpfs is the /dev of a container or a service, a folder of another file system is not. */
+TEST(test_private_dev)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		if (unshare(CLONE_NEWUSER | CLONE_NEWNS) || mount("/usr", "/dev", NULL, MS_BIND | MS_REC, NULL))
+			_exit(0);
+		if (privileges_dev_is_private())
+			_exit(1);
+		_exit(mount("none", "/dev", "tmpfs", 0, NULL) || privileges_dev_is_private() ? 0 : 2);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 }
 

@@ -19,7 +19,7 @@
 #define DEVICE "sys/class/infiniband/mlx5_0/"
 #define PORT   DEVICE "ports/1/"
 
-#define CONTAINED(text) (privileges_in_container() ? "on the host: " text : text)
+#define CONTAINED(text) (privileges_in_container() || !privileges_may(CAP_SYS_MODULE) ? "on the host: " text : text)
 
 #define UDP_HEAD "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 #define UDP_LINE(host, inode)                                                                                          \

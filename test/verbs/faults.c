@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls that fail, devices that are not there, and peers that go: told with their cause, and nothing is left behind. */
-/* link: -Wl,--wrap=privileges_in_container -Wl,--wrap=privileges_have */
+/* link: -Wl,--wrap=privileges_in_container -Wl,--wrap=privileges_dev_is_private */
+/* link: -Wl,--wrap=privileges_have -Wl,--wrap=privileges_may */
 #include "test/verbs/provider/pair.h"
 
 #include <errno.h>
@@ -136,10 +137,20 @@ bool __wrap_privileges_in_container(void)
 	return in_container;
 }
 
-/* Whoever runs the tests is no root. */
+bool __wrap_privileges_dev_is_private(void)
+{
+	return in_container;
+}
+
+/* Whoever runs the tests is no root, but could be. */
 bool __wrap_privileges_have(unsigned capability)
 {
 	return false;
+}
+
+bool __wrap_privileges_may(unsigned capability)
+{
+	return true;
 }
 
 /* What is missing on a machine. A file that is written is no device file. */
@@ -174,7 +185,8 @@ TEST(machines_without)
 		{ { "/dev/infiniband" },
 		  .container = true,
 		  .cause = ": /dev/infiniband/rdma_cm cannot be used (connections): No such file or directory (2)\n",
-		  .hint = "start the container with the device /dev/infiniband/rdma_cm" },
+		  .hint = "start the container with the device /dev/infiniband/rdma_cm (of a service: "
+			  "PrivateDevices=no)" },
 		{ { "/dev/infiniband" },
 		  .cause = ": /dev/infiniband/rdma_cm cannot be used (connections): No such file or directory (2)\n",
 		  .hint = "as root: mkdir -p /dev/infiniband; mknod -m 666 /dev/infiniband/rdma_cm c 1 3" },
@@ -192,7 +204,8 @@ TEST(machines_without)
 		{ { "/dev/infiniband/rdma_cm" },
 		  .container = true,
 		  .cause = ": /dev/infiniband/rdma_cm cannot be used (connections): No such file or directory (2)\n",
-		  .hint = "start the container with the device /dev/infiniband/rdma_cm" },
+		  .hint = "start the container with the device /dev/infiniband/rdma_cm (of a service: "
+			  "PrivateDevices=no)" },
 		{ { "/dev/infiniband/rdma_cm", "/sys/class/misc" },
 		  .cause = ": /dev/infiniband/rdma_cm cannot be used (connections): No such file or directory (2)\n" },
 		{ .call = "open",

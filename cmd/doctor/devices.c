@@ -194,6 +194,20 @@ struct device *devices_find(struct device *devices, const char *name)
 	return devices;
 }
 
+struct device *devices_need(struct device **devices, const char *name)
+{
+	struct device *device = devices_find(*devices, name);
+
+	if (device)
+		return device;
+	device = calloc(1, sizeof(*device));
+	if (!device)
+		return NULL;
+	log_text(device->name, sizeof(device->name), "%s", name);
+	device->next = *devices;
+	return *devices = device;
+}
+
 const struct gid *devices_gid(const struct port *port, const struct address *address)
 {
 	const struct gid *found = NULL;
@@ -335,14 +349,10 @@ static void check_device(struct doctor *doctor, const struct device *device)
 	finding_add(doctor, FINDING_OK, "device", "%s: driver %s%s%s%s%s", device->name,
 		    *device->driver ? device->driver : "unknown", interfaces, *device->firmware ? ", firmware " : "",
 		    device->firmware, device->ports_left_out ? ", more ports not shown" : "");
-	if (!*device->verbs) {
-		enum problem problem =
-			sysfs_has("%s/sys/class/infiniband_verbs", doctor->host.root) ? PROBLEM_NONE : PROBLEM_MODULES;
-		const struct remedy remedy = remedy_find(problem, doctor->host.facts, "ib_uverbs", NULL);
-
-		finding_add(doctor, doctor->host.failure, "device", "%s: no uverbs device\n%s", device->name,
-			    remedy.text);
-	}
+	/* Without that folder nothing is known, or its module is not loaded: host_find_modules() has added a finding.
+	 */
+	if (!*device->verbs && sysfs_has("%s/sys/class/infiniband_verbs", doctor->host.root))
+		finding_add(doctor, doctor->host.failure, "device", "%s: no uverbs device", device->name);
 	if (device->elsewhere)
 		finding_add(doctor, doctor->host.failure, "device",
 			    "%s: this kernel's soft-RoCE sends and receives in another network namespace only",

@@ -64,6 +64,8 @@ struct device *devices_read(const char *root);
 void devices_free(struct device *devices);
 
 struct device *devices_find(struct device *devices, const char *name);
+/* The same, or a new one of which no more is known, as where /sys is not mounted. NULL: no memory. */
+struct device *devices_need(struct device **devices, const char *name);
 
 /*
  * The port's GID that a connection from this address has, NULL if there is none, as on iWARP. Linux's RDMA CM has one

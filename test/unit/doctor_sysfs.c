@@ -214,6 +214,25 @@ TEST(without_sys, set_up, tear_down)
 				"no RDMA device, module or port can be seen in /sys: it is not mounted"));
 }
 
+/* The connection manager has found a device, of which /sys says nothing. */
+TEST(device_without_sys, set_up, tear_down)
+{
+	struct device *device = devices_need(&tree.doctor.devices, "mlx5_0");
+
+	assert_ptr_equal(devices_need(&tree.doctor.devices, "mlx5_0"), device);
+	assert_null(device->next);
+	kernel_check(&tree.doctor);
+	kernel_check_files(&tree.doctor);
+	devices_check(&tree.doctor);
+	strcpy(device->addresses, "10.0.0.1");
+	device->address_count = 1;
+	route_report(&tree.doctor);
+	assert_true(has_finding(FINDING_OK, "device", "mlx5_0: driver unknown"));
+	assert_true(has_finding(FINDING_OK, "address", "10.0.0.1 leads to mlx5_0"));
+	assert_true(has_finding(FINDING_FAIL, "file", "rdma_cm cannot be used"));
+	assert_int_equal(tree.doctor.findings.counts[FINDING_FAIL], 1);
+}
+
 TEST(nothing, set_up, tear_down)
 {
 	add("sys/class/misc/null/dev", "1:3\n");

@@ -53,7 +53,7 @@ static void try_registration(struct device *device, struct domain *domain)
 
 static void route_found(struct doctor *doctor, const struct endpoint *route)
 {
-	struct device *device = devices_find(doctor->devices, route->domain->device);
+	struct device *device = devices_need(&doctor->devices, route->domain->device);
 	const struct gid *gid;
 	struct path path;
 

@@ -41,26 +41,30 @@ enum fact {
 	FACT_TUNNEL = 1 << 13,	/* has no link-layer address */
 	FACT_VRF = 1 << 14,
 
-	/* A device or port. */
+	/* A device or port. The last five are of InfiniBand's. */
 	FACT_NO_CM = 1 << 15,  /* its driver does not support the RDMA CM */
 	FACT_USABLE = 1 << 16, /* another device is */
 	FACT_INFINIBAND = 1 << 17,
-	FACT_INIT = 1 << 18, /* the port waits for a subnet manager */
-
-	/* A device file. */
-	FACT_NUMBER = 1 << 19, /* of the device is known */
-	FACT_MISSING = 1 << 20,
-	FACT_STALE = 1 << 21,	  /* not a device, or another one */
-	FACT_REFUSED = 1 << 22,	  /* by the device rules of a control group */
-	FACT_FORBIDDEN = 1 << 23, /* by the mode of the file */
-	FACT_FOREIGN = 1 << 24,	  /* the same, and no user here owns it */
+	FACT_UNMANAGED = 1 << 18, /* no subnet manager has found it */
+	FACT_INACTIVE = 1 << 19,  /* it waits for the subnet manager */
+	FACT_DISABLED = 1 << 20,
+	FACT_NO_GUID = 1 << 21,
+	FACT_SLOW = 1 << 22, /* one lane, or the lowest speed */
 
 	/* The kernel and its limits. */
-	FACT_FIRST_NETWORK = 1 << 25, /* the network namespace of process 1, or unknown */
-	FACT_EXCLUSIVE = 1 << 26,     /* network namespaces do not share devices */
-	FACT_RXE = 1 << 27,	      /* the kernel may have the module */
-	FACT_SIW = 1 << 28,
-	FACT_MAY_RAISE = 1 << 29, /* the hard limit of locked memory is unlimited */
+	FACT_FIRST_NETWORK = 1 << 23, /* the network namespace of process 1, or unknown */
+	FACT_EXCLUSIVE = 1 << 24,     /* network namespaces do not share devices */
+	FACT_RXE = 1 << 25,	      /* the kernel may have the module */
+	FACT_SIW = 1 << 26,
+	FACT_MAY_RAISE = 1 << 27, /* the hard limit of locked memory is unlimited */
+
+	/* A device file, of which an interface or port knows nothing. */
+	FACT_NUMBER = 1 << 8, /* of the device is known */
+	FACT_MISSING = 1 << 9,
+	FACT_STALE = 1 << 10,	  /* not a device, or another one */
+	FACT_REFUSED = 1 << 11,	  /* by the device rules of a control group */
+	FACT_FORBIDDEN = 1 << 12, /* by the mode of the file */
+	FACT_FOREIGN = 1 << 13,	  /* the same, and no user here owns it */
 };
 
 /*
@@ -75,8 +79,8 @@ struct remedy {
 unsigned remedy_facts(void);
 
 /*
- * name may be NULL or "", else facts gets FACT_NAMED. "#" in the rows of PROBLEM_FILE is number, for mknod(1): "10
- * 124".
+ * name may be NULL or "", else facts gets FACT_NAMED. "#" is number: in the rows of PROBLEM_FILE for mknod(1), "10
+ * 124", of PROBLEM_PORT the port's.
  */
 struct remedy remedy_find(enum problem problem, unsigned facts, const char *name, const char *number);
 

@@ -62,6 +62,9 @@ static void read_gid(const char *directory, unsigned index, struct port *port)
 
 static void device_read_port(const char *directory, struct port *port)
 {
+	char lid[SYSFS_TEXT_SIZE];
+
+	port->managed = sysfs_line(lid, "%s/sm_lid", directory) && strtoul(lid, NULL, 16);
 	sysfs_line(port->state, "%s/state", directory);
 	sysfs_line(port->physical_state, "%s/phys_state", directory);
 	sysfs_line(port->link_layer, "%s/link_layer", directory);
@@ -147,12 +150,13 @@ static void find_driver(const char *directory, struct device *device)
 static struct device *read_device(const char *root, const char *name)
 {
 	struct device *device = calloc(1, sizeof(*device));
-	char directory[SYSFS_PATH_SIZE];
+	char directory[SYSFS_PATH_SIZE], guid[SYSFS_TEXT_SIZE];
 
 	if (!device)
 		return NULL;
 	strcpy(device->name, name);
 	sysfs_path(directory, "%s/sys/class/infiniband/%s", root, name);
+	device->has_no_guid = sysfs_line(guid, "%s/node_guid", directory) && !guid[strspn(guid, "0:")];
 	sysfs_line(device->firmware, "%s/fw_ver", directory);
 	find_driver(directory, device);
 	find_verbs(root, device);
@@ -275,6 +279,16 @@ static unsigned interface_facts(const char *root, const struct port *port)
 	return facts;
 }
 
+/* Of InfiniBand. An Ethernet link of one lane is usual. */
+static unsigned port_facts(const struct port *port)
+{
+	bool init = !strcmp(port->state, "INIT"), armed = !strcmp(port->state, "ARMED");
+
+	return (init && !port->managed ? FACT_UNMANAGED : 0) | (init || armed ? FACT_INACTIVE : 0) |
+	       (!strcmp(port->physical_state, "Disabled") ? FACT_DISABLED : 0) |
+	       (port->active && (strstr(port->rate, "(1X ") || strstr(port->rate, " SDR)")) ? FACT_SLOW : 0);
+}
+
 unsigned devices_facts(const char *root, const struct device *device, const struct port *port)
 {
 	unsigned facts = strcmp(device->driver, "efa") ? 0 : FACT_NO_CM;
@@ -282,9 +296,7 @@ unsigned devices_facts(const char *root, const struct device *device, const stru
 	if (!port)
 		return facts;
 	if (!strcmp(port->link_layer, "InfiniBand"))
-		facts |= FACT_INFINIBAND;
-	if (!strcmp(port->state, "INIT"))
-		facts |= FACT_INIT;
+		facts |= FACT_INFINIBAND | port_facts(port) | (device->has_no_guid ? FACT_NO_GUID : 0);
 	return facts | (*port->netdev ? interface_facts(root, port) : 0);
 }
 
@@ -309,16 +321,17 @@ void devices_find_rxe(struct doctor *doctor)
 static void check_port(struct doctor *doctor, const struct device *device, const struct port *port)
 {
 	unsigned facts = doctor->host.facts | devices_facts(doctor->host.root, device, port);
+	bool good = port->active && !(facts & FACT_SLOW);
 	struct remedy remedy = { .text = "" };
-	char mtu[SYSFS_TEXT_SIZE] = "";
+	char mtu[SYSFS_TEXT_SIZE] = "", number[UNITS_TEXT_SIZE];
 
 	if (port->mtu)
 		log_text(mtu, sizeof(mtu), ", MTU %u", port->mtu);
-	if (!port->active)
-		remedy = remedy_find(PROBLEM_PORT, facts, port->netdev, NULL);
-	finding_add(doctor, port->active ? FINDING_OK : FINDING_WARN, "port", "%s/%u: %s, %s, %s%s, %s\n%s",
-		    device->name, port->number, port->state, port->physical_state, port->link_layer, mtu, port->rate,
-		    remedy.text);
+	log_text(number, sizeof(number), "%u", port->number);
+	if (!good)
+		remedy = remedy_find(PROBLEM_PORT, facts, port->netdev, number);
+	finding_add(doctor, good ? FINDING_OK : FINDING_WARN, "port", "%s/%u: %s, %s, %s%s, %s\n%s", device->name,
+		    port->number, port->state, port->physical_state, port->link_layer, mtu, port->rate, remedy.text);
 }
 
 static void check_gids(struct doctor *doctor, const struct device *device, const struct port *port)

@@ -26,9 +26,10 @@ struct gid {
 struct port {
 	unsigned number;
 	bool active;
-	char state[SYSFS_TEXT_SIZE]; /* "ACTIVE", "DOWN" */
-	char physical_state[SYSFS_TEXT_SIZE];
-	char link_layer[SYSFS_TEXT_SIZE]; /* "InfiniBand", "Ethernet" */
+	bool managed;			      /* InfiniBand: a subnet manager has been there */
+	char state[SYSFS_TEXT_SIZE];	      /* "ACTIVE", "DOWN" */
+	char physical_state[SYSFS_TEXT_SIZE]; /* "LinkUp", "Polling", "Disabled" */
+	char link_layer[SYSFS_TEXT_SIZE];     /* "InfiniBand", "Ethernet" */
 	char rate[SYSFS_TEXT_SIZE];
 	char netdev[SYSFS_TEXT_SIZE]; /* its interface; "" if unknown */
 	uint32_t mtu;		      /* the active MTU, set by route.c; 0 if unknown */
@@ -47,6 +48,7 @@ struct device {
 	struct port ports[DEVICE_PORTS_MAX + 1]; /* one spare element, never counted in port_count */
 	unsigned port_count;
 	bool ports_left_out;
+	bool has_no_guid; /* a virtual function that was given none */
 
 	bool elsewhere;	       /* soft-RoCE of a kernel that works in another network namespace only */
 	bool cannot_be_opened; /* its file: set by kernel.c */

@@ -125,6 +125,16 @@ static const char *remedy_of(const char *check)
 	return NULL;
 }
 
+static const char *last_remedy_of(const char *check)
+{
+	const char *remedy = NULL;
+
+	for (const struct finding *finding = tree.doctor.findings.first; finding; finding = finding->next)
+		if (!strcmp(finding->error.object, check))
+			remedy = finding->error.hint;
+	return remedy;
+}
+
 /* A card without faults. Its GID table has an empty entry, then a GID of an IPv4 address for RoCE v1 and for v2. */
 static void add_card(void)
 {
@@ -485,6 +495,54 @@ TEST(port_that_is_down, set_up, tear_down)
 	doctor_command.interrupt(&tree.doctor, INTERRUPTION_DEADLINE);
 	loop_destroy(tree.environment.loop);
 	assert_non_null(strstr(tree.environment.verdict, "no usable RDMA device"));
+}
+
+/* What InfiniBand's ports wait for: what this host has switched off, the cable, or the subnet manager. */
+TEST(infiniband_ports, set_up, tear_down)
+{
+	static const struct {
+		const char *guid, *state, *physical, *manager, *rate, *remedy;
+	} rows[] = {
+		{ "9803", "2: INIT", "5: LinkUp", "0x0", "100 Gb/sec (4X EDR)", "start a subnet manager: opensm" },
+		{ "9803", "2: INIT", "5: LinkUp", "0x3", "100 Gb/sec (4X EDR)",
+		  "the subnet manager has not activated it: see its log (sminfo says where it runs)" },
+		{ "9803", "3: ARMED", "5: LinkUp", "0x3", "100 Gb/sec (4X EDR)",
+		  "the subnet manager has not activated it: see its log (sminfo says where it runs)" },
+		{ "0000", "2: INIT", "5: LinkUp", "0x3", "100 Gb/sec (4X EDR)",
+		  "on the host: ip link set PF vf N node_guid GUID; the same with port_guid GUID, then with state "
+		  "auto" },
+		{ "9803", "1: DOWN", "3: Disabled", "0x3", "2.5 Gb/sec (1X SDR)",
+		  "ibportstate -D 0 1 enable; of a virtual function, on the host: ip link set PF vf N state auto" },
+		{ "9803", "1: DOWN", "2: Polling", "0x0", "2.5 Gb/sec (1X SDR)", "check cable and switch" },
+		{ "9803", "4: ACTIVE", "5: LinkUp", "0x3", "25 Gb/sec (1X EDR)",
+		  "check cable and switch: iblinkinfo shows what both ends can do" },
+		{ "9803", "4: ACTIVE", "5: LinkUp", "0x3", "10 Gb/sec (4X SDR)",
+		  "check cable and switch: iblinkinfo shows what both ends can do" },
+	};
+	char guid[64];
+
+	add_card();
+	add(PORT "link_layer", "InfiniBand\n");
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		snprintf(guid, sizeof(guid), "0000:0000:0000:%s\n", rows[i].guid);
+		add(DEVICE "node_guid", guid);
+		add(PORT "state", rows[i].state);
+		add(PORT "phys_state", rows[i].physical);
+		add(PORT "sm_lid", rows[i].manager);
+		add(PORT "rate", rows[i].rate);
+		read_devices();
+		devices_check(&tree.doctor);
+		assert_int_equal(tree.doctor.findings.counts[FINDING_WARN], i + 1);
+		assert_string_equal(last_remedy_of("port"), rows[i].remedy);
+	}
+	add(PORT "rate", "100 Gb/sec (4X EDR)");
+	read_devices();
+	devices_check(&tree.doctor);
+	add(PORT "link_layer", "Ethernet\n");
+	add(PORT "rate", "25 Gb/sec (1X EDR)");
+	read_devices();
+	devices_check(&tree.doctor);
+	assert_int_equal(tree.doctor.findings.counts[FINDING_WARN], LENGTH(rows));
 }
 
 /* What keeps addresses from a device is looked for at the port that is active. */

@@ -13,14 +13,10 @@
 #include "core/privileges.h"
 #include "core/sysfs.h"
 
-#if WITH_SOFT
-#define SOFT_HINT "without a device: --transport soft"
-#else
-#define SOFT_HINT ""
-#endif
-#define DEVICES "/sys/class/infiniband"
-#define VERBS	"/sys/class/infiniband_verbs"
-#define MANAGER "/sys/class/misc/rdma_cm"
+#define SOFT_HINT "--transport soft"
+#define DEVICES	  "/sys/class/infiniband"
+#define VERBS	  "/sys/class/infiniband_verbs"
+#define MANAGER	  "/sys/class/misc/rdma_cm"
 
 /* The modules that every device needs. The folder in /sys also exists if the module is built into the kernel. */
 static const struct {
@@ -109,6 +105,13 @@ void host_read(struct host *host)
 		host->facts |= FACT_SIW;
 }
 
+bool host_port_is_held(const char *root)
+{
+	char line[SYSFS_PATH_SIZE];
+
+	return sysfs_find(sysfs_path(line, "%s/proc/net/udp", root), " 00000000:12B7 ");
+}
+
 /* ---- findings ---- */
 
 /* some: a module is loaded. Without a device, missing modules are no failure. */
@@ -143,7 +146,7 @@ void host_find_modules(struct host *host)
 			continue;
 		log_text(list + used, sizeof(loaded) - used, "%s%s", !used ? "" : here ? ", " : " ", modules[i].module);
 	}
-	if (*loaded)
+	if (COMMAND_doctor && *loaded)
 		host_add(host, FINDING_OK, "modules", "%s", loaded);
 	if (*missing)
 		add_missing_modules(host, missing, *loaded);
@@ -162,22 +165,52 @@ static const char *find_link(char name[SYSFS_TEXT_SIZE])
 	return name;
 }
 
+/* What gives this host a device, and what needs none. */
+static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE])
+{
+	bool held = has_module(host, "rdma_rxe") && host_port_is_held(host->root);
+	char name[SYSFS_TEXT_SIZE];
+	size_t used = 0;
+
+	*text = 0;
+	if (WITH_VERBS && COMMAND_doctor)
+		used = strlen(log_text(text, ERROR_HINT_SIZE, "%s",
+				       remedy_find(PROBLEM_NO_DEVICE, host->facts, find_link(name), NULL).text));
+	if (WITH_SOFT)
+		log_text(text + used, ERROR_HINT_SIZE - used, "%swithout a device: %s%s" SOFT_HINT, used ? "; " : "",
+			 held ? remedy_find(PROBLEM_RXE, host->facts, NULL, NULL).text : "", held ? ", then " : "");
+}
+
+void host_hint_rxe(struct error *error)
+{
+	struct host host = { .root = "" };
+	char text[ERROR_HINT_SIZE];
+
+	host_read(&host);
+	if (host.has_devices)
+		log_text(text, sizeof(text),
+			 "use the verbs transport, or another network namespace, or delete its devices (rdma link "
+			 "delete DEVICE), then: %s",
+			 remedy_find(PROBLEM_RXE, host.facts, NULL, NULL).text);
+	else
+		hint_none(&host, text);
+	error_hint(error, "%s", text);
+}
+
 void host_find_none(struct host *host)
 {
 	bool exclusive = host->facts & FACT_EXCLUSIVE;
-	struct remedy remedy = { .text = "" };
-	char name[SYSFS_TEXT_SIZE];
+	char hint[ERROR_HINT_SIZE];
 
 	if (host->error) {
 		host_add(host, host->failure, "sys", "no RDMA device, module or port can be seen in /sys: %s\n\n%d",
 			 host->error == ENOENT ? "it is not mounted" : strerror(host->error), host->error);
 	} else if (!host->has_devices) {
-		if (COMMAND_doctor)
-			remedy = remedy_find(PROBLEM_NO_DEVICE, host->facts, find_link(name), NULL);
-		host_add(host, host->failure, "verbs", "no RDMA device %s\n%s%s" SOFT_HINT,
+		hint_none(host, hint);
+		host_add(host, host->failure, "verbs", "no RDMA device %s\n%s",
 			 exclusive ? "in this network namespace (rdma system: netns exclusive)"
 				   : "on this machine (" DEVICES " is empty)",
-			 remedy.text, *SOFT_HINT && *remedy.text ? "; " : "");
+			 hint);
 	}
 }
 
@@ -194,7 +227,7 @@ static bool find_file(struct host *host, const char *class, const char *name, co
 	if (error)
 		host_add(host, host->failure, "file", "/dev/infiniband/%s cannot be used (%s): %s\n%s\n%.0d", name,
 			 user, cause, remedy.text, error > 0 ? error : 0);
-	else
+	else if (COMMAND_doctor)
 		host_add(host, FINDING_OK, "file", "/dev/infiniband/%s can be opened (%s)", name, user);
 	return !error;
 }

@@ -49,6 +49,11 @@ void host_read(struct host *host);
 void host_add(struct host *host, enum finding_status status, const char *check, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* Whether a socket at the any address has UDP port 4791: as soft-RoCE has, if its module is loaded. */
+bool host_port_is_held(const char *root);
+/* Adds the hint to an error of the transport soft: soft-RoCE has that port. */
+void host_hint_rxe(struct error *error);
+
 /* The modules that every device needs. Without a device, missing ones are no failure. */
 void host_find_modules(struct host *host);
 /* That there is no device, or that /sys cannot be read. Nothing if there is one. */

@@ -37,6 +37,7 @@ static const struct row rows[] = {
 	{ PROBLEM_FILE, 0, FACT_FORBIDDEN, FACT_ROOT, "run as root, or give this user the right: chmod a+rw @" },
 
 	{ PROBLEM_MODULES, FACT_MODULES, 0, 0, "modprobe -a @" },
+	{ PROBLEM_RXE, FACT_MODULES, 0, 0, "modprobe -r rdma_rxe" },
 	{ PROBLEM_MEMORY, 0, FACT_MAY_RAISE, 0, "ulimit -l unlimited" },
 	{ PROBLEM_MEMORY, 0, FACT_ROOT | FACT_LIMITS, 0, "ulimit -l unlimited" },
 	{ PROBLEM_MEMORY, 0, FACT_CONTAINER, 0, "start the container with --ulimit memlock=-1" },

@@ -17,6 +17,7 @@ enum problem {
 	PROBLEM_NO_MODULES,   /* none that could be loaded */
 	PROBLEM_MEMORY,	      /* the limit of locked memory */
 	PROBLEM_NO_DEVICE,    /* @: an interface for a software device */
+	PROBLEM_RXE,	      /* soft-RoCE has the port of the transport soft */
 	PROBLEM_FILE,	      /* @: the path of a device file */
 	PROBLEM_LOOPBACK,     /* the loopback interface is down */
 };

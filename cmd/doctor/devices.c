@@ -306,8 +306,7 @@ unsigned devices_facts(const char *root, const struct device *device, const stru
  */
 void devices_find_rxe(struct doctor *doctor)
 {
-	char line[SYSFS_PATH_SIZE];
-	bool held = sysfs_find(sysfs_path(line, "%s/proc/net/udp", doctor->host.root), " 00000000:12B7 ");
+	bool held = host_port_is_held(doctor->host.root);
 
 	doctor->rxe_holds_port = held && sysfs_has("%s/sys/module/rdma_rxe", doctor->host.root);
 	for (struct device *device = doctor->devices; device; device = device->next) {

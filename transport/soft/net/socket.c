@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/host.h"
 #include "core/route.h"
 #include "transport/soft/base/queue.h"
 
@@ -228,9 +229,8 @@ static enum outcome socket_report_error(const struct endpoint *endpoint, const s
 	if (error == EADDRINUSE && rxe_holds_port()) {
 		error_failure(reason, &failure,
 			      "the kernel's soft-RoCE (rdma_rxe) holds UDP port 4791 in this network namespace");
-		error_hint(reason,
-			   "use the verbs transport, or another network namespace, or delete its devices (rdma link "
-			   "delete DEVICE), then: modprobe -r rdma_rxe");
+		if (WITH_CAUSES)
+			host_hint_rxe(reason);
 		return OUTCOME_NO_DEVICE;
 	}
 	if (error == EADDRINUSE) {

@@ -33,6 +33,16 @@ TEST(a_group_without_a_device, NULL, end)
 		    assert_int_equal(endpoint_resolve(bench.client.endpoint, &any, &gid), OUTCOME_NO_CONNECTION));
 }
 
+/* The default route, which a group without a bound address takes, leads to no device. */
+TEST(a_group_on_another_route, NULL, end)
+{
+	begin_member(PROVIDER_ROCE);
+	provider.address_status = -ENODEV;
+	EXPECT_TOLD("these addresses of this host have an RDMA device: 10.0.0.1, 10.0.0.2, 10.0.1.1, 10.0.1.2 "
+		    "(-b ADDRESS)\n",
+		    assert_false(bench_member(&bench, &bench.client, &bench.client_region, &options)));
+}
+
 TEST(a_membership_that_fails, NULL, end)
 {
 	static const struct {

@@ -356,8 +356,7 @@ static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_e
 		}
 	}
 	verbs_report_event(&endpoint->base, event);
-	if (WITH_EXTRAS && event->event == RDMA_CM_EVENT_ADDR_ERROR && event->status == -ENODEV &&
-	    endpoint->base.kind == ENDPOINT_CONNECTION)
+	if (WITH_EXTRAS && event->event == RDMA_CM_EVENT_ADDR_ERROR && event->status == -ENODEV)
 		verbs_hint_route(&endpoint->base);
 	if (event->event == RDMA_CM_EVENT_REJECTED)
 		endpoint_rejected(&endpoint->base, event->param.conn.private_data, event->param.conn.private_data_len);

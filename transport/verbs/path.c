@@ -193,8 +193,8 @@ void verbs_hint_route(const struct endpoint *endpoint)
 	if (listens && !*start)
 		return;
 	if (*addresses)
-		error_hint(endpoint_error(endpoint), "%sthese addresses of this host have an RDMA device: %s", start,
-			   addresses);
+		error_hint(endpoint_error(endpoint), "%sthese addresses of this host have an RDMA device: %s%s", start,
+			   addresses, endpoint_is_group(endpoint) ? " (-b ADDRESS)" : "");
 	else
 		error_hint(endpoint_error(endpoint), "%sno address of this host has an RDMA device", start);
 }

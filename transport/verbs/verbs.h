@@ -284,7 +284,10 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 enum outcome verbs_check_path(struct transport *transport, const struct path_options *options);
 bool verbs_source_fits(struct transport *transport, const struct path_options *options, const struct address *source);
 void verbs_path(const struct endpoint *endpoint, struct path *path);
-/* After ENODEV for an address: names the local one of the route, or a listener's own, and those that have a device. */
+/*
+ * After ENODEV for an address, also of a group: names the local one of the route, or a listener's own, and those that
+ * have a device.
+ */
 void verbs_hint_route(const struct endpoint *endpoint);
 /* Logs an error if the id is bound to another device, port or GID than the options name. */
 enum outcome verbs_path_check(struct verbs_endpoint *endpoint);

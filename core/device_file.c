@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -16,13 +17,30 @@ enum {
 	UNMAPPED_OWNER = 65534, /* what stat(2) says of an owner outside the user namespace */
 };
 
-/* Of a file that may not be opened. Another reason is a file system without devices. */
-static unsigned forbidden_by(const struct stat *status)
+/* Of a file that its mode opens to all. Adds that to the cause. */
+static unsigned forbidden_to_all(const char *path, char cause[DEVICE_FILE_TEXT_SIZE])
+{
+	size_t used = strlen(cause);
+	char label[SYSFS_TEXT_SIZE];
+	struct statvfs mount;
+
+	if (!statvfs(path, &mount) && mount.f_flag & ST_NODEV) {
+		log_text(cause + used, DEVICE_FILE_TEXT_SIZE - used, "; its file system is mounted nodev");
+		return FACT_NODEV;
+	}
+	if (!sysfs_line(label, "/proc/self/attr/current"))
+		return 0;
+	log_text(cause + used, DEVICE_FILE_TEXT_SIZE - used, "; SELinux or AppArmor may refuse it to %s", label);
+	return FACT_LABELLED;
+}
+
+/* Of a file that may not be opened. */
+static unsigned forbidden_by(const char *path, const struct stat *status, char cause[DEVICE_FILE_TEXT_SIZE])
 {
 	const mode_t open_to_all = S_IROTH | S_IWOTH;
 
 	if ((status->st_mode & open_to_all) == open_to_all)
-		return 0;
+		return forbidden_to_all(path, cause);
 	return status->st_uid == UNMAPPED_OWNER && !privileges_user_namespace_is_initial() ? FACT_FOREIGN
 											   : FACT_FORBIDDEN;
 }
@@ -65,7 +83,7 @@ int device_file_check(const char *path, const char *number_path, char cause[DEVI
 	else if (is_stale(&status, error, number, cause))
 		facts |= FACT_STALE;
 	else
-		facts |= error == EPERM ? FACT_REFUSED : error == EACCES ? forbidden_by(&status) : 0;
+		facts |= error == EPERM ? FACT_REFUSED : error == EACCES ? forbidden_by(path, &status, cause) : 0;
 	number[strcspn(number, ":")] = ' ';
 	*remedy = remedy_find(PROBLEM_FILE, facts, path, number);
 	return facts & FACT_STALE && !error ? -1 : error;

@@ -34,6 +34,8 @@ static const struct row rows[] = {
 	{ PROBLEM_FILE, FACT_MKNOD, FACT_STALE | FACT_NUMBER, 0, "as root: rm @; mknod -m 666 @ c #" },
 	{ PROBLEM_FILE, 0, FACT_REFUSED, 0, "start the container with the device @ (of a service: DeviceAllow=@ rw)" },
 	{ PROBLEM_FILE, 0, FACT_FOREIGN, 0, "on the host: chmod a+rw @" },
+	{ PROBLEM_FILE, FACT_MKNOD, FACT_NODEV, 0, "as root: mount -o remount,dev $(findmnt -nT @ -o TARGET)" },
+	{ PROBLEM_FILE, 0, FACT_LABELLED, 0, "the log of the kernel has the rule: journalctl -k -g 'avc|apparmor'" },
 	{ PROBLEM_FILE, 0, FACT_FORBIDDEN, FACT_ROOT, "run as root, or give this user the right: chmod a+rw @" },
 
 	{ PROBLEM_MODULES, FACT_MODULES, 0, 0, "modprobe -a @" },

@@ -66,6 +66,8 @@ enum fact {
 	FACT_REFUSED = 1 << 11,	  /* by the device rules of a control group */
 	FACT_FORBIDDEN = 1 << 12, /* by the mode of the file */
 	FACT_FOREIGN = 1 << 13,	  /* the same, and no user here owns it */
+	FACT_NODEV = 1 << 14,	  /* by the file system's mount */
+	FACT_LABELLED = 1 << 15,  /* by SELinux or AppArmor, as nothing else does */
 };
 
 /*

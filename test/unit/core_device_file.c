@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 
 #include "test/unit/unit.h"
@@ -18,9 +19,11 @@ struct host {
 	unsigned minor;
 	bool numbered; /* /sys has 231:192 */
 	bool in_container, in_user_namespace;
-	bool private_dev; /* /dev is not the host's */
-	bool confined;	  /* without capabilities over the host */
-	bool is_foreign;  /* the owner is outside the user namespace */
+	bool private_dev;  /* /dev is not the host's */
+	bool confined;	   /* without capabilities over the host */
+	bool nodev;	   /* the mount of its file system */
+	const char *label; /* of SELinux or AppArmor */
+	bool is_foreign;   /* the owner is outside the user namespace */
 	uid_t user;
 };
 
@@ -28,8 +31,27 @@ static const struct host *host;
 static char number_path[] = "/tmp/number.XXXXXX";
 
 int __real_open(const char *path, int flags, ...);
+
+static int open_label(void)
+{
+	int fd = host->label ? memfd_create("label", MFD_CLOEXEC) : -1;
+
+	if (fd >= 0)
+		assert_true(pwrite(fd, host->label, strlen(host->label), 0) > 0);
+	return fd;
+}
+
+int __wrap_statvfs(const char *path, struct statvfs *mount)
+{
+	assert_string_equal(path, FILE_PATH);
+	mount->f_flag = host->nodev ? ST_NODEV : 0;
+	return 0;
+}
+
 int __wrap_open(const char *path, int flags, ...)
 {
+	if (!strcmp(path, "/proc/self/attr/current"))
+		return open_label();
 	if (strcmp(path, FILE_PATH) != 0)
 		return __real_open(path, flags);
 	assert_int_equal(flags & O_ACCMODE, O_RDWR);
@@ -134,6 +156,18 @@ static const struct {
 	  "on the host: chmod a+rw " FILE_PATH },
 	{ { EACCES, PRIVATE, 192, true }, EACCES, "Permission denied", NULL },
 	{ { EACCES, DEVICE, 192, true, .user = 1000 }, EACCES, "Permission denied", NULL },
+	{ { EACCES, DEVICE, 192, true, .nodev = true },
+	  EACCES,
+	  "Permission denied; its file system is mounted nodev",
+	  "as root: mount -o remount,dev $(findmnt -nT " FILE_PATH " -o TARGET)" },
+	{ { EACCES, DEVICE, 192, true, .label = "docker-default (enforce)" },
+	  EACCES,
+	  "Permission denied; SELinux or AppArmor may refuse it to docker-default (enforce)",
+	  "the log of the kernel has the rule: journalctl -k -g 'avc|apparmor'" },
+	{ { EACCES, PRIVATE, 192, true, .nodev = true, .label = "unconfined", .user = 1000 },
+	  EACCES,
+	  "Permission denied",
+	  "run as root, or give this user the right: chmod a+rw " FILE_PATH },
 	/* The directory may not be searched: nothing is known of the file. */
 	{ { EACCES, .user = 1000 }, EACCES, "Permission denied", NULL },
 

@@ -99,6 +99,8 @@ void host_read(struct host *host)
 		return;
 	if (is_first_network(host))
 		host->facts |= FACT_FIRST_NETWORK;
+	if (sysfs_find(sysfs_path(path, "%s/proc/version", host->root), "Ubuntu"))
+		host->facts |= FACT_UBUNTU;
 	if (may_have(host, "rdma_rxe"))
 		host->facts |= FACT_RXE;
 	if (may_have(host, "siw"))
@@ -128,7 +130,7 @@ static void add_missing_modules(struct host *host, const char *missing, bool som
 	else
 		host_add(host, failure, "modules",
 			 "no RDMA modules for this kernel: none loaded, none in /lib/modules/%s\n%s", names.release,
-			 remedy_find(PROBLEM_NO_MODULES, host->facts, NULL, NULL).text);
+			 remedy_find(PROBLEM_NO_MODULES, host->facts, NULL, names.release).text);
 }
 
 void host_find_modules(struct host *host)
@@ -170,12 +172,14 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE])
 {
 	bool held = has_module(host, "rdma_rxe") && host_port_is_held(host->root);
 	char name[SYSFS_TEXT_SIZE];
+	struct utsname kernel;
 	size_t used = 0;
 
 	*text = 0;
-	if (WITH_VERBS && COMMAND_doctor)
-		used = strlen(log_text(text, ERROR_HINT_SIZE, "%s",
-				       remedy_find(PROBLEM_NO_DEVICE, host->facts, find_link(name), NULL).text));
+	if (WITH_VERBS && COMMAND_doctor && !uname(&kernel))
+		used = strlen(
+			log_text(text, ERROR_HINT_SIZE, "%s",
+				 remedy_find(PROBLEM_NO_DEVICE, host->facts, find_link(name), kernel.release).text));
 	if (WITH_SOFT)
 		log_text(text + used, ERROR_HINT_SIZE - used, "%swithout a device: %s%s" SOFT_HINT, used ? "; " : "",
 			 held ? remedy_find(PROBLEM_RXE, host->facts, NULL, NULL).text : "", held ? ", then " : "");
@@ -239,16 +243,45 @@ void host_find_manager(struct host *host)
 		find_file(host, "misc", "rdma_cm", "connections");
 }
 
+/* The provider's file, libmlx5-rdmav59.so of mlx5_core, in the folder of the loaded libibverbs. "" if there is none. */
+static void find_provider(const struct host *host, const char *device, char file[SYSFS_TEXT_SIZE])
+{
+	char maps[SYSFS_PATH_SIZE], driver[SYSFS_TEXT_SIZE], word[SYSFS_TEXT_SIZE];
+	char *folder = sysfs_find(sysfs_path(maps, "%s/proc/self/maps", host->root), "/libibverbs.so");
+	struct names names;
+
+	*file = 0;
+	if (!folder)
+		return;
+	folder[strlen("/libibverbs")] = 0;
+	names = sysfs_names(strchr(maps, '/'));
+	sysfs_link(driver, "%s" DEVICES "/%s/device/driver", host->root, device);
+	for (int i = 0; i < names.count; i++) {
+		const char *name = names.entries[i]->d_name, *end = strstr(name, "-rdmav");
+
+		if (!end || strncmp(name, "lib", 3) != 0)
+			continue;
+		log_text(word, sizeof(word), "%.*s", (int)(end - name - 3), name + 3);
+		if (strstr(driver, word) || strstr(device, word))
+			strcpy(file, name);
+	}
+	sysfs_names_free(&names);
+}
+
 bool host_find_device(struct host *host, const char *file, const char *device)
 {
 	bool usable = find_file(host, "infiniband_verbs", file, device);
+	char provider[SYSFS_TEXT_SIZE] = "";
 
 	if (!usable || !host->is_listed || host->is_listed(file))
 		return usable;
+	if (COMMAND_doctor)
+		find_provider(host, device, provider);
 	host_add(host, host->failure, "device",
-		 "%s has no provider library\n"
-		 "install its package: ibverbs-providers (Debian), libibverbs (Fedora)",
-		 device);
+		 "%s has no provider library%s%s\n"
+		 "install its package%s: ibverbs-providers (Debian), libibverbs (Fedora)",
+		 device, *provider ? ": libibverbs does not load " : "", provider,
+		 *provider ? " in the version of libibverbs" : "");
 	return false;
 }
 

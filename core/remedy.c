@@ -76,9 +76,12 @@ static const struct row rows[] = {
 
 	{ PROBLEM_MODULE_ORDER, FACT_MODULES, 0, 0, "modprobe -r rdma_ucm rdma_cm; modprobe rdma_ucm" },
 	{ PROBLEM_NO_MODULES, FACT_MODULES, FACT_CONTAINER, 0, "modprobe rdma_ucm" },
+	{ PROBLEM_NO_MODULES, 0, FACT_UBUNTU, 0, "as root: apt install linux-modules-extra-#" },
 	{ PROBLEM_NO_MODULES, 0, 0, 0, "use a kernel that has them" },
 
 	{ PROBLEM_NO_DEVICE, 0, FACT_EXCLUSIVE, 0, "" },
+	{ PROBLEM_NO_DEVICE, 0, FACT_UBUNTU, FACT_RXE | FACT_SIW | FACT_CONTAINER,
+	  "install an RDMA card, or linux-modules-extra-#, which has rdma_rxe and siw" },
 	{ PROBLEM_NO_DEVICE, 0, 0, FACT_RXE | FACT_SIW, "install an RDMA card, or a kernel with rdma_rxe or siw" },
 	{ PROBLEM_NO_DEVICE, FACT_ADMIN, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK, FACT_CONTAINER,
 	  "software device: rdma link add rxe0 type rxe netdev @" },

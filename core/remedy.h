@@ -58,6 +58,7 @@ enum fact {
 	FACT_RXE = 1 << 25,	      /* the kernel may have the module */
 	FACT_SIW = 1 << 26,
 	FACT_MAY_RAISE = 1 << 27, /* the hard limit of locked memory is unlimited */
+	FACT_UBUNTU = 1 << 28,	  /* its kernel, most modules of which are in a package of their own */
 
 	/* A device file, of which an interface or port knows nothing. */
 	FACT_NUMBER = 1 << 8, /* of the device is known */
@@ -83,7 +84,7 @@ unsigned remedy_facts(void);
 
 /*
  * name may be NULL or "", else facts gets FACT_NAMED. "#" is number: in the rows of PROBLEM_FILE for mknod(1), "10
- * 124", of PROBLEM_PORT the port's.
+ * 124", of PROBLEM_PORT the port's, else the kernel's release.
  */
 struct remedy remedy_find(enum problem problem, unsigned facts, const char *name, const char *number);
 

@@ -56,6 +56,9 @@ static const struct {
 	{ PROBLEM_MODULE_ORDER, FACT_MODULES, "", "modprobe -r rdma_ucm rdma_cm; modprobe rdma_ucm" },
 	{ PROBLEM_NO_MODULES, FACT_CONTAINER, "", "on the host: modprobe rdma_ucm" },
 	{ PROBLEM_NO_MODULES, 0, "", "use a kernel that has them" },
+	{ PROBLEM_NO_MODULES, FACT_UBUNTU, "", "as root: apt install linux-modules-extra-NUMBER" },
+	{ PROBLEM_NO_DEVICE, FACT_UBUNTU, "",
+	  "install an RDMA card, or linux-modules-extra-NUMBER, which has rdma_rxe and siw" },
 	{ PROBLEM_MEMORY, FACT_MAY_RAISE | FACT_CONTAINER, "", "ulimit -l unlimited" },
 	{ PROBLEM_MEMORY, FACT_CONTAINER, "", "start the container with --ulimit memlock=-1" },
 	{ PROBLEM_MEMORY, FACT_ROOT | FACT_LIMITS | FACT_CONTAINER, "", "ulimit -l unlimited" },
@@ -83,7 +86,7 @@ TEST(test_rows)
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		bool named = cases[i].facts & FACT_NAMED || strstr(cases[i].remedy, "NAME");
 		const struct remedy remedy = remedy_find(cases[i].problem, cases[i].facts & ~(unsigned)FACT_NAMED,
-							 named ? "NAME" : NULL, NULL);
+							 named ? "NAME" : NULL, "NUMBER");
 		char text[2 * REMEDY_SIZE];
 
 		snprintf(text, sizeof(text), "%s%s%s", cases[i].cause, *cases[i].cause && *cases[i].remedy ? "\n" : "",

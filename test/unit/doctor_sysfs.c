@@ -364,6 +364,53 @@ TEST(files, set_up, tear_down)
 	assert_false(devices->cannot_be_opened);
 }
 
+static bool lists_none(const char *file)
+{
+	return false;
+}
+
+/* libibverbs lists no device without a provider: there is none, or one of another version. */
+TEST(provider, set_up, tear_down)
+{
+	char maps[256];
+
+	add_card();
+	add("sys/class/infiniband_verbs/uverbs7/dev", "1:3\n");
+	add_link("dev/infiniband/uverbs7", "/dev/null");
+	read_devices();
+	tree.doctor.host.is_listed = lists_none;
+	snprintf(maps, sizeof(maps), "55d0-55d1 r-xp 0 fe:00 1 /usr/bin/rping\n7f00-7f01 r-xp 0 fe:00 2   %s/lib/%s\n",
+		 tree.root, "libibverbs.so.1.14.44.0");
+	add("proc/self/maps", maps);
+	kernel_check_files(&tree.doctor);
+	assert_true(has_finding(FINDING_FAIL, "device", "mlx5_0 has no provider library"));
+	assert_string_equal(remedy_of("device"),
+			    "install its package: ibverbs-providers (Debian), libibverbs (Fedora)");
+	add("lib/libibverbs/librxe-rdmav34.so", "");
+	add("lib/libibverbs/libmlx5-rdmav59.so", "");
+	kernel_check_files(&tree.doctor);
+	assert_true(has_finding(FINDING_FAIL, "device",
+				"mlx5_0 has no provider library: libibverbs does not load libmlx5-rdmav59.so"));
+	assert_true(tree.doctor.devices->cannot_be_opened);
+}
+
+/* Most modules of Ubuntu's kernels are in a package of their own. */
+TEST(ubuntu, set_up, tear_down)
+{
+	char remedy[256];
+	struct utsname names;
+
+	add("proc/version", "Linux version 6.8.0-1021-aws (buildd@lcy02) (x86_64-linux-gnu-gcc-13 (Ubuntu 13.2.0)\n");
+	add("sys/module/ext4/refcnt", "1\n");
+	add("sys/class/misc/null/dev", "1:3\n");
+	host_read(&tree.doctor.host);
+	kernel_check(&tree.doctor);
+	assert_int_equal(uname(&names), 0);
+	snprintf(remedy, sizeof(remedy), "as root: apt install linux-modules-extra-%s", names.release);
+	if (!privileges_in_container())
+		assert_string_equal(remedy_of("modules"), remedy);
+}
+
 /* The socket at the any address is the kernel's if its module is loaded. A process may hold the port at one address. */
 TEST(rxe_elsewhere, set_up, tear_down)
 {

@@ -239,7 +239,8 @@ static bool find_file(struct host *host, const char *class, const char *name, co
 void host_find_manager(struct host *host)
 {
 	/* Without its module there is no file either: host_find_modules() has added a finding. */
-	if (sysfs_has("%s" MANAGER, host->root) || !sysfs_has("%s/sys/class/misc", host->root))
+	if ((host->has_devices || host->error) &&
+	    (sysfs_has("%s" MANAGER, host->root) || !sysfs_has("%s/sys/class/misc", host->root)))
 		find_file(host, "misc", "rdma_cm", "connections");
 }
 
@@ -268,7 +269,7 @@ static void find_provider(const struct host *host, const char *device, char file
 	sysfs_names_free(&names);
 }
 
-bool host_find_device(struct host *host, const char *file, const char *device)
+static bool check_provider(struct host *host, const char *file, const char *device)
 {
 	bool usable = find_file(host, "infiniband_verbs", file, device);
 	char provider[SYSFS_TEXT_SIZE] = "";
@@ -283,6 +284,23 @@ bool host_find_device(struct host *host, const char *file, const char *device)
 		 device, *provider ? ": libibverbs does not load " : "", provider,
 		 *provider ? " in the version of libibverbs" : "");
 	return false;
+}
+
+void host_find_devices(struct host *host)
+{
+	char path[SYSFS_PATH_SIZE], device[SYSFS_TEXT_SIZE];
+	struct names names = sysfs_names(sysfs_path(path, "%s" VERBS, host->root));
+
+	for (int i = 0; i < names.count; i++) {
+		const char *file = names.entries[i]->d_name;
+
+		/* Another network namespace may have it. */
+		if (sysfs_name(device, "%s" VERBS "/%s/ibdev", host->root, file) &&
+		    sysfs_has("%s" DEVICES "/%s", host->root, device) && !check_provider(host, file, device) &&
+		    host->unusable)
+			host->unusable(host, device);
+	}
+	sysfs_names_free(&names);
 }
 
 bool host_memory_is_limited(char text[HOST_MEMORY_SIZE], struct remedy *remedy)
@@ -311,33 +329,24 @@ static void keep_first(struct host *host, enum finding_status status, const stru
 	*host->cause->object = 0;
 }
 
-static void find_devices(struct host *host)
-{
-	struct names names = sysfs_names(VERBS);
-	char device[SYSFS_TEXT_SIZE];
-
-	/* Another network namespace may have it. */
-	for (int i = 0; i < names.count; i++)
-		if (sysfs_name(device, VERBS "/%s/ibdev", names.entries[i]->d_name) && sysfs_has(DEVICES "/%s", device))
-			host_find_device(host, names.entries[i]->d_name, device);
-	sysfs_names_free(&names);
-}
-
 int host_cause(struct error *cause, bool (*is_listed)(const char *file), bool route)
 {
 	struct host host = {
 		.root = "", .failure = FINDING_FAIL, .is_listed = is_listed, .found = keep_first, .cause = cause
 	};
 
+	bool listed = is_listed(NULL);
+
 	error_clear(cause);
 	host_read(&host);
+	host.has_devices |= listed;
 	if (!route) {
 		host_find_modules(&host);
-		if (!is_listed(NULL))
+		if (!listed)
 			host_find_none(&host);
 		host_find_manager(&host);
 	}
-	if (route || !is_listed(NULL))
-		find_devices(&host);
+	if (route || !listed)
+		host_find_devices(&host);
 	return !error_is_set(cause) ? 0 : host.error ? host.error : ENODEV;
 }

@@ -32,6 +32,8 @@ struct host {
 	bool (*is_listed)(const char *file);
 	/* Gets each finding. error->object is the name of the check, the cause its text, the hint the remedy. */
 	void (*found)(struct host *host, enum finding_status status, const struct error *error);
+	/* Called for a device whose file or provider host_find_devices() cannot use. NULL: not wanted. */
+	void (*unusable)(struct host *host, const char *device);
 	struct error *cause; /* of host_cause() */
 
 	/* Set by host_read(). */
@@ -60,8 +62,8 @@ void host_find_modules(struct host *host);
 void host_find_none(struct host *host);
 /* The file of the connection manager. */
 void host_find_manager(struct host *host);
-/* The file of a device, "uverbs0", and its provider. Returns false if it cannot be used. */
-bool host_find_device(struct host *host, const char *file, const char *device);
+/* The file of each device, and its provider. */
+void host_find_devices(struct host *host);
 /* Whether less memory than any amount may be locked. Then writes that, and a remedy. */
 bool host_memory_is_limited(char text[HOST_MEMORY_SIZE], struct remedy *remedy);
 

@@ -117,21 +117,6 @@ static void read_ports(const char *root, const char *directory, struct device *d
 	}
 }
 
-/* Finds the device's uverbs name: N in uverbsN is not the number of the device. */
-static void find_verbs(const char *root, struct device *device)
-{
-	char name[SYSFS_TEXT_SIZE];
-	char path[SYSFS_PATH_SIZE];
-	struct names names = sysfs_names(sysfs_path(path, "%s/sys/class/infiniband_verbs", root));
-
-	for (int i = 0; i < names.count && !*device->verbs; i++) {
-		sysfs_name(name, "%s/sys/class/infiniband_verbs/%s/ibdev", root, names.entries[i]->d_name);
-		if (!strcmp(name, device->name))
-			strcpy(device->verbs, names.entries[i]->d_name);
-	}
-	sysfs_names_free(&names);
-}
-
 /*
  * soft-RoCE has a file "parent" with the name of its interface. "device" of a software device may be the card of its
  * interface, so that "parent" is looked for first.
@@ -159,7 +144,6 @@ static struct device *read_device(const char *root, const char *name)
 	device->has_no_guid = sysfs_line(guid, "%s/node_guid", directory) && !guid[strspn(guid, "0:")];
 	sysfs_line(device->firmware, "%s/fw_ver", directory);
 	find_driver(directory, device);
-	find_verbs(root, device);
 	read_ports(root, directory, device);
 	return device;
 }
@@ -361,10 +345,6 @@ static void check_device(struct doctor *doctor, const struct device *device)
 	finding_add(doctor, FINDING_OK, "device", "%s: driver %s%s%s%s%s", device->name,
 		    *device->driver ? device->driver : "unknown", interfaces, *device->firmware ? ", firmware " : "",
 		    device->firmware, device->ports_left_out ? ", more ports not shown" : "");
-	/* Without that folder nothing is known, or its module is not loaded: host_find_modules() has added a finding.
-	 */
-	if (!*device->verbs && sysfs_has("%s/sys/class/infiniband_verbs", doctor->host.root))
-		finding_add(doctor, doctor->host.failure, "device", "%s: no uverbs device", device->name);
 	if (device->elsewhere)
 		finding_add(doctor, doctor->host.failure, "device",
 			    "%s: this kernel's soft-RoCE sends and receives in another network namespace only",

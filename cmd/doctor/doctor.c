@@ -92,9 +92,6 @@ static void check_verbs(struct doctor *doctor)
 	failures = &doctor->findings.counts[doctor->host.failure];
 	before = *failures;
 	kernel_check(doctor);
-	doctor->findings.new_group = true;
-	kernel_check_files(doctor);
-	kernel_check_memory(doctor);
 	/* Earlier findings may name the cause. */
 	if (error_is_set(&doctor->verbs_error) || doctor->host.error)
 		host_find_none(&doctor->host);
@@ -152,7 +149,9 @@ static enum outcome doctor_start(struct environment *environment, const void *op
 	doctor->environment = environment;
 	doctor->options = options;
 	doctor->name = doctor->options->address;
-	doctor->host = (struct host){ .root = "", .failure = FINDING_FAIL, .found = finding_found };
+	doctor->host = (struct host){
+		.root = "", .failure = FINDING_FAIL, .found = finding_found, .unusable = kernel_unusable
+	};
 	name = common_transport(&doctor->options->common);
 	doctor->verbs_selected = transport_opens_devices(name);
 	probe_begin(doctor);

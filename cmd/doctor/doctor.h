@@ -78,6 +78,11 @@ struct doctor {
 	struct findings findings;
 };
 
+static inline struct doctor *doctor_of(struct host *host)
+{
+	return (struct doctor *)((char *)host - offsetof(struct doctor, host));
+}
+
 /* ---- findings.c: each is printed when it is added, and kept for the report ---- */
 
 /* host_add(), for doctor->host. Does nothing once the run has ended. */
@@ -108,12 +113,10 @@ enum outcome probe_wait(struct doctor *doctor, enum event_kind wanted);
 
 /* ---- kernel.c ---- */
 
-/* Kernel, modules and network namespaces. */
+/* Kernel, modules, network namespaces, the files in /dev/infiniband, and the limit of locked memory. */
 void kernel_check(struct doctor *doctor);
-/* The files in /dev/infiniband. Marks the devices whose file cannot be opened. */
-void kernel_check_files(struct doctor *doctor);
-/* The limit of locked memory. */
-void kernel_check_memory(struct doctor *doctor);
+/* Marks a device: doctor->host.unusable. */
+void kernel_unusable(struct host *host, const char *name);
 
 /* ---- devices.c ---- */
 

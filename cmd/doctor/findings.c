@@ -63,7 +63,7 @@ static void print_finding(struct doctor *doctor, const struct finding *finding)
 
 void finding_found(struct host *host, enum finding_status status, const struct error *error)
 {
-	struct doctor *doctor = (struct doctor *)((char *)host - offsetof(struct doctor, host));
+	struct doctor *doctor = doctor_of(host);
 	struct findings *findings = &doctor->findings;
 	struct finding *finding;
 

@@ -48,6 +48,25 @@ static void check_namespaces(struct doctor *doctor)
 				      : "shared: every network namespace sees every RDMA device");
 }
 
+void kernel_unusable(struct host *host, const char *name)
+{
+	struct device *device = devices_find(doctor_of(host)->devices, name);
+
+	if (device)
+		device->cannot_be_opened = true;
+}
+
+static void check_memory(struct doctor *doctor)
+{
+	char text[HOST_MEMORY_SIZE];
+	struct remedy remedy;
+
+	if (host_memory_is_limited(text, &remedy))
+		finding_add(doctor, FINDING_WARN, "memlock", "%s\n%s", text, remedy.text);
+	else
+		finding_add(doctor, FINDING_OK, "memlock", "any amount of memory may be locked");
+}
+
 void kernel_check(struct doctor *doctor)
 {
 	struct utsname names;
@@ -57,24 +76,8 @@ void kernel_check(struct doctor *doctor)
 	host_find_modules(&doctor->host);
 	check_order(doctor);
 	check_namespaces(doctor);
-}
-
-void kernel_check_files(struct doctor *doctor)
-{
-	for (struct device *device = doctor->devices; device; device = device->next)
-		device->cannot_be_opened =
-			*device->verbs && !host_find_device(&doctor->host, device->verbs, device->name);
-	if (doctor->devices)
-		host_find_manager(&doctor->host);
-}
-
-void kernel_check_memory(struct doctor *doctor)
-{
-	char text[HOST_MEMORY_SIZE];
-	struct remedy remedy;
-
-	if (host_memory_is_limited(text, &remedy))
-		finding_add(doctor, FINDING_WARN, "memlock", "%s\n%s", text, remedy.text);
-	else
-		finding_add(doctor, FINDING_OK, "memlock", "any amount of memory may be locked");
+	doctor->findings.new_group = true;
+	host_find_devices(&doctor->host);
+	host_find_manager(&doctor->host);
+	check_memory(doctor);
 }

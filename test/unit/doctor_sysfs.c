@@ -79,7 +79,9 @@ static int set_up(void **state)
 	tree.printed.stream = open_memstream(&tree.output, &tree.length);
 	tree.doctor.environment = &tree.environment;
 	tree.doctor.options = &tree.options;
-	tree.doctor.host = (struct host){ .root = tree.root, .failure = FINDING_FAIL, .found = finding_found };
+	tree.doctor.host = (struct host){
+		.root = tree.root, .failure = FINDING_FAIL, .found = finding_found, .unusable = kernel_unusable
+	};
 	host_read(&tree.doctor.host);
 	return 0;
 }
@@ -168,7 +170,6 @@ TEST(card, set_up, tear_down)
 	assert_null(device->next);
 	assert_string_equal(device->name, "mlx5_0");
 	assert_string_equal(device->driver, "mlx5_core");
-	assert_string_equal(device->verbs, "uverbs7");
 	assert_string_equal(device->ports[0].netdev, "eth2");
 	assert_string_equal(device->firmware, "16.35.2000");
 	assert_int_equal(device->port_count, 1);
@@ -232,7 +233,6 @@ TEST(device_without_sys, set_up, tear_down)
 	assert_ptr_equal(devices_need(&tree.doctor.devices, "mlx5_0"), device);
 	assert_null(device->next);
 	kernel_check(&tree.doctor);
-	kernel_check_files(&tree.doctor);
 	devices_check(&tree.doctor);
 	strcpy(device->addresses, "10.0.0.1");
 	device->address_count = 1;
@@ -250,7 +250,7 @@ TEST(nothing, set_up, tear_down)
 	kernel_check(&tree.doctor);
 	assert_true(has_finding(FINDING_WARN, "modules", "ib_uverbs"));
 	assert_string_equal(remedy_of("modules"), CONTAINED("modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm"));
-	kernel_check_files(&tree.doctor);
+	kernel_check(&tree.doctor);
 	assert_null(remedy_of("file"));
 	assert_int_equal(tree.doctor.findings.counts[FINDING_FAIL], 0);
 }
@@ -346,19 +346,20 @@ TEST(files, set_up, tear_down)
 	add_card();
 	add("sys/class/misc/rdma_cm/dev", "10:124\n");
 	devices = read_devices();
-	kernel_check_files(&tree.doctor);
+	kernel_check(&tree.doctor);
 	assert_true(has_finding(FINDING_FAIL, "file", "/dev/infiniband/uverbs7 cannot be used (mlx5_0): No such"));
 	assert_true(devices->cannot_be_opened);
 	assert_true(has_finding(FINDING_FAIL, "file", "rdma_cm cannot be used (connections): No such file"));
-	assert_non_null(strstr(tree.doctor.findings.last->error.hint, "/dev/infiniband/rdma_cm"));
+	assert_non_null(strstr(last_remedy_of("file"), "/dev/infiniband/rdma_cm"));
 	add("dev/infiniband/uverbs7", "");
 	add_link("dev/infiniband/rdma_cm", "/dev/null");
-	kernel_check_files(&tree.doctor);
+	kernel_check(&tree.doctor);
 	assert_true(has_finding(FINDING_FAIL, "file", "uverbs7 cannot be used (mlx5_0): it is no device file"));
 	assert_true(has_finding(FINDING_FAIL, "file", "rdma_cm cannot be used (connections): its number 1:3 is"));
 	add_link("dev/infiniband/uverbs7", "/dev/null");
 	add("sys/class/misc/rdma_cm/dev", "1:3\n");
-	kernel_check_files(&tree.doctor);
+	devices = read_devices();
+	kernel_check(&tree.doctor);
 	assert_true(has_finding(FINDING_OK, "file", "uverbs7 can be opened (mlx5_0)"));
 	assert_true(has_finding(FINDING_OK, "file", "rdma_cm can be opened (connections)"));
 	assert_false(devices->cannot_be_opened);
@@ -382,13 +383,13 @@ TEST(provider, set_up, tear_down)
 	snprintf(maps, sizeof(maps), "55d0-55d1 r-xp 0 fe:00 1 /usr/bin/rping\n7f00-7f01 r-xp 0 fe:00 2   %s/lib/%s\n",
 		 tree.root, "libibverbs.so.1.14.44.0");
 	add("proc/self/maps", maps);
-	kernel_check_files(&tree.doctor);
+	kernel_check(&tree.doctor);
 	assert_true(has_finding(FINDING_FAIL, "device", "mlx5_0 has no provider library"));
 	assert_string_equal(remedy_of("device"),
 			    "install its package: ibverbs-providers (Debian), libibverbs (Fedora)");
 	add("lib/libibverbs/librxe-rdmav34.so", "");
 	add("lib/libibverbs/libmlx5-rdmav59.so", "");
-	kernel_check_files(&tree.doctor);
+	kernel_check(&tree.doctor);
 	assert_true(has_finding(FINDING_FAIL, "device",
 				"mlx5_0 has no provider library: libibverbs does not load libmlx5-rdmav59.so"));
 	assert_true(tree.doctor.devices->cannot_be_opened);
@@ -450,7 +451,7 @@ TEST(locked_memory, set_up, tear_down)
 	few = kept;
 	few.rlim_cur = 65536;
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &few), 0);
-	kernel_check_memory(&tree.doctor);
+	kernel_check(&tree.doctor);
 	if (privileges_have(CAP_IPC_LOCK) && privileges_user_namespace_is_initial())
 		assert_true(has_finding(FINDING_OK, "memlock", "any amount of memory may be locked"));
 	else
@@ -459,7 +460,7 @@ TEST(locked_memory, set_up, tear_down)
 	if (!child) {
 		if (unshare(CLONE_NEWUSER))
 			_exit(0);
-		kernel_check_memory(&tree.doctor);
+		kernel_check(&tree.doctor);
 		_exit(privileges_have(CAP_IPC_LOCK) && has_finding(FINDING_WARN, "memlock", "at most 64 KiB") ? 0 : 1);
 	}
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &kept), 0);
@@ -631,8 +632,6 @@ TEST(hostile, set_up, tear_down)
 	assert_null(devices_find(devices, "a;b"));
 	assert_non_null(devices_find(devices, "empty"));
 	kernel_check(&tree.doctor);
-	kernel_check_files(&tree.doctor);
-	kernel_check_memory(&tree.doctor);
 	devices_check(&tree.doctor);
 	devices_find_rxe(&tree.doctor);
 	fflush(tree.printed.stream);

@@ -92,7 +92,7 @@ bool environment_ready(struct environment *environment, const struct address *ad
 	if (outcome)
 		environment_finish(environment, outcome, NULL, "set-up did not complete");
 	if (HAS_CHILD_RUNS && line && environment->child) {
-		environment->ready = true;
+		environment->ready = *address;
 		loop_stop(environment->loop);
 	}
 	return !outcome;

@@ -140,8 +140,8 @@ struct environment {
 	int daemon;				/* the pipe to the parent of --daemon, else 0 */
 	const struct common_options *to_set_up; /* NULL also after the first environment_ready() */
 
-	bool child; /* a child run: it also stops the loop once a peer may come, and is then ready */
-	bool ready;
+	bool child;		 /* a child run: it also stops the loop once a peer may come */
+	struct address ready;	 /* where a peer may come; without a family before */
 	struct ping_facts *ping; /* NULL, or where a child run of rping leaves them */
 	char verdict[RESULT_SIZE];
 };

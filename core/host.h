@@ -18,7 +18,8 @@ enum {
 };
 
 enum finding_status {
-	FINDING_OK,
+	FINDING_READ, /* looked up, and not tried */
+	FINDING_OK,   /* tried */
 	FINDING_WARN, /* the selected transport may work nevertheless */
 	FINDING_FAIL,
 	FINDING_STATUSES,

@@ -53,11 +53,15 @@ struct device {
 	bool cannot_be_opened; /* its file: set by kernel.c */
 
 	/* Set by route.c. */
-	unsigned address_count; /* local addresses that lead to this device */
-	char addresses[128];	/* the first of them, as a list */
-	bool roce_v2;		/* connections from one of them use that */
-	const struct port *v1;	/* a port whose connections use RoCE v1; NULL: none */
-	struct error memory;	/* whether memory could be registered */
+	unsigned address_count;	      /* local addresses that a ping over this device has passed */
+	char addresses[128];	      /* the first of them, as a list */
+	struct error silence;	      /* of the first one that none has passed, or within this host only: the object */
+	char silent[SYSFS_TEXT_SIZE]; /* its interface */
+	bool within_host;	      /* it reaches itself */
+	bool may_work;		      /* an address passes, or may do so to another host */
+	bool roce_v2;		      /* connections from one of them use that */
+	const struct port *v1;	      /* a port whose connections use RoCE v1; NULL: none */
+	struct error memory;	      /* whether memory could be registered */
 };
 
 /* The caller frees the list with devices_free(). */

@@ -29,7 +29,7 @@ static bool leads_to(const struct device *device)
 	for (unsigned i = 0; i < device->port_count; i++)
 		if (device->ports[i].active && !strcmp(device->ports[i].link_layer, "InfiniBand"))
 			return true;
-	return device->address_count;
+	return device->may_work;
 }
 
 static bool has_device(const struct doctor *doctor)
@@ -176,6 +176,7 @@ static void doctor_interrupt(void *state, enum interruption reason)
 
 static const struct figure doctor_figures[] = {
 	FIGURE(TEXT, "target", struct doctor, name, .flags = FIGURE_LABEL),
+	FIGURE(COUNT, "read", struct doctor, findings.counts[FINDING_READ]),
 	FIGURE(COUNT, "ok", struct doctor, findings.counts[FINDING_OK]),
 	FIGURE(COUNT, "warnings", struct doctor, findings.counts[FINDING_WARN]),
 	FIGURE(COUNT, "failures", struct doctor, findings.counts[FINDING_FAIL]),

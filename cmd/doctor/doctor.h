@@ -5,11 +5,11 @@
  *   doctor.c     options, the checks one after the other, the verdict
  *   target.c     the route to ADDRESS
  *   ping.c       pings of it, by size
- *   soft.c       the transport soft, which connects to itself
+ *   soft.c       the transport soft, which pings itself
  *   route.c      the local addresses that lead to a device, as the RDMA CM resolves them
  *   kernel.c     release, modules, namespaces, device files, locked memory: most is core/host.h's
  *   devices.c    RDMA devices, ports and GIDs
- *   probe.c      what is tried: opens a transport, waits for an event
+ *   probe.c      what is tried: opens a transport, waits for an event, pings
  *   findings.c   findings as text and for the report
  *
  * Devices and addresses are tried before files are read, which explain what failed. A problem is a failure if the
@@ -19,6 +19,7 @@
 #ifndef CMD_DOCTOR_DOCTOR_H
 #define CMD_DOCTOR_DOCTOR_H
 
+#include "cmd/child_run.h"
 #include "cmd/doctor/devices.h"
 #include "cmd/lookup.h"
 #include "cmd/run.h"
@@ -30,6 +31,9 @@ struct doctor_options {
 	const char *address;
 	int64_t port;
 };
+
+/* Of what a ping has passed, which a program without rping has not tried. */
+#define FINDING_PINGED (COMMAND_rping ? FINDING_OK : FINDING_READ)
 
 struct finding {
 	struct finding *next;
@@ -48,9 +52,9 @@ struct findings {
 struct probe {
 	struct log log; /* for the operation */
 	struct errors errors;
-	enum event_kind event; /* 0: none */
-	enum outcome outcome;  /* of it */
-	struct endpoint *request;
+	enum event_kind event;	     /* 0: none */
+	enum outcome outcome;	     /* of it */
+	struct transport *transport; /* of pings */
 };
 
 struct doctor {
@@ -70,11 +74,14 @@ struct doctor {
 	struct channel *soft_channel;
 
 	struct probe probe;
-	struct resolver resolver;     /* of the target */
-	struct error lookup_error;    /* if it has no address */
-	enum fabric fabric;	      /* of the device on the route to it */
-	uint32_t mtu;		      /* of that port; 0: unknown */
-	char netdev[SYSFS_TEXT_SIZE]; /* the interface of that route; "": unknown */
+	char pinged[ADDRESS_TEXT_SIZE]; /* the host of the last ping; "": its server could not listen */
+	unsigned silences;		/* addresses that have not reached themselves */
+	struct resolver resolver;	/* of the target */
+	struct error lookup_error;	/* if it has no address */
+	enum fabric fabric;		/* of the device on the route to it */
+	uint32_t mtu;			/* of that port; 0: unknown */
+	char netdev[SYSFS_TEXT_SIZE];	/* the interface of that route; "": unknown */
+	bool silent;			/* that device does not reach itself */
 	struct findings findings;
 };
 
@@ -107,9 +114,18 @@ enum outcome probe_open(struct doctor *doctor, const char *name, struct transpor
 void probe_failed(struct doctor *doctor, struct transport *transport);
 /* Creates an endpoint for probe_wait(). */
 enum outcome probe_create(struct doctor *doctor, enum endpoint_kind kind, struct channel *channel,
-			  enum port_space port_space, struct endpoint **endpoint);
+			  enum port_space port_space, const struct path_options *path, struct endpoint **endpoint);
 /* Runs the loop until an endpoint has this event. Returns the outcome if it has failed, and keeps the error. */
 enum outcome probe_wait(struct doctor *doctor, enum event_kind wanted);
+/*
+ * Runs an rping client with these options on doctor->probe.transport, and stops it. timeout: of each of its phases,
+ * nanoseconds. The caller frees ping.
+ */
+void probe_ping(struct doctor *doctor, const char *host, int64_t timeout, const char *options, struct child_run *ping,
+		struct ping_facts *facts);
+/* Begins a probe: an rping server at a local address, and one ping of it. Returns the outcome, and keeps the error. */
+enum outcome probe_itself(struct doctor *doctor, struct transport *transport, const struct address *address,
+			  int64_t timeout);
 
 /* ---- kernel.c ---- */
 
@@ -127,7 +143,10 @@ void devices_check(struct doctor *doctor);
 
 /* ---- route.c ---- */
 
-/* Resolves every local address. Sets the addresses and the interface of each device, and the MTU of its ports. */
+/*
+ * Resolves every local address, and pings it over the device that it leads to. Sets the addresses and the interface of
+ * each device, and the MTU of its ports.
+ */
 void route_check(struct doctor *doctor);
 /* Adds a finding for each device: the addresses that lead to it, and by which version of RoCE. */
 void route_report(struct doctor *doctor);
@@ -136,7 +155,7 @@ void route_interface(const struct address *address, char name[SYSFS_TEXT_SIZE]);
 
 /* ---- soft.c ---- */
 
-/* Connects soft to itself. */
+/* Lets soft ping itself. */
 void soft_check(struct doctor *doctor);
 
 /* ---- ping.c ---- */

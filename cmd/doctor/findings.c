@@ -10,7 +10,7 @@ enum {
 	INDENT = 16 /* columns before the text of a finding */
 };
 
-static const char *const status_names[FINDING_STATUSES] = { "OK", "WARN", "FAIL" };
+static const char *const status_names[FINDING_STATUSES] = { "read", "OK", "WARN", "FAIL" };
 
 static void report_finding(struct report *report, const struct finding *finding)
 {
@@ -94,7 +94,11 @@ void finding_add_error(struct doctor *doctor, enum finding_status status, const 
 
 uint64_t findings_count(const struct findings *findings)
 {
-	return findings->counts[FINDING_OK] + findings->counts[FINDING_WARN] + findings->counts[FINDING_FAIL];
+	uint64_t count = 0;
+
+	for (unsigned status = 0; status < FINDING_STATUSES; status++)
+		count += findings->counts[status];
+	return count;
 }
 
 void findings_report(struct report *report, const void *member)

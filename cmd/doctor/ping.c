@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/child_run.h"
 #include "cmd/doctor/doctor.h"
 
 enum {
@@ -38,7 +37,9 @@ static void hint_at_firewall(const struct doctor *doctor, struct error *error)
 	bool tcp = doctor->fabric == FABRIC_IWARP;
 
 	*error->hint = '\0';
-	if (doctor->fabric == FABRIC_INFINIBAND)
+	if (doctor->silent)
+		error_hint(error, "this host's device first, see address above");
+	else if (doctor->fabric == FABRIC_INFINIBAND)
 		error_hint(error, "check that the host is up, then run there: rdmatest doctor");
 	else
 		error_hint(error, "check that the host is up and that firewalls accept %s port %" PRId64 "%s",
@@ -49,17 +50,12 @@ static void hint_at_firewall(const struct doctor *doctor, struct error *error)
 static void send_pings(struct doctor *doctor, const char *host, const char *options, struct child_run *ping,
 		       struct ping_facts *facts)
 {
-	struct environment parent = *doctor->environment;
 	char arguments[CHILD_RUN_ARGUMENTS_SIZE];
 
 	probe_begin(doctor);
-	parent.log = doctor->probe.log;
-	log_text(arguments, sizeof(arguments), "-c -V -a %s -p %" PRId64 " %s", host, doctor->options->port, options);
-	child_run_start(ping, &parent, &rping_command, "ping", doctor->options->common.timeout, arguments);
-	ping->environment.ping = facts;
-	while (child_run_goes_on(ping) && environment_wait(doctor->environment))
-		;
-	child_run_stop(ping);
+	doctor->probe.transport = doctor->environment->transport;
+	log_text(arguments, sizeof(arguments), "-p %" PRId64 " %s", doctor->options->port, options);
+	probe_ping(doctor, host, doctor->options->common.timeout, arguments, ping, facts);
 }
 
 /*

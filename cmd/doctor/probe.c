@@ -2,6 +2,9 @@
 /* What is tried: its error is kept and not printed, as it becomes a finding. */
 #include "cmd/doctor/doctor.h"
 
+/* After this time a person hears what is waited for. */
+#define PATIENCE CLOCK_NS_PER_S
+
 void probe_begin(struct doctor *doctor)
 {
 	struct probe *probe = &doctor->probe;
@@ -44,11 +47,6 @@ static void probe_event(void *context, struct endpoint *endpoint, const struct e
 	struct doctor *doctor = context;
 	struct probe *probe = &doctor->probe;
 
-	if (event->kind == EVENT_REQUEST) {
-		probe->request = event->request;
-		event->request->handlers = endpoint->handlers;
-		event->request->context = doctor;
-	}
 	if (event->outcome)
 		probe_failed(doctor, endpoint->transport);
 	probe->event = event->kind;
@@ -57,7 +55,7 @@ static void probe_event(void *context, struct endpoint *endpoint, const struct e
 }
 
 enum outcome probe_create(struct doctor *doctor, enum endpoint_kind kind, struct channel *channel,
-			  enum port_space port_space, struct endpoint **endpoint)
+			  enum port_space port_space, const struct path_options *path, struct endpoint **endpoint)
 {
 	static const struct endpoint_handlers handlers = { .event = probe_event };
 	const struct endpoint_options options = {
@@ -65,6 +63,7 @@ enum outcome probe_create(struct doctor *doctor, enum endpoint_kind kind, struct
 		.timeout = doctor->options->common.timeout,
 		.send_depth = 1,
 		.receive_depth = 1,
+		.path = path,
 	};
 
 	return endpoint_create(kind, channel, &options, &handlers, doctor, endpoint);
@@ -77,4 +76,67 @@ enum outcome probe_wait(struct doctor *doctor, enum event_kind wanted)
 	while (probe->event != wanted && !probe->outcome && environment_wait(doctor->environment))
 		;
 	return probe->event == wanted ? OUTCOME_OK : probe->outcome ? probe->outcome : OUTCOME_FAILED;
+}
+
+static void still_waiting(void *context)
+{
+	struct doctor *doctor = context;
+
+	environment_print(doctor->environment, "%s: no answer from %s so far", doctor->environment->log.name,
+			  doctor->pinged);
+}
+
+static void probe_start(struct doctor *doctor, struct child_run *run, const char *role, int64_t timeout,
+			const char *arguments)
+{
+	struct environment parent = *doctor->environment;
+
+	parent.log = doctor->probe.log;
+	parent.transport = doctor->probe.transport;
+	if (COMMAND_rping)
+		child_run_start(run, &parent, &rping_command, role, timeout, arguments);
+}
+
+void probe_ping(struct doctor *doctor, const char *host, int64_t timeout, const char *options, struct child_run *ping,
+		struct ping_facts *facts)
+{
+	struct environment *environment = doctor->environment;
+	char arguments[CHILD_RUN_ARGUMENTS_SIZE];
+	struct loop_timer timer = { 0 };
+
+	log_text(arguments, sizeof(arguments), "-c -V -a %s %s", host, options);
+	log_text(doctor->pinged, sizeof(doctor->pinged), "%s", host);
+	probe_start(doctor, ping, "ping", timeout, arguments);
+	ping->environment.ping = facts;
+	if (environment_live(environment))
+		loop_timer_start(environment->loop, &timer, PATIENCE, still_waiting, doctor);
+	while (child_run_goes_on(ping) && environment_wait(environment))
+		;
+	loop_timer_stop(&timer);
+	child_run_stop(ping);
+}
+
+enum outcome probe_itself(struct doctor *doctor, struct transport *transport, const struct address *address,
+			  int64_t timeout)
+{
+	struct child_run server = { .running = false }, ping = { .running = false };
+	char host[ADDRESS_TEXT_SIZE], options[CHILD_RUN_ARGUMENTS_SIZE];
+	struct ping_facts facts = { .answered = 0 };
+	enum outcome outcome;
+
+	probe_begin(doctor);
+	doctor->probe.transport = transport;
+	*doctor->pinged = '\0';
+	log_text(options, sizeof(options), "-s -p 0 -a %s", address_host(address, host));
+	probe_start(doctor, &server, "server", timeout, options);
+	while (child_run_goes_on(&server) && !server.environment.ready.family && environment_wait(doctor->environment))
+		;
+	if (server.running) {
+		log_text(options, sizeof(options), "-C 1 -p %u", server.environment.ready.port);
+		probe_ping(doctor, host, timeout, options, &ping, &facts);
+	}
+	outcome = ping.environment.outcome ? ping.environment.outcome : server.environment.outcome;
+	child_run_free(&ping);
+	child_run_free(&server);
+	return outcome;
 }

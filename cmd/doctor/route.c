@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The local addresses that lead to an RDMA device. The RDMA CM resolves each of them, as it does for a connection. The
- * GID table is no source: on InfiniBand and iWARP it holds no IP addresses.
+ * The local addresses that lead to an RDMA device. The RDMA CM resolves each of them, as it does for a connection, and
+ * it is pinged. The GID table is no source: on InfiniBand and iWARP it holds no IP addresses.
  */
 #include <string.h>
+#include <sys/param.h>
 
 #include "cmd/doctor/doctor.h"
 
 enum {
-	PROBE_REGION_SIZE = 64 << 10 /* bytes */
+	PROBE_REGION_SIZE = 64 << 10, /* bytes */
+	SILENCES_MAX = 16
 };
 
 void route_interface(const struct address *address, char name[SYSFS_TEXT_SIZE])
@@ -22,20 +24,63 @@ void route_interface(const struct address *address, char name[SYSFS_TEXT_SIZE])
 			log_text(name, SYSFS_TEXT_SIZE, "%s", list[i].name);
 }
 
-/* Every interface has a link-local address, the last in the list: it counts where it is the only one. */
-static void add_address(struct device *device, const struct address *address)
+static bool is_rxe(const struct device *device)
+{
+	return !strcmp(device->driver, "rdma_rxe");
+}
+
+static void add_address(struct device *device, const char *host)
 {
 	size_t used = strlen(device->addresses);
-	char host[ADDRESS_TEXT_SIZE];
 
-	if (device->address_count && address_is_link_local(address))
-		return;
-	address_host(address, host);
 	device->address_count++;
 	if (used + strlen(host) + sizeof(", , ...") <= sizeof(device->addresses))
 		log_text(device->addresses + used, sizeof(device->addresses) - used, "%s%s", used ? ", " : "", host);
 	else if (!strstr(device->addresses, "..."))
 		strcpy(device->addresses + used, ", ...");
+}
+
+/* Linux's soft-RoCE sends by its own interface alone, but hands over to itself what is for itself. */
+static bool is_own_interface(const struct device *device, const char *interface)
+{
+	const char *own = device->ports->netdev;
+
+	return !is_rxe(device) || !*own || !strcmp(own, interface);
+}
+
+/*
+ * Every interface has a link-local address, the last in the list: it counts where it is the only one. An interface with
+ * an address that does not answer has no other tried, and each such one halves the time of the next: together they
+ * take less than --timeout.
+ */
+static void try_ping(struct doctor *doctor, struct device *device, const struct address *address)
+{
+	char host[ADDRESS_TEXT_SIZE], interface[SYSFS_TEXT_SIZE];
+	int64_t timeout = doctor->options->common.timeout >> (1 + doctor->silences);
+	enum outcome outcome;
+
+	route_interface(address, interface);
+	address_host(address, host);
+	if ((device->address_count && address_is_link_local(address)) ||
+	    (error_is_set(&device->silence) && !strcmp(device->silent, interface)))
+		return;
+	outcome = probe_itself(doctor, doctor->verbs, address, MAX(timeout, CLOCK_NS_PER_MS));
+	doctor->silences += outcome && doctor->silences < SILENCES_MAX;
+	/* A card may be unable to send to itself. */
+	device->may_work |=
+		!outcome || (outcome == OUTCOME_NO_CONNECTION && !is_rxe(device) && strcmp(device->driver, "siw") != 0);
+	if (!outcome && is_own_interface(device, interface)) {
+		add_address(device, host);
+	} else if (!error_is_set(&device->silence)) {
+		device->silence = doctor->probe.errors.first;
+		if (!outcome)
+			error_set(&device->silence, NULL,
+				  "soft-RoCE sends to other hosts by its own interface %s, not by %s",
+				  device->ports->netdev, interface);
+		strcpy(device->silence.object, host);
+		strcpy(device->silent, interface);
+		device->within_host = !outcome;
+	}
 }
 
 static void try_registration(struct device *device, struct domain *domain)
@@ -51,17 +96,17 @@ static void try_registration(struct device *device, struct domain *domain)
 	}
 }
 
-static void route_found(struct doctor *doctor, const struct endpoint *route)
+/* Returns the device, NULL for none that could be used. */
+static struct device *route_found(struct doctor *doctor, const struct endpoint *route)
 {
 	struct device *device = devices_need(&doctor->devices, route->domain->device);
 	const struct gid *gid;
 	struct path path;
 
 	if (!device || device->elsewhere)
-		return;
+		return NULL;
 	if (!device->address_count)
 		try_registration(device, route->domain);
-	add_address(device, &route->peer);
 	endpoint_path(route, &path);
 	for (unsigned i = 0; i < device->port_count; i++) {
 		struct port *port = &device->ports[i];
@@ -77,27 +122,31 @@ static void route_found(struct doctor *doctor, const struct endpoint *route)
 		if (!*port->netdev)
 			route_interface(&route->peer, port->netdev);
 	}
+	return error_is_set(&device->memory) ? NULL : device;
 }
 
 /* In the UDP port space, because a group's endpoint reports the MTU. It sends nothing. */
 static void try_route(struct doctor *doctor, const struct address *address)
 {
 	struct endpoint *route = NULL;
+	struct device *device = NULL;
 	enum outcome outcome;
 
 	probe_begin(doctor);
-	outcome = probe_create(doctor, ENDPOINT_GROUP, doctor->verbs_channel, PORT_SPACE_UDP, &route);
+	outcome = probe_create(doctor, ENDPOINT_GROUP, doctor->verbs_channel, PORT_SPACE_UDP, NULL, &route);
 	if (!outcome)
 		outcome = endpoint_resolve(route, NULL, address);
 	if (!outcome)
 		outcome = probe_wait(doctor, EVENT_ADDRESS_RESOLVED);
 	if (!outcome)
-		route_found(doctor, route);
+		device = route_found(doctor, route);
 	/* It is a finding, and not also an error of the run. */
 	probe_failed(doctor, doctor->verbs);
 	if (outcome && outcome != OUTCOME_NO_CONNECTION && !error_is_set(&doctor->verbs_error))
 		doctor->verbs_error = doctor->probe.errors.first;
 	endpoint_destroy(route);
+	if (device)
+		try_ping(doctor, device, address);
 }
 
 void route_check(struct doctor *doctor)
@@ -141,21 +190,49 @@ static void warn_v1(struct doctor *doctor, const struct device *device, const ch
 	finding_add_error(doctor, FINDING_WARN, "address", &error);
 }
 
+/* Soft-RoCE whose own interface was down while a connection ended sends nothing until it is made again. */
+static void report_silence(struct doctor *doctor, const struct device *device)
+{
+	enum finding_status status = device->may_work ? FINDING_WARN : doctor->verbs_failure;
+	const char *suffix = device->within_host ? " within this host" : ", but does not reach itself";
+	struct error error = device->silence;
+
+	if (!device->within_host && device->may_work && !device->address_count) {
+		status = FINDING_READ;
+		suffix = ": untried, this device does not reach itself";
+	}
+	log_text(error.object, sizeof(error.object), "%s leads to %s%s", device->silence.object, device->name, suffix);
+	*error.hint = '\0';
+	if (!device->within_host && is_rxe(device) && is_own_interface(device, device->silent))
+		error_hint(&error, "rdma link delete %s; rdma link add %s type rxe netdev %s", device->name,
+			   device->name, device->silent);
+	finding_add_error(doctor, status, "address", &error);
+}
+
+static void report_reached(struct doctor *doctor, const struct device *device)
+{
+	char text[256];
+
+	log_text(text, sizeof(text), "%s %s to %s%s", device->addresses, device->address_count == 1 ? "leads" : "lead",
+		 device->name,
+		 device->v1	   ? " over"
+		 : device->roce_v2 ? " over RoCE v2"
+				   : "");
+	if (device->v1)
+		warn_v1(doctor, device, text);
+	else
+		finding_add(doctor, FINDING_PINGED, "address", "%s", text);
+}
+
 void route_report(struct doctor *doctor)
 {
 	for (const struct device *device = doctor->devices; device; device = device->next) {
-		char text[256];
-
-		log_text(text, sizeof(text), "%s %s to %s%s", device->addresses,
-			 device->address_count == 1 ? "leads" : "lead", device->name,
-			 device->v1	   ? " over"
-			 : device->roce_v2 ? " over RoCE v2"
-					   : "");
-		if (device->v1)
-			warn_v1(doctor, device, text);
-		else if (device->address_count)
-			finding_add(doctor, FINDING_OK, "address", "%s", text);
-		else if (!device->cannot_be_opened && !device->elsewhere)
+		if (device->address_count)
+			report_reached(doctor, device);
+		if (error_is_set(&device->silence))
+			report_silence(doctor, device);
+		else if (!device->address_count && !error_is_set(&device->memory) && !device->cannot_be_opened &&
+			 !device->elsewhere)
 			report_no_address(doctor, device);
 	}
 }

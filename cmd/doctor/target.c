@@ -43,11 +43,13 @@ static uint32_t find_mtu(const struct doctor *doctor, const struct endpoint *tar
 
 static void add_route(struct doctor *doctor, const struct endpoint *target)
 {
+	const struct device *device = devices_find(doctor->devices, target->domain->device);
 	const struct gid *gid = find_gid(doctor, target);
 	char peer[ADDRESS_TEXT_SIZE];
 	char local[ADDRESS_TEXT_SIZE];
 	char gid_text[2 * SYSFS_TEXT_SIZE] = "";
 
+	doctor->silent = device && error_is_set(&device->silence) && !device->may_work;
 	route_interface(&target->local, doctor->netdev);
 	if (gid)
 		log_text(gid_text, sizeof(gid_text), ", GID %u (%s)", gid->index, gid->type);
@@ -64,7 +66,7 @@ static enum outcome resolve_target(struct doctor *doctor, struct address *addres
 
 	probe_begin(doctor);
 	address->port = (uint16_t)doctor->options->port;
-	outcome = probe_create(doctor, ENDPOINT_CONNECTION, channel, PORT_SPACE_TCP, &target);
+	outcome = probe_create(doctor, ENDPOINT_CONNECTION, channel, PORT_SPACE_TCP, NULL, &target);
 	if (!outcome)
 		outcome = endpoint_resolve(target, NULL, address);
 	if (!outcome)

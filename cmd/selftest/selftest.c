@@ -371,7 +371,7 @@ static enum outcome run_part(struct selftest *selftest, const struct part *part)
 	loop_timer_start(environment->loop, &selftest->limit, 0, limit_passed, selftest);
 	environment_wait(environment); /* one turn of the loop, which releases the port */
 	start(selftest, server, part, "server", part->server, number);
-	while (child_run_goes_on(server) && !server->environment.ready && environment_wait(environment))
+	while (child_run_goes_on(server) && !server->environment.ready.family && environment_wait(environment))
 		;
 	if (server->running && !selftest->interrupted)
 		start(selftest, client, part, "client", part->client, number);

@@ -50,9 +50,9 @@ static void run_both(struct pair *pair, const char *server_line)
 
 	if (server_line)
 		start(pair, &pair->server, "server", server_line);
-	while (child_run_goes_on(&pair->server) && !pair->server.environment.ready)
+	while (child_run_goes_on(&pair->server) && !pair->server.environment.ready.family)
 		loop_run(loop);
-	if (!server_line || pair->server.environment.ready)
+	if (!server_line || pair->server.environment.ready.family)
 		server_is_ready(pair);
 	while (child_run_goes_on(&pair->server) && (!pair->client_line || child_run_goes_on(&pair->client)))
 		loop_run(loop);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* doctor tries what it calls OK: each address that leads to a device is pinged over it. */
+#include "test/unit/unit.h"
+
+#include <errno.h>
+
+#include "cmd/run.h"
+#include "test/verbs/provider/provider.h"
+
+/* The client of listener number N, from 0, finds no route if bit N is set. */
+static unsigned listeners, silent;
+
+static void listening(struct cm_id *id)
+{
+	if (silent >> listeners++ & 1) {
+		provider_fail("rdma_resolve_addr", EHOSTUNREACH, 0);
+		provider.fails_once = true;
+	}
+}
+
+#define BOTH   "OK    address   10.0.0.1, 10.0.0.2 lead to roce0\n"
+#define SECOND "OK    address   10.0.1.1, 10.0.1.2 lead to roce1\n"
+#define UNTRIED(address, device)                                                                                       \
+	"read  address   " address " leads to " device ": untried, this device does not reach itself: "
+
+static const struct {
+	const char *shows;
+	unsigned silent;
+	const char *software; /* roce0 is soft-RoCE of this interface */
+	const char *fails;    /* that call */
+	enum outcome outcome;
+	const char *lines[2], *not_there;
+} rows[] = {
+	{ "each address answers", .lines = { BOTH, SECOND }, .not_there = "read  address" },
+	{ "one does not, although its device reaches itself: it is not called OK", .silent = 1 << 1,
+	  .lines = { "OK    address   10.0.0.1 leads to roce0\n"
+		     "WARN  address   10.0.0.2 leads to roce0, but does not reach itself: resolving the address: ",
+		     SECOND } },
+	{ "a card that may have no loopback is no failure, and one address of an interface is enough", .silent = 1 << 0,
+	  .lines = { UNTRIED("10.0.0.1", "roce0"), SECOND }, .not_there = "10.0.0.2" },
+	{ "neither has", .silent = 3, .lines = { UNTRIED("10.0.0.1", "roce0"), UNTRIED("10.0.1.1", "roce1") } },
+	{ "a card that refuses is one, with or without loopback", .fails = "ibv_create_cq",
+	  .outcome = OUTCOME_NO_DEVICE,
+	  .lines = { "FAIL  address   10.0.0.1 leads to roce0, but does not reach itself: ",
+		     "FAIL  address   10.0.1.1 leads to roce1, but does not reach itself: " } },
+	{ "soft-RoCE that is stuck, beside a card that is not", .silent = 1 << 0, .software = "lo",
+	  .lines = { "WARN  address   10.0.0.1 leads to roce0, but does not reach itself: resolving the address: ",
+		     "fix: rdma link delete roce0; rdma link add roce0 type rxe netdev lo\n" } },
+	{ "of soft-RoCE's addresses those of another interface are of use within this host only", .software = "d0",
+	  .lines = { "WARN  address   10.0.0.1 leads to roce0 within this host: soft-RoCE sends to other hosts by its "
+		     "own "
+		     "interface d0, not by lo\n",
+		     SECOND },
+	  .not_there = "10.0.0.2" },
+	{ "if it does not answer there, to make the device again would not help", .silent = 1 << 0, .software = "d0",
+	  .lines = { "WARN  address   10.0.0.1 leads to roce0, but ", SECOND }, .not_there = "rdma link" },
+};
+
+static char *run_doctor(enum outcome *outcome)
+{
+	char line[] = "doctor --timeout 200ms", *rest = line, *argv[4] = { 0 };
+	char *text = NULL;
+	size_t length;
+	struct output output = { .stream = open_memstream(&text, &length) };
+	struct capture capture;
+
+	for (int argc = 0; argc < 3; argc++)
+		argv[argc] = strsep(&rest, " ");
+	capture_begin(&capture);
+	*outcome = command_run(&doctor_command, "doctor", 3, argv, &output);
+	capture_end(&capture);
+	fclose(output.stream);
+	return text;
+}
+
+static void make_software(const char *interface)
+{
+	provider_write("d0\n", "/sys/class/infiniband/roce0/parent");
+	provider_write("0000:0000:0000:0000:0000:ffff:0a00:0001\n", "/sys/class/infiniband/roce0/ports/1/gids/0");
+	provider_write(interface, "/sys/class/infiniband/roce0/ports/1/gid_attrs/ndevs/0");
+}
+
+TEST(addresses)
+{
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		enum outcome outcome;
+		bool good;
+		char *text;
+
+		provider_begin(PROVIDER_ROCE, 0);
+		if (rows[row].software)
+			make_software(rows[row].software);
+		listeners = 0;
+		silent = rows[row].silent;
+		provider.listening = listening;
+		provider_fail(rows[row].fails, ENOMEM, 0);
+		text = run_doctor(&outcome);
+		good = outcome == rows[row].outcome && strstr(text, rows[row].lines[0]) &&
+		       strstr(text, rows[row].lines[1]) && !(rows[row].not_there && strstr(text, rows[row].not_there));
+		if (!good)
+			print_message("# %s: %d\n%s\n", rows[row].shows, outcome, text);
+		assert_true(good);
+		free(text);
+		provider_end();
+	}
+}

@@ -149,7 +149,7 @@ void host_find_modules(struct host *host)
 		log_text(list + used, sizeof(loaded) - used, "%s%s", !used ? "" : here ? ", " : " ", modules[i].module);
 	}
 	if (COMMAND_doctor && *loaded)
-		host_add(host, FINDING_OK, "modules", "%s", loaded);
+		host_add(host, FINDING_READ, "modules", "%s", loaded);
 	if (*missing)
 		add_missing_modules(host, missing, *loaded);
 }

@@ -313,7 +313,7 @@ static void check_port(struct doctor *doctor, const struct device *device, const
 	log_text(number, sizeof(number), "%u", port->number);
 	if (!good)
 		remedy = remedy_find(PROBLEM_PORT, facts, port->netdev, number);
-	finding_add(doctor, good ? FINDING_OK : FINDING_WARN, "port", "%s/%u: %s, %s, %s%s, %s\n%s", device->name,
+	finding_add(doctor, good ? FINDING_READ : FINDING_WARN, "port", "%s/%u: %s, %s, %s%s, %s\n%s", device->name,
 		    port->number, port->state, port->physical_state, port->link_layer, mtu, port->rate, remedy.text);
 }
 
@@ -324,12 +324,12 @@ static void check_gids(struct doctor *doctor, const struct device *device, const
 	for (unsigned i = 0; i < port->gid_count; i++) {
 		const struct gid *gid = &port->gids[i];
 
-		finding_add(doctor, FINDING_OK, "gid", "%s/%u: %2u  %-10s %s%s%s", device->name, port->number,
+		finding_add(doctor, FINDING_READ, "gid", "%s/%u: %2u  %-10s %s%s%s", device->name, port->number,
 			    gid->index, gid->type, gid->netdev, *gid->netdev ? "  " : "",
 			    address_host(&gid->address, host));
 	}
 	if (port->gids_left_out)
-		finding_add(doctor, FINDING_OK, "gid", "%s/%u: %u more GID%s", device->name, port->number,
+		finding_add(doctor, FINDING_READ, "gid", "%s/%u: %u more GID%s", device->name, port->number,
 			    port->gids_left_out, units_plural(port->gids_left_out));
 }
 
@@ -342,7 +342,7 @@ static void check_device(struct doctor *doctor, const struct device *device)
 		if (*device->ports[i].netdev)
 			used += (size_t)snprintf(interfaces + used, sizeof(interfaces) - used, "%s%s",
 						 used ? ", " : ", on ", device->ports[i].netdev);
-	finding_add(doctor, FINDING_OK, "device", "%s: driver %s%s%s%s%s", device->name,
+	finding_add(doctor, FINDING_READ, "device", "%s: driver %s%s%s%s%s", device->name,
 		    *device->driver ? device->driver : "unknown", interfaces, *device->firmware ? ", firmware " : "",
 		    device->firmware, device->ports_left_out ? ", more ports not shown" : "");
 	if (device->elsewhere)

@@ -43,7 +43,7 @@ static void check_namespaces(struct doctor *doctor)
 	bool exclusive = doctor->host.facts & FACT_EXCLUSIVE;
 
 	if (sysfs_has("%s" HOST_NETNS_MODE, doctor->host.root))
-		finding_add(doctor, exclusive && !doctor->devices ? FINDING_WARN : FINDING_OK, "netns", "%s",
+		finding_add(doctor, exclusive && !doctor->devices ? FINDING_WARN : FINDING_READ, "netns", "%s",
 			    exclusive ? "exclusive: this network namespace sees only its own RDMA devices"
 				      : "shared: every network namespace sees every RDMA device");
 }
@@ -64,7 +64,7 @@ static void check_memory(struct doctor *doctor)
 	if (host_memory_is_limited(text, &remedy))
 		finding_add(doctor, FINDING_WARN, "memlock", "%s\n%s", text, remedy.text);
 	else
-		finding_add(doctor, FINDING_OK, "memlock", "any amount of memory may be locked");
+		finding_add(doctor, FINDING_READ, "memlock", "any amount of memory may be locked");
 }
 
 void kernel_check(struct doctor *doctor)
@@ -72,7 +72,7 @@ void kernel_check(struct doctor *doctor)
 	struct utsname names;
 
 	if (!uname(&names))
-		finding_add(doctor, FINDING_OK, "kernel", "%s %s on %s", names.sysname, names.release, names.machine);
+		finding_add(doctor, FINDING_READ, "kernel", "%s %s on %s", names.sysname, names.release, names.machine);
 	host_find_modules(&doctor->host);
 	check_order(doctor);
 	check_namespaces(doctor);

@@ -237,7 +237,7 @@ TEST(device_without_sys, set_up, tear_down)
 	strcpy(device->addresses, "10.0.0.1");
 	device->address_count = 1;
 	route_report(&tree.doctor);
-	assert_true(has_finding(FINDING_OK, "device", "mlx5_0: driver unknown"));
+	assert_true(has_finding(FINDING_READ, "device", "mlx5_0: driver unknown"));
 	assert_true(has_finding(FINDING_OK, "address", "10.0.0.1 leads to mlx5_0"));
 	assert_true(has_finding(FINDING_FAIL, "file", "rdma_cm cannot be used"));
 	assert_int_equal(tree.doctor.findings.counts[FINDING_FAIL], 1);
@@ -309,7 +309,7 @@ TEST(missing_module, set_up, tear_down)
 	read_devices();
 	kernel_check(&tree.doctor);
 	assert_true(has_finding(FINDING_FAIL, "modules", "rdma_cm rdma_ucm"));
-	assert_true(has_finding(FINDING_OK, "modules", "ib_core, ib_uverbs"));
+	assert_true(has_finding(FINDING_READ, "modules", "ib_core, ib_uverbs"));
 }
 
 /* The module that was loaded last comes first. Only a software device is waited for. */
@@ -453,7 +453,7 @@ TEST(locked_memory, set_up, tear_down)
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &few), 0);
 	kernel_check(&tree.doctor);
 	if (privileges_have(CAP_IPC_LOCK) && privileges_user_namespace_is_initial())
-		assert_true(has_finding(FINDING_OK, "memlock", "any amount of memory may be locked"));
+		assert_true(has_finding(FINDING_READ, "memlock", "any amount of memory may be locked"));
 	else
 		assert_true(has_finding(FINDING_WARN, "memlock", "at most 64 KiB of memory may be locked"));
 	child = fork();
@@ -518,7 +518,7 @@ TEST(interface_of_port, set_up, tear_down)
 	assert_string_equal(devices->ports[0].netdev, "bond0");
 	assert_string_equal(devices->ports[1].netdev, "eth3");
 	devices_check(&tree.doctor);
-	assert_true(has_finding(FINDING_OK, "device", "on bond0, eth3, firmware"));
+	assert_true(has_finding(FINDING_READ, "device", "on bond0, eth3, firmware"));
 }
 
 /* It makes no device usable. */
@@ -636,7 +636,7 @@ TEST(hostile, set_up, tear_down)
 	devices_find_rxe(&tree.doctor);
 	fflush(tree.printed.stream);
 	assert_true(has_finding(FINDING_WARN, "port", "mlx5_0/1: ?[2J??%s%n"));
-	assert_true(has_finding(FINDING_OK, "gid", "10.0.0.1"));
+	assert_true(has_finding(FINDING_READ, "gid", "10.0.0.1"));
 	assert_null(strstr(tree.output, "reboot"));
 	for (size_t i = 0; i < tree.length; i++)
 		assert_true((tree.output[i] >= ' ' && tree.output[i] <= '~') || tree.output[i] == '\n');

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/common.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,17 +41,6 @@ const struct option common_option_table[] = {
 	OPTION_END,
 };
 
-const struct option spin_option_table[] = {
-#if WITH_EXTRAS
-	FLAG(0, "poll", poll, OPTION_HELP("Poll without sleeping, which uses a whole processor"),
-	     .exclusive = ONE_SPIN, .section = SECTION_PACE),
-	ROW(OPTION_INTEGER, "spin", spin, "USEC", "0 to 1000000", "0",
-	    OPTION_HELP("Poll for this many microseconds before sleeping"), .exclusive = ONE_SPIN,
-	    .section = SECTION_PACE),
-#endif
-	OPTION_REST(common_option_table),
-};
-
 const struct option connection_option_table[] = {
 #if WITH_EXTRAS
 	PATH("retry", retry, "0 to 7", OPTION_HELP("Client: retransmissions without an answer; soft counts time-outs in a row", "7"), .tags = FOR_CLIENT,
@@ -69,27 +59,6 @@ const struct option endpoint_option_table[] = {
 	FLAG(0, "daemon", daemon,
 	     OPTION_HELP("Run in the background; print the process ID once peers can connect"),
 	     .tags = FOR_SERVER, .section = SECTION_SERVICE),
-	ROW(OPTION_TEXT, "device", path.device, "NAME", "", "", OPTION_HELP("Use this RDMA device"),
-	    .section = SECTION_PATH),
-	PATH("port-num", port, "1 to 255", OPTION_HELP("Use this port of the device", "any"),
-	     .section = SECTION_PATH),
-	PATH("gid-index", gid_index, "0 to 1023", OPTION_HELP("Use this entry of the port's GID table", "any"),
-	     .section = SECTION_PATH),
-	ROW(OPTION_TEXT, "interface", path.interface, "NAME", "", "",
-	    OPTION_HELP("Use an address of this network interface"), .section = SECTION_PATH),
-	FLAG(0, "ipv4", family.ip4, OPTION_HELP("Use IPv4 only"), .exclusive = ONE_FAMILY, .section = SECTION_PATH),
-	FLAG(0, "ipv6", family.ip6, OPTION_HELP("Use IPv6 only"), .exclusive = ONE_FAMILY, .section = SECTION_PATH),
-	PATH("dscp", dscp, "0 to 63", OPTION_HELP("DSCP of the packets: the upper six bits of --tos", "not set"),
-	     .tags = FOR_SENDER, .exclusive = ONE_SERVICE, .section = SECTION_PATH),
-	PATH("service-level", service_level, "0 to 15",
-	     OPTION_HELP("Service level; on Ethernet the VLAN priority", "not set"), .tags = FOR_SENDER,
-	     .section = SECTION_PATH),
-	ROW(OPTION_WORD, "mtu", path.mtu, "BYTES", "one of 256, 512, 1024, 2048, 4096", "",
-	    OPTION_HELP("Maximum payload of a packet", "by the interface"), .section = SECTION_PATH),
-	OPTION_VALUES_ROW(mtus),
-	ROW(OPTION_INTEGER, "inline", path.inline_size, "BYTES", "0 to 4096", "",
-	    OPTION_HELP("Send messages of up to this size inline", "0"), .tags = FOR_SENDER,
-	    .section = SECTION_PATH),
 #endif
 #if WITH_REPORT
 	FLAG(0, "histogram", reporting.histogram,
@@ -98,7 +67,39 @@ const struct option endpoint_option_table[] = {
 	ROW(OPTION_DURATION, "interval-report", reporting.interval, "TIME", "10ms to 24h", "",
 	    OPTION_HELP("Also report each interval", "none"), .section = SECTION_OUTPUT),
 #endif
-	OPTION_REST(spin_option_table),
+#if WITH_EXTRAS
+	SPIN_OPTIONS(struct common_options, ),
+#endif
+	OPTION_REST(path_option_table),
+};
+
+const struct option path_option_table[] = {
+#if WITH_EXTRAS
+	ROW(OPTION_TEXT, "device", path.device, "NAME", "", "", OPTION_HELP("Use this RDMA device"),
+	    .tags = FOR_PATH, .section = SECTION_PATH),
+	PATH("port-num", port, "1 to 255", OPTION_HELP("Use this port of the device", "any"),
+	     .tags = FOR_PATH, .section = SECTION_PATH),
+	PATH("gid-index", gid_index, "0 to 1023", OPTION_HELP("Use this entry of the port's GID table", "any"),
+	     .tags = FOR_PATH, .section = SECTION_PATH),
+	ROW(OPTION_TEXT, "interface", path.interface, "NAME", "", "",
+	    OPTION_HELP("Use an address of this network interface"), .tags = FOR_PATH, .section = SECTION_PATH),
+	FLAG(0, "ipv4", family.ip4, OPTION_HELP("Use IPv4 only"), .tags = FOR_PATH, .exclusive = ONE_FAMILY,
+	     .section = SECTION_PATH),
+	FLAG(0, "ipv6", family.ip6, OPTION_HELP("Use IPv6 only"), .tags = FOR_PATH, .exclusive = ONE_FAMILY,
+	     .section = SECTION_PATH),
+	PATH("dscp", dscp, "0 to 63", OPTION_HELP("DSCP of the packets: the upper six bits of --tos", "not set"),
+	     .tags = FOR_SENDER | FOR_PATH, .exclusive = ONE_SERVICE, .section = SECTION_PATH),
+	PATH("service-level", service_level, "0 to 15",
+	     OPTION_HELP("Service level; on Ethernet the VLAN priority", "not set"), .tags = FOR_SENDER | FOR_PATH,
+	     .section = SECTION_PATH),
+	ROW(OPTION_WORD, "mtu", path.mtu, "BYTES", "one of 256, 512, 1024, 2048, 4096", "",
+	    OPTION_HELP("Maximum payload of a packet", "by the interface"), .tags = FOR_PATH, .section = SECTION_PATH),
+	OPTION_VALUES_ROW(mtus),
+	ROW(OPTION_INTEGER, "inline", path.inline_size, "BYTES", "0 to 4096", "",
+	    OPTION_HELP("Send messages of up to this size inline", "0"), .tags = FOR_SENDER | FOR_PATH,
+	    .section = SECTION_PATH),
+#endif
+	OPTION_REST(common_option_table),
 };
 /* clang-format on */
 
@@ -153,6 +154,28 @@ static const struct feature_option {
 	{ "format", "gid", ADDRESS_FORMAT_GID, FEATURE_NATIVE_GID },
 	{ "port-space", "ipoib", PORT_SPACE_IPOIB, FEATURE_IPOIB },
 };
+
+char *common_path_words(const struct option *table, uint64_t given, const struct common_options *options,
+			char text[PATH_WORDS_SIZE])
+{
+	*text = '\0';
+	for (const struct option *row = option_first(table); given; row = option_next(row), given >>= 1) {
+		const char *value = (const char *)options + row->offset;
+		size_t used = strlen(text);
+
+		if (!(given & 1) || !(row->tags & FOR_PATH))
+			continue;
+		/* ucmatose has "source" as another name of it. */
+		log_text(text + used, PATH_WORDS_SIZE - used, " --%s",
+			 strcmp(row->text, "bind") ? row->text : "source");
+		used = strlen(text);
+		if (row->type == OPTION_TEXT)
+			log_text(text + used, PATH_WORDS_SIZE - used, " %s", *(const char *const *)value);
+		else if (row->type != OPTION_FLAG)
+			log_text(text + used, PATH_WORDS_SIZE - used, " %" PRId64, *(const int64_t *)value);
+	}
+	return text;
+}
 
 static const struct option *given(const struct environment *environment, const char *name)
 {

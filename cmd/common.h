@@ -17,12 +17,13 @@ struct common_options {
 	int64_t deadline;      /* of the whole run, nanoseconds; 0: none */
 	const char *transport; /* NULL: RDMATEST_TRANSPORT, or the default transport */
 	struct reporting_options reporting;
-	/* Of endpoint_option_table; else PATH_OPEN and zeros. */
+	/* Of path_option_table; else PATH_OPEN and zeros. */
 	struct path_options path;
 	struct {
 		bool ip4;
 		bool ip6;
 	} family; /* the only addresses of a name that may be used */
+	/* Of endpoint_option_table. */
 	bool daemon;
 	bool poll;
 	int64_t spin; /* microseconds */
@@ -37,7 +38,7 @@ struct common_options {
  * common_options.
  */
 extern const struct option common_option_table[];     /* of every command */
-extern const struct option spin_option_table[];	      /* of commands that call common_open() */
+extern const struct option path_option_table[];	      /* of doctor, too */
 extern const struct option endpoint_option_table[];   /* of rping, ucmatose and mckey */
 extern const struct option connection_option_table[]; /* of rping and ucmatose */
 
@@ -50,6 +51,7 @@ enum {
 	FOR_SERVER = 2,
 	FOR_SENDER = 4,
 	FOR_ANOTHER = 8, /* needs another option of its command: -p of doctor needs an ADDRESS */
+	FOR_PATH = 16,	 /* how a peer is reached: doctor has it, too, and needs an ADDRESS for it */
 };
 
 /* The .exclusive of rows: what only one option may set. */
@@ -89,13 +91,19 @@ enum {
 	OPTION_ROW(OPTION_TEXT, 0, "transport", type, common.transport, "NAME", "", "", \
 		   OPTION_HELP("How to reach the peer: " TRANSPORT_WORDS, default_text), \
 		   .brief = true)
+#define SPIN_OPTIONS(type, common) \
+	OPTION_FLAG_ROW(0, "poll", type, common poll, OPTION_HELP("Poll without sleeping, which uses a whole processor"), \
+		   .exclusive = ONE_SPIN, .section = SECTION_PACE), \
+	OPTION_ROW(OPTION_INTEGER, 0, "spin", type, common spin, "USEC", "0 to 1000000", "0", \
+		   OPTION_HELP("Poll for this many microseconds before sleeping"), .exclusive = ONE_SPIN, \
+		   .section = SECTION_PACE)
 #define DEBUG_OPTION(type, letter) \
 	OPTION_FLAG_ROW(letter, "debug", type, common.debug, OPTION_HELP("Trace connection events and states on stderr"), \
 		   .section = SECTION_OUTPUT)
 #define TYPE_OF_SERVICE_OPTION(type, letter) \
 	OPTION_ROW(OPTION_INTEGER, letter, "tos", type, common.path.type_of_service, "N", "0 to 255", "", \
 		   OPTION_HELP("Type of service of the packets (IPv6: traffic class)", "not set"), \
-		   .tags = FOR_SENDER, .exclusive = ONE_SERVICE, \
+		   .tags = FOR_SENDER | FOR_PATH, .exclusive = ONE_SERVICE, \
 		   .section = SECTION_PATH)
 #define ACK_TIMEOUT_OPTION(type, letter) \
 	OPTION_ROW(OPTION_INTEGER, letter, "ack-timeout", type, common.path.ack_timeout, "N", "0 to 31", "", \
@@ -126,6 +134,17 @@ enum outcome common_open(const struct common_options *common, const char *name, 
 
 /* Returns OUTCOME_USAGE after it has reported an option that the transport does not support, or that needs --device. */
 enum outcome common_check_path(const struct environment *environment, const struct common_options *options);
+
+enum {
+	PATH_WORDS_SIZE = 384
+};
+
+/*
+ * Returns text: the options of the path that are in given, as on the command line, each after a blank: " --dscp 26
+ * --source 10.0.0.1"; "" for none. table is the command's.
+ */
+char *common_path_words(const struct option *table, uint64_t given, const struct common_options *options,
+			char text[PATH_WORDS_SIZE]);
 
 /* Adds the values of a struct path, of endpoint_path(). A zeroed path has no values. */
 void common_report_path(struct report *report, const void *member);

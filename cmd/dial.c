@@ -164,6 +164,20 @@ static void hint_waited(const struct dial_options *options)
 		 units_limit(options->wait_server, limit));
 }
 
+/* Doctor tries the options of the path, of which the transport's own hint knows nothing. */
+static void hint_doctor(struct dial *dial)
+{
+	const struct dial_options *options = &dial->options;
+	const struct environment *environment = options->environment;
+	char words[PATH_WORDS_SIZE];
+
+	common_path_words(environment->command->options, environment->given, options->common, words);
+	if (*words)
+		*dial->error->hint = '\0';
+	error_hint(dial->error, "to check the path: rdmatest doctor %s -p %u%s --transport %s", options->host,
+		   options->port, words, transport_name(environment->transport));
+}
+
 void dial_give_up(struct dial *dial)
 {
 	const struct dial_options *options = &dial->options;
@@ -183,8 +197,7 @@ void dial_give_up(struct dial *dial)
 			   options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
 			   transport);
 	else if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && !environment->ping) /* it is doctor's */
-		error_hint(dial->error, "to check the path: rdmatest doctor %s --transport %s", options->host,
-			   transport);
+		hint_doctor(dial);
 	if (dial->error)
 		log_report(log, dial->error);
 	if (waited && ended && is_first_hint(options, HINT_WAITED))

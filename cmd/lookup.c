@@ -119,6 +119,31 @@ enum outcome host_check(const struct log *log, const char *option, const char *t
 	return OUTCOME_USAGE;
 }
 
+static enum outcome parse_host(const struct log *log, const char *option, const char *text, bool has_interface,
+			       struct address *address)
+{
+	address_parse(text, ADDRESS_FORMAT_IP, address);
+	/* In a line of --targets, FILE:LINE, the port follows the address. */
+	return host_check(log, option, text, address, strchr(option, ':') ? "ADDRESS" : "-p", has_interface);
+}
+
+enum outcome peer_check(const struct log *log, const char *source, const char *interface, const char *option,
+			const char *text)
+{
+	struct address address = { 0 }, local = { 0 };
+	enum outcome outcome = OUTCOME_OK;
+
+	if (source)
+		outcome = parse_host(log, "-I", source, true, &local);
+	if (!outcome)
+		outcome = parse_host(log, option, text, source || interface, &address);
+	if (!outcome && local.family && address.family && local.family != address.family) {
+		log_error(log, option, "%s is not of the same family as -I %s", text, source);
+		outcome = OUTCOME_USAGE;
+	}
+	return outcome;
+}
+
 static enum outcome filter(struct resolver *resolver, const struct common_options *options, enum address_family source)
 {
 	bool ip4 = EXTRA(options->family.ip4), ip6 = EXTRA(options->family.ip6);
@@ -167,9 +192,9 @@ enum outcome lookup_finish(struct resolver *resolver, const struct environment *
 		resolver->outcome = lookup_give_up(resolver, at_deadline, limit);
 	else
 		resolver->outcome = resolver_read(resolver);
-	/* As in ping -I eth0. A command that chooses the transport has no such option. */
+	/* As in ping -I eth0. */
 	if (WITH_NAMES && WITH_HELP && EXTRA(resolver->outcome == OUTCOME_NO_CONNECTION) &&
-	    !environment->command->chooses_transport && if_nametoindex(resolver->text))
+	    if_nametoindex(resolver->text))
 		log_hint(resolver->log, "did you mean --interface %s?", resolver->text);
 	/* Without names the family is the one that was typed: the kernel refuses another source. */
 	if ((WITH_NAMES || WITH_EXTRAS) && !resolver->outcome)

@@ -23,6 +23,10 @@ bool host_is_device(const char *text);
 enum outcome host_check(const struct log *log, const char *option, const char *text, const struct address *address,
 			const char *port_option, bool has_interface);
 
+/* The same for a peer's address and the -I, --source for it. source and interface, of --interface, may be NULL. */
+enum outcome peer_check(const struct log *log, const char *source, const char *interface, const char *option,
+			const char *text);
+
 /*
  * Waits for a look-up that resolver_start() has started, and keeps the addresses that --ipv4, --ipv6 and the family of
  * the source address (ADDRESS_NONE: any) allow. Reports an error.

@@ -76,8 +76,8 @@ struct option {
 	bool last_counts : 1;	 /* of a table's flags with it, only the last one counts */
 	bool stops : 1;		 /* of a flag: later arguments are not checked */
 	uint8_t tags;		 /* bits, for the needed_by and excluded_by of other rows */
-	uint8_t needed_by : 4;	 /* the options with one of these tags need this one */
-	uint8_t excluded_by : 4; /* they are not accepted beside this one */
+	uint8_t needed_by : 5;	 /* the options with one of these tags need this one */
+	uint8_t excluded_by : 3; /* they are not accepted beside this one */
 	uint8_t exclusive;	 /* two options with a common bit are mutually exclusive */
 };
 

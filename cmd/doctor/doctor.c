@@ -14,12 +14,16 @@
 static const struct option options_table[] = {
 	OPTION_ROW(OPTION_TEXT, 'a', "address", struct doctor_options, address, "ADDRESS", "", "",
 		   OPTION_HELP("Also check the route to another host and ping it; -a is optional"),
-		   .operand = OPERAND, .needed_by = FOR_ANOTHER, .brief = true),
+		   .operand = OPERAND, .needed_by = FOR_PATH | FOR_ANOTHER, .brief = true),
 	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct doctor_options, port, "PORT", "1 to 65535", "7174",
 		   OPTION_HELP("Port of the rping server to ping"), .tags = FOR_ANOTHER, .brief = true),
+	OPTION_ROW(OPTION_TEXT, 'I', "source", struct doctor_options, source, "ADDRESS", "", "",
+		   OPTION_HELP("Local address to connect from", "chosen by the route"), .tags = FOR_PATH,
+		   .section = SECTION_PATH),
+	TYPE_OF_SERVICE_OPTION(struct doctor_options, 0),
 	TRANSPORT_OPTION(struct doctor_options, TRANSPORT_DEFAULT),
 	DEBUG_OPTION(struct doctor_options, 'd'),
-	OPTION_REST(common_option_table),
+	OPTION_REST(path_option_table),
 };
 /* clang-format on */
 
@@ -125,11 +129,13 @@ static enum outcome doctor_check(struct environment *environment, const void *al
 	const struct log *log = &environment->log;
 	struct address address = { 0 };
 
+	if (common_check_path(environment, &options->common))
+		return OUTCOME_USAGE;
 	if (!options->address)
 		return OUTCOME_OK;
-	address_parse(options->address, ADDRESS_FORMAT_IP, &address);
-	if (host_check(log, "-a, --address", options->address, &address, "-p", false))
+	if (peer_check(log, options->source, EXTRA(options->common.path.interface), "-a, --address", options->address))
 		return OUTCOME_USAGE;
+	address_parse(options->address, ADDRESS_FORMAT_IP, &address);
 	if (!address.family || !address_is_any(&address))
 		return OUTCOME_OK;
 	log_error(log, "-a, --address", "'%s' is not a host address", options->address);
@@ -148,6 +154,7 @@ static enum outcome doctor_start(struct environment *environment, const void *op
 		return OUTCOME_INTERNAL;
 	doctor->environment = environment;
 	doctor->options = options;
+	doctor->given = environment->given;
 	doctor->name = doctor->options->address;
 	doctor->host = (struct host){
 		.root = "", .failure = FINDING_FAIL, .found = finding_found, .unusable = kernel_unusable

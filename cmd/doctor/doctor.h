@@ -29,6 +29,7 @@
 struct doctor_options {
 	struct common_options common;
 	const char *address;
+	const char *source;
 	int64_t port;
 };
 
@@ -60,6 +61,7 @@ struct probe {
 struct doctor {
 	struct environment *environment;
 	const struct doctor_options *options;
+	uint64_t given;	  /* of the options: those for another host */
 	const char *name; /* of the target, as given */
 	struct host host;
 	bool verbs_selected;
@@ -76,6 +78,7 @@ struct doctor {
 	struct probe probe;
 	char pinged[ADDRESS_TEXT_SIZE]; /* the host of the last ping; "": its server could not listen */
 	unsigned silences;		/* addresses that have not reached themselves */
+	struct resolver source;		/* of --source */
 	struct resolver resolver;	/* of the target */
 	struct error lookup_error;	/* if it has no address */
 	enum fabric fabric;		/* of the device on the route to it */
@@ -162,10 +165,15 @@ void soft_check(struct doctor *doctor);
 
 /* Pings the address, and names the size from which on none is answered. */
 void ping_check(struct doctor *doctor, const struct address *address);
+/*
+ * Adds the error of what failed at the address. If pings pass without an option of the path, that is the cause; it is
+ * tried without all of them, then without each.
+ */
+void ping_blame(struct doctor *doctor, const struct address *address, const char *check, const struct error *failure);
 
 /* ---- target.c ---- */
 
-/* Looks options->address up, before the first endpoint exists. */
+/* Looks options->source and options->address up, before the first endpoint exists. */
 void target_lookup(struct doctor *doctor);
 /* Resolves the route to it and pings it. */
 void target_check(struct doctor *doctor);

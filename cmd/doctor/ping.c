@@ -46,16 +46,22 @@ static void hint_at_firewall(const struct doctor *doctor, struct error *error)
 			   tcp ? "TCP" : "UDP", tcp ? doctor->options->port : 4791, tcp ? "" : " (RoCE v2)");
 }
 
-/* Runs an rping client with these options, and stops it. */
-static void send_pings(struct doctor *doctor, const char *host, const char *options, struct child_run *ping,
-		       struct ping_facts *facts)
+static const char *path_words(const struct doctor *doctor, uint64_t given, char words[PATH_WORDS_SIZE])
 {
-	char arguments[CHILD_RUN_ARGUMENTS_SIZE];
+	return common_path_words(doctor->environment->command->options, given, &doctor->options->common, words);
+}
+
+/* Pings with the given options of the path, and these. Begins a probe. */
+static void send_pings(struct doctor *doctor, const char *host, uint64_t given, const char *options, int64_t timeout,
+		       struct child_run *ping, struct ping_facts *facts)
+{
+	char all[CHILD_RUN_ARGUMENTS_SIZE], words[PATH_WORDS_SIZE];
 
 	probe_begin(doctor);
 	doctor->probe.transport = doctor->environment->transport;
-	log_text(arguments, sizeof(arguments), "-p %" PRId64 " %s", doctor->options->port, options);
-	probe_ping(doctor, host, doctor->options->common.timeout, arguments, ping, facts);
+	log_text(all, sizeof(all), "-p %" PRId64 "%s %s", doctor->options->port, path_words(doctor, given, words),
+		 options);
+	probe_ping(doctor, host, timeout, all, ping, facts);
 }
 
 /*
@@ -72,7 +78,7 @@ static bool is_size(struct doctor *doctor, const char *host, uint32_t passed, ui
 	if (loop_deadline_passed(doctor->environment->loop))
 		return none_passed;
 	log_text(options, sizeof(options), "-C %d -S %" PRIu32 "-%" PRIu32, AGAIN, passed, lost);
-	send_pings(doctor, host, options, &ping, &facts);
+	send_pings(doctor, host, doctor->given, options, doctor->options->common.timeout, &ping, &facts);
 	is = facts.answered == AGAIN || (none_passed && ping.environment.outcome == OUTCOME_NO_CONNECTION &&
 					 doctor->probe.errors.first.kind != ERROR_NO_REPLY);
 	child_run_free(&ping);
@@ -82,14 +88,14 @@ static bool is_size(struct doctor *doctor, const char *host, uint32_t passed, ui
 /* Where to look for a hop that takes shorter packets only, and what passes it meanwhile. */
 static void hint_at_mtu(const struct doctor *doctor, const char *host, uint32_t passed, struct error *error)
 {
-	char meanwhile[ADDRESS_TEXT_SIZE + 64];
+	char meanwhile[ADDRESS_TEXT_SIZE + PATH_WORDS_SIZE + 64], words[PATH_WORDS_SIZE];
 
 	if (doctor->verbs_selected)
 		log_text(meanwhile, sizeof(meanwhile), "ip link set %s mtu %" PRIu32 ", on both hosts", doctor->netdev,
 			 passed * ETHERNET_PERCENT / 100);
 	else
-		log_text(meanwhile, sizeof(meanwhile), "rping %s -p %" PRId64 " --transport soft --mtu %" PRIu32, host,
-			 doctor->options->port, passed);
+		log_text(meanwhile, sizeof(meanwhile), "rping %s -p %" PRId64 "%s --transport soft --mtu %" PRIu32,
+			 host, doctor->options->port, path_words(doctor, doctor->given, words), passed);
 	if (doctor->fabric == FABRIC_INFINIBAND)
 		error_hint(error, "compare the active_mtu of both ports: ibv_devinfo");
 	error_hint(error,
@@ -143,19 +149,68 @@ static void report_network(struct doctor *doctor)
 	free(note);
 }
 
+static bool passes_with(struct doctor *doctor, const char *host, uint64_t given, int64_t timeout)
+{
+	struct child_run ping = { .running = false };
+	struct ping_facts facts = { .answered = 0 };
+
+	send_pings(doctor, host, given, "-C 1", timeout, &ping, &facts);
+	child_run_free(&ping);
+	return facts.answered;
+}
+
+/* Returns the bits of the options that are in the way, 0 for none: of one, or of all if none of them is so alone. */
+static uint64_t find_culprit(struct doctor *doctor, const char *host)
+{
+	uint64_t path = 0, bit = 1;
+	int64_t timeout;
+
+	for (const struct option *row = option_first(doctor->environment->command->options); row;
+	     row = option_next(row), bit <<= 1)
+		if (row->tags & FOR_PATH)
+			path |= doctor->given & bit;
+	timeout = doctor->options->common.timeout / (1 + __builtin_popcountll(path));
+	if (!path || !passes_with(doctor, host, doctor->given & ~path, timeout))
+		return 0;
+	for (uint64_t left = path; left; left &= left - 1) {
+		uint64_t one = left & -left;
+
+		if (path == one || passes_with(doctor, host, doctor->given & ~one, timeout))
+			return one;
+	}
+	return path;
+}
+
+void ping_blame(struct doctor *doctor, const struct address *address, const char *check, const struct error *failure)
+{
+	struct error error = *failure;
+	char host[ADDRESS_TEXT_SIZE], words[PATH_WORDS_SIZE];
+	size_t used;
+	uint64_t culprit = COMMAND_rping ? find_culprit(doctor, address_host(address, host)) : 0;
+
+	if (culprit) {
+		used = error.kind == ERROR_NO_REPLY ? 0 : strlen(error.cause);
+		log_text(error.cause + used, sizeof(error.cause) - used, "%s; without%s pings pass",
+			 used ? "" : "no answer", path_words(doctor, culprit, words));
+		*error.hint = '\0';
+	}
+	finding_add_error(doctor, FINDING_FAIL, check, &error);
+}
+
 void ping_check(struct doctor *doctor, const struct address *address)
 {
 	const uint32_t longest = PACKETS * (doctor->mtu ? doctor->mtu : MTU_UNKNOWN);
 	struct error *error = &doctor->probe.errors.first;
 	struct child_run ping = { .running = false };
-	char options[32], host[ADDRESS_TEXT_SIZE];
+	char options[48], host[ADDRESS_TEXT_SIZE];
 	struct ping_facts facts = { .answered = 0 };
 
 	if (WITH_REPORT)
 		log_text(options, sizeof(options), "-C %u -S 0-%" PRIu32, pings_of(doctor), longest);
 	else
 		log_text(options, sizeof(options), "-C %u", pings_of(doctor));
-	send_pings(doctor, address_host(address, host), options, &ping, &facts);
+	send_pings(doctor, address_host(address, host), doctor->given, options, doctor->options->common.timeout, &ping,
+		   &facts);
 	/* soft has hints of its own. */
 	if (error->kind == ERROR_NO_REPLY && doctor->verbs_selected)
 		hint_at_firewall(doctor, error);
@@ -168,7 +223,7 @@ void ping_check(struct doctor *doctor, const struct address *address)
 	} else if (facts.answered && (facts.not_read || facts.not_written_back)) {
 		add_lost_size(doctor, host, facts.mtu ? facts.mtu : longest / PACKETS, &facts);
 	} else {
-		finding_add_error(doctor, FINDING_FAIL, "ping", error);
+		ping_blame(doctor, address, "ping", error);
 	}
 	child_run_free(&ping);
 	if (WITH_REPORT)

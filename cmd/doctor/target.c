@@ -9,14 +9,18 @@
 
 static void no_route(struct doctor *doctor)
 {
-	bool known = !WITH_NAMES || doctor->resolver.count;
-	struct error *error = known ? &doctor->probe.errors.first : &doctor->lookup_error;
+	const struct address *last;
+	struct error *error = &doctor->probe.errors.first;
 	char host[ADDRESS_TEXT_SIZE];
 
-	error_hint(error, "see %s %s", known ? "ip route get" : "getent ahosts",
-		   known ? address_host(&doctor->resolver.addresses[doctor->resolver.count - 1], host)
-			 : doctor->options->address);
-	finding_add_error(doctor, FINDING_FAIL, "route", error);
+	if (!doctor->resolver.count) {
+		error_hint(&doctor->lookup_error, "see getent ahosts %s", doctor->lookup_error.object);
+		finding_add_error(doctor, FINDING_FAIL, "route", &doctor->lookup_error);
+		return;
+	}
+	last = &doctor->resolver.addresses[doctor->resolver.count - 1];
+	error_hint(error, "see ip route get %s", address_host(last, host));
+	ping_blame(doctor, last, "route", error);
 }
 
 /* The GID of the target's local address, from any port of its device. */
@@ -61,14 +65,16 @@ static void add_route(struct doctor *doctor, const struct endpoint *target)
 static enum outcome resolve_target(struct doctor *doctor, struct address *address)
 {
 	struct channel *channel = doctor->verbs_selected ? doctor->verbs_channel : doctor->soft_channel;
+	const struct address *source = doctor->source.addresses;
 	struct endpoint *target = NULL;
 	enum outcome outcome;
 
 	probe_begin(doctor);
 	address->port = (uint16_t)doctor->options->port;
-	outcome = probe_create(doctor, ENDPOINT_CONNECTION, channel, PORT_SPACE_TCP, NULL, &target);
+	outcome = probe_create(doctor, ENDPOINT_CONNECTION, channel, PORT_SPACE_TCP, &doctor->options->common.path,
+			       &target);
 	if (!outcome)
-		outcome = endpoint_resolve(target, NULL, address);
+		outcome = endpoint_resolve(target, source->family ? source : NULL, address);
 	if (!outcome)
 		outcome = probe_wait(doctor, EVENT_ROUTE_RESOLVED);
 	if (outcome) {
@@ -84,11 +90,19 @@ static enum outcome resolve_target(struct doctor *doctor, struct address *addres
 
 void target_lookup(struct doctor *doctor)
 {
-	struct resolver *resolver = &doctor->resolver;
+	const struct doctor_options *options = doctor->options;
+	struct resolver *resolver = &doctor->resolver, *source = &doctor->source;
+	enum outcome outcome = OUTCOME_OK;
 
 	probe_begin(doctor);
-	resolver_start(resolver, &doctor->probe.log, doctor->options->address, ADDRESS_FORMAT_ANY, 0);
-	lookup_finish(resolver, doctor->environment, &doctor->options->common, ADDRESS_NONE);
+	if (options->source) {
+		resolver_start(source, &doctor->probe.log, options->source, ADDRESS_FORMAT_ANY, 0);
+		outcome = lookup_finish(source, doctor->environment, &options->common, ADDRESS_NONE);
+	}
+	if (!outcome) {
+		resolver_start(resolver, &doctor->probe.log, options->address, ADDRESS_FORMAT_ANY, 0);
+		lookup_finish(resolver, doctor->environment, &options->common, source->addresses->family);
+	}
 	doctor->lookup_error = doctor->probe.errors.first;
 }
 

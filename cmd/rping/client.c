@@ -247,30 +247,10 @@ static const struct target_handlers target_handlers = {
 
 /* ---- the targets ---- */
 
-static enum outcome check_host(const struct log *log, const char *option, const char *text, bool has_interface,
-			       struct address *address)
-{
-	address_parse(text, ADDRESS_FORMAT_IP, address);
-	/* In a line of --targets, FILE:LINE, the port follows the address. */
-	return host_check(log, option, text, address, strchr(option, ':') ? "ADDRESS" : "-p", has_interface);
-}
-
 enum outcome rping_client_check(const struct rping_options *options, const char *option, const char *text,
 				const struct log *log)
 {
-	struct address address = { 0 }, source = { 0 };
-	enum outcome outcome = OUTCOME_OK;
-
-	if (options->source)
-		outcome = check_host(log, "-I", options->source, true, &source);
-	if (!outcome)
-		outcome = check_host(log, option, text, options->source || EXTRA(options->common.path.interface),
-				     &address);
-	if (!outcome && source.family && address.family && source.family != address.family) {
-		log_error(log, option, "%s is not of the same family as -I %s", text, options->source);
-		outcome = OUTCOME_USAGE;
-	}
-	return outcome;
+	return peer_check(log, options->source, EXTRA(options->common.path.interface), option, text);
 }
 
 static enum outcome add_target(struct rping_client *client, const char *address, uint16_t port)

@@ -19,7 +19,7 @@ static const struct option rping_option_table[] = {
 	    OPTION_HELP("Client: server to ping, repeatable; server: address to listen on",
 			"for a server any IPv4 one"), .operand = OPERAND_UNLESS_GIVEN),
 	ROW(OPTION_TEXT, 'I', "source", source, "ADDRESS", "", "",
-	    OPTION_HELP("Client: local address to connect from", "chosen by the route"), .tags = FOR_CLIENT,
+	    OPTION_HELP("Client: local address to connect from", "chosen by the route"), .tags = FOR_CLIENT | FOR_PATH,
 	    .section = SECTION_PATH),
 	ROW(OPTION_INTEGER, 'p', "port", port, "PORT", "0 to 65535", "7174",
 	    OPTION_HELP("Port of the server; 0: any free port"), .brief = true),

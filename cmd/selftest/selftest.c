@@ -34,7 +34,10 @@ static const struct option options_table[] = {
 			OPTION_HELP("Also print the output of the commands"), .brief = true),
 	TRANSPORT_OPTION(struct selftest_options, TRANSPORT_AUTOMATIC),
 	DEBUG_OPTION(struct selftest_options, 'd'),
-	OPTION_REST(spin_option_table),
+#if WITH_EXTRAS
+	SPIN_OPTIONS(struct selftest_options, common.),
+#endif
+	OPTION_REST(common_option_table),
 };
 
 /* Datagrams fit the smallest IB MTU, 256 bytes. */

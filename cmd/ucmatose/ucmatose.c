@@ -35,7 +35,7 @@ static const struct option options_table[] = {
 	    .operand = OPERAND_UNLESS_GIVEN, .needed_by = FOR_CLIENT, .excluded_by = FOR_SERVER, .brief = true),
 	ROW(OPTION_TEXT, 'b', "bind", bind, "ADDRESS", "", "",
 	    OPTION_HELP("Local address to connect from or to listen on; ::0 is any", "a server listens on any IPv4 one"),
-	    .brief = true),
+	    .tags = FOR_PATH, .brief = true),
 	OPTION_ALIAS_ROW("source", "bind", "ADDRESS", OPTION_HELP("Same as --bind, as in rping")),
 	ROW(OPTION_WORD, 'f', "format", format, "FORMAT", "one of name, ip, ipv4, ipv6, gid", "name",
 	    OPTION_HELP("Address format"), .section = SECTION_PATH),

@@ -197,6 +197,18 @@ _rdmatest_table() {
 			'--json-stream'
 			'--prometheus=@files'
 			'--quiet'
+			'-I=@hosts' '--source=@hosts'
+			'--tos='
+			'--device=@infiniband'
+			'--port-num='
+			'--gid-index='
+			'--interface=@net'
+			'--ipv4'
+			'--ipv6'
+			'--dscp='
+			'--service-level='
+			'--mtu=256 512 1024 2048 4096'
+			'--inline='
 			'--timeout='
 			'--deadline=')
 		;;

@@ -14,16 +14,8 @@
 #define NOT_READY  "1"
 #define CONGESTION "2"
 #define LINK	   "3"
-/*
- * Named only beside a LOSS: soft-RoCE repeats requests without need, and soft those that a busy peer answers late,
- * which are few: more than that are a LOSS themselves.
- */
+/* Named only beside a LOSS: soft-RoCE repeats requests without need, and a busy peer is late. */
 #define LOSS_TOO "4"
-
-enum {
-	LATE_MAX = 9, /* and one of ... */
-	SENT_PER_LATE = 50,
-};
 
 static const char conclusions[][32] = {
 	": packets were lost or late",
@@ -49,6 +41,7 @@ static const char rows[] =
 	LOSS "TCP segment* sent again|tcpRetransSegs|RetransSegs|\n"
 	LOSS_TOO "duplicate request*|duplicate_request|dup_req|\n"
 	LOSS_TOO "ACK timeout*|ack_timeout|\n"
+	LOSS_TOO "late response*|late_responses|\n"
 	LOSS_TOO "packet* sent again|resent_packets|\n"
 	NOT_READY "RNR NAK* received|rnr_nak_retry_err|rcvd_rnr_err|rnr_naks_rcvd|RNR received|\n"
 	NOT_READY "RNR NAK* sent|send_rnr_err|RNR sent|\n"
@@ -95,13 +88,12 @@ static void print_port(FILE *stream, const struct network_counter *first)
 
 	for (const char *row = rows; *row; row = strchr(row, '\n') + 1) {
 		uint64_t sum = sum_of(first, row);
-		bool few = !sent || sum <= LATE_MAX || sum < sent / SENT_PER_LATE;
 
-		if (!sum || (*row == *LOSS_TOO && !conclusion && few))
+		if (!sum || (*row == *LOSS_TOO && !conclusion))
 			continue;
 		last = conclusion;
-		if (*row != *LOSS_TOO || !last)
-			conclusion = conclusions[*row == *LOSS_TOO ? 0 : *row - *LOSS];
+		if (*row != *LOSS_TOO)
+			conclusion = conclusions[*row - *LOSS];
 		if (!last)
 			fprintf(stream, first->port ? "%s/%u: " : "%s: ", first->device, first->port);
 		else

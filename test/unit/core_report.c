@@ -180,17 +180,18 @@ TEST(network_in_words)
 		    { .device = "mlx5_0", .port = 2, .name = "out_of_buffer", .increase = 1 } },
 		  "mlx5_0/1: 4 CNPs sent: congestion; 2 symbol errors, 1 link failure: check the cable\n"
 		  "mlx5_0/2: 1 message without a receive: a receiver was not ready" },
-		/* A few may be late; one of fifty packets, and more than two, are lost. */
-		{ { { .device = "udp", .name = "ack_timeout", .increase = 19 },
+		/* However many were late or repeated, and with one that was lost. */
+		{ { { .device = "udp", .name = "duplicate_request", .increase = 900 },
+		    { .device = "udp", .name = "late_responses", .increase = 900 },
+		    { .device = "udp", .name = "ack_timeout", .increase = 900 },
 		    { .device = "udp", .name = "sent_packets", .increase = 1000 } },
 		  "" },
-		{ { { .device = "udp", .name = "ack_timeout", .increase = 2 },
-		    { .device = "udp", .name = "sent_packets", .increase = 9 } },
-		  "" },
-		{ { { .device = "udp", .name = "resent_packets", .increase = 20 },
+		{ { { .device = "udp", .name = "packet_seq_err", .increase = 1 },
+		    { .device = "udp", .name = "late_responses", .increase = 19 },
 		    { .device = "udp", .name = "ack_timeout", .increase = 20 },
 		    { .device = "udp", .name = "sent_packets", .increase = 1000 } },
-		  "udp: 20 ACK timeouts, 20 packets sent again: packets were lost or late (of 1000 sent)" },
+		  "udp: 1 sequence NAK received, 20 ACK timeouts, 19 late responses: packets were lost or late (of "
+		  "1000 sent)" },
 		{ { { .device = "udp", .name = "ack_timeout", .increase = 2 },
 		    { .device = "udp", .name = "icrc_error", .increase = 18446744073709551615u },
 		    { .device = "rocep1", .port = 1, .name = "Nak Sequence Error Implied", .increase = 1 },

@@ -386,9 +386,14 @@ TEST(timeouts_without_rtt_sample, NULL, bench_close)
 		requester_open()->ack_timeout = mad_timeout(rows[row].ack_timeout);
 		post_sends(1, 8);
 		network_run(60 * CLOCK_NS_PER_S);
-		for (size_t index = 0; index < LENGTH(rows[row].waits); index++)
-			assert_int_equal((sent[index + 1].at - sent[index].at) / CLOCK_NS_PER_US,
+		/* The message, the probe; then that again, the second time with the message. */
+		for (size_t index = 0, packet = 0; index < LENGTH(rows[row].waits); index++) {
+			assert_int_equal((sent[packet + 1].at - sent[packet].at) / CLOCK_NS_PER_US,
 					 rows[row].waits[index]);
+			assert_int_equal(sent[++packet].packet.psn, FIRST + 1);
+			if (index % 2)
+				assert_int_equal(sent[++packet].packet.psn, FIRST);
+		}
 
 		assert_int_equal(last.status, COMPLETION_RETRY_EXCEEDED);
 		assert_in_range(last_at - sent[0].at, 8 * mad_timeout(rows[row].ack_timeout),
@@ -425,7 +430,7 @@ TEST(timeout_from_rtt, NULL, bench_close)
 	post_sends(1, 8);
 	count = 0;
 	network_run(CLOCK_NS_PER_S);
-	assert_int_equal(sent[0].packet.psn, FIRST + 1);
+	assert_int_equal(sent[0].packet.psn, FIRST + 2);
 	assert_int_equal((sent[1].at - sent[0].at) / CLOCK_NS_PER_MS, ROUND_TRIP + 4 * ROUND_TRIP / 2);
 }
 
@@ -451,8 +456,8 @@ TEST(rtt_of_packets_sent_again, NULL, bench_close)
 	assert_int_equal(qp->requester.srtt / CLOCK_NS_PER_MS, 10);
 }
 
-/* The last one and the oldest, in turn. */
-TEST(timeouts_send_one_packet, NULL, bench_close)
+/* The last one, and each second time the oldest too. */
+TEST(timeouts_send_few_packets, NULL, bench_close)
 {
 	requester_open();
 	post_sends(16, 4096);
@@ -461,7 +466,9 @@ TEST(timeouts_send_one_packet, NULL, bench_close)
 	assert_int_equal(testbed.hosts[0].transport->counts[SOFT_RESENT].increase, count - 32);
 	assert_int_equal(qp_of(&bench.pair, 0)->requester.cwnd, 1);
 	for (size_t index = 0; index < count; index++)
-		assert_int_equal(sent[index].packet.psn, index < 32 ? FIRST + index : index % 2 ? FIRST : FIRST + 31);
+		assert_int_equal(sent[index].packet.psn, index < 32		 ? FIRST + index
+							 : (index - 32) % 3 == 2 ? FIRST
+										 : FIRST + 31);
 }
 
 /* The answer may be among those that wait to be read: time-outs send no more packets than are read, and count no more.
@@ -476,7 +483,7 @@ TEST(unread_packets_limit_timeouts, NULL, bench_close)
 	testbed.hosts[1].dead = true; /* it sends no probe, which would be read */
 	post_sends(1, 8);
 	network_run(CLOCK_NS_PER_S);
-	assert_in_range(count, 10, 20);
+	assert_in_range(count, 10, 30);
 	count = 0;
 	socket->resends = 1000;
 	network_run(60 * CLOCK_NS_PER_S);
@@ -484,7 +491,7 @@ TEST(unread_packets_limit_timeouts, NULL, bench_close)
 	assert_int_equal(testbed.hosts[0].reported_count, 0);
 	socket->unread = false;
 	network_run(CLOCK_NS_PER_S);
-	assert_in_range(count, 10, 20);
+	assert_in_range(count, 10, 30);
 }
 
 /* The acknowledgement of a DREQ: of what was sent, and no more. */
@@ -616,6 +623,22 @@ TEST(post_stops_at_rejected_work, NULL, bench_close)
 	assert_int_equal(qp_of(&bench.pair, 0)->requester.ring.count, 1);
 	bench_run();
 	assert_int_equal(count, 1);
+}
+
+/* The probe of a time-out takes no room of the posted work, nor does a second one. */
+TEST(probe_has_room_of_its_own, NULL, bench_close)
+{
+	struct requester *requester = &requester_open()->requester;
+
+	requester->ring.capacity = 3;
+	post_sends(1, 8);
+	network_run(600 * CLOCK_NS_PER_MS);
+	assert_int_equal(requester->ring.count, 2);
+	post_sends(1, 8);
+	assert_int_equal(requester->ring.count, 3);
+	acknowledge(FIRST + 1);
+	post_sends(1, 8);
+	assert_int_equal(requester->ring.count, 2);
 }
 
 /* Tenths of a second. The probe interval of a responsive peer doubles, until work is posted. */

@@ -66,7 +66,8 @@ enum soft_count {
 	SOFT_DAMAGED,	      /* RoCE packets with a wrong ICRC, of any sender */
 	SOFT_SEQUENCE_NAKS,   /* received */
 	SOFT_IMPLIED_NAKS,    /* a response of a READ is missing */
-	SOFT_TIMEOUTS,	      /* also of packets that a busy peer has answered late */
+	SOFT_TIMEOUTS,	      /* the reply may be lost or late */
+	SOFT_LATE,	      /* it was late */
 	SOFT_RESENT,	      /* packets of requests */
 	SOFT_RNR_NAKS,	      /* received */
 	SOFT_RNR_NAKS_SENT,

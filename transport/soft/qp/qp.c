@@ -242,10 +242,10 @@ static bool post_receive(struct responder *responder, const struct work *work)
 	return true;
 }
 
-/* One slot is reserved for the probe, which is always the oldest request. */
+/* One slot is reserved for the probe. */
 static bool is_send_ring_full(const struct requester *requester)
 {
-	return requester->ring.count - qp_is_probe_oldest(requester) == requester->ring.capacity - 1;
+	return requester->ring.count - requester->probing == requester->ring.capacity - 1;
 }
 
 /* False if the ring is full. */

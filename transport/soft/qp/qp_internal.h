@@ -85,6 +85,7 @@ struct requester {
 	uint32_t read_slice;		    /* response packets of a READ request; a long READ is split into slices */
 	bool in_recovery; /* a loss reduced cwnd; ends when unacked_psn reaches recovery_point, or with a time-out */
 
+	bool probing;		      /* some request is a probe */
 	bool rnr_waiting;	      /* until deadline, after an RNR NAK */
 	bool rtt_timing;	      /* rtt_psn is being timed */
 	uint8_t rnr_naks;	      /* consecutive */
@@ -267,12 +268,12 @@ bool recovery_wants_ack(struct soft_qp *qp);
 void recovery_arm(struct soft_qp *qp);
 enum recovery_step {
 	RECOVERY_WAITS,
-	RECOVERY_RESENDS, /* the packet *psn */
+	RECOVERY_RESENDS, /* or probes */
 	RECOVERY_FAILS,	  /* the retries are exhausted */
 };
 
 /* The deadline has passed without a reply. Sets the next one. */
-enum recovery_step recovery_timed_out(struct soft_qp *qp, uint32_t *psn);
+enum recovery_step recovery_timed_out(struct soft_qp *qp);
 /* unacked_psn has advanced. */
 void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn);
 /* The oldest outstanding packet is missing: the peer sent a sequence NAK, or a reply to a later packet. */

@@ -4,10 +4,12 @@
  * not all come (an implied NAK). The requester then sends everything again from the oldest missing packet on
  * (go-back-N).
  *
- * Without a reply there is a time-out, which follows the measured round trips and doubles (RFC 6298). It sends one
- * packet again: the last (the tail loss probe of RFC 8985), which the peer acknowledges, or answers with a NAK if an
- * earlier one is missing; the next time-out the oldest, because a kernel's peer sends one NAK only, and that may be
- * lost; and so on. One packet adds little to the load of a peer that is only busy, so the time-out can be short.
+ * Without a reply there is a time-out, which follows the measured round trips and doubles (RFC 6298). It sends one new
+ * packet, a probe: the peer's reply shows, as above, that one before it is lost, or else that the peer was only late.
+ * If there is a probe already, or other packets wait for the window, it sends the last one again (the tail loss probe
+ * of RFC 8985), and so does each further time-out. Each second one then sends the oldest again, because a kernel's peer
+ * sends one NAK only, and that may be lost. So few packets add little to the load of a peer that is only busy, and the
+ * time-out can be short.
  *
  * A loss reduces the congestion window, and acknowledgements increase it, as in TCP.
  */
@@ -160,7 +162,7 @@ void recovery_sent(struct soft_qp *qp)
 
 /*
  * Unsignalled work leaves AckReq to later work, if that comes before the time-out. After a pause it may not, and the
- * last packet would be sent again. That is harmless, but the peer's device counts it, and operators watch the counter.
+ * time-out would send a probe.
  */
 bool recovery_wants_ack(struct soft_qp *qp)
 {
@@ -275,7 +277,7 @@ static bool are_retries_exhausted(struct soft_qp *qp)
 	       qp_now(qp) - requester->unanswered_since >= tries * limited_ack_timeout(qp);
 }
 
-enum recovery_step recovery_timed_out(struct soft_qp *qp, uint32_t *psn)
+enum recovery_step recovery_timed_out(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
 
@@ -294,7 +296,6 @@ enum recovery_step recovery_timed_out(struct soft_qp *qp, uint32_t *psn)
 		reduce_cwnd(requester);
 		requester->cwnd = 1;
 	}
-	*psn = requester->consecutive_timeouts & 1 ? psn_add(requester->next_psn, PSN_MASK) : requester->unacked_psn;
 	recovery_arm(qp);
 	return RECOVERY_RESENDS;
 }
@@ -325,6 +326,10 @@ void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn)
 	/* As soon after a time-out the peer has answered that packet, not a former one late. */
 	else if (!requester->rtt_timing && qp_now(qp) - requester->rtt_sent_at < 2 * requester->srtt)
 		requester->backoff = 0;
+	/* The reply to all that was sent before the probe, not to the probe. */
+	else if (requester->consecutive_timeouts && requester->rtt_timing && !requester->in_recovery &&
+		 qp_is_probe_oldest(requester))
+		soft_count(qp->transport, SOFT_LATE);
 	/* A window of which less than half is in use does not grow. */
 	if (2 * ((requester->next_psn - old_unacked_psn) & PSN_MASK) >= requester->cwnd)
 		increase_cwnd(requester, packets);

@@ -76,7 +76,7 @@ void requester_probe(struct soft_qp *qp)
 	struct request *request = push_request(qp, 0);
 
 	request->kind = WORK_WRITE;
-	request->probe = true;
+	request->probe = qp->requester.probing = true;
 	requester_transmit(qp);
 }
 
@@ -127,7 +127,7 @@ static bool send_packet(struct soft_qp *qp, const struct request *request, uint3
 	requester->packets_since_ack_request++;
 	/*
 	 * An acknowledgement must come before the window is full. Unsignalled work leaves AckReq to later work. If none
-	 * follows, the time-out sends it again, with AckReq.
+	 * follows, the time-out's probe has it.
 	 */
 	if ((last && (!request->unsignalled || resent || recovery_wants_ack(qp))) ||
 	    requester->packets_since_ack_request >= ack_interval || outstanding(requester) + 1 >= window) {
@@ -259,6 +259,7 @@ void requester_complete_oldest(struct soft_qp *qp)
 	const struct request *request = qp_request_at(requester, 0);
 
 	soft_ring_pop(&requester->ring);
+	requester->probing &= !request->probe;
 	qp->transport->busy_qps -= !requester->ring.count;
 	if (requester->next_request)
 		requester->next_request--;
@@ -407,8 +408,11 @@ void requester_receive(struct soft_qp *qp, const struct packet *packet)
 
 /* ---- time-outs ---- */
 
-/* Sends an outstanding packet again with AckReq; of a READ: the rest of its slice that has no response. */
-static void requester_resend(struct soft_qp *qp, uint32_t psn)
+/*
+ * Sends an outstanding packet again with AckReq; of a READ: the rest of its slice that has no response. Returns the PSN
+ * from which on.
+ */
+static uint32_t requester_resend(struct soft_qp *qp, uint32_t psn)
 {
 	struct requester *requester = &qp->requester;
 	const struct request *request = find_request(requester, psn);
@@ -431,17 +435,32 @@ static void requester_resend(struct soft_qp *qp, uint32_t psn)
 	soft_count(qp->transport, SOFT_RESENT);
 	requester->next_psn = next_psn;
 	requester->outstanding_reads = outstanding_reads;
+	return psn;
+}
+
+/* What recovery.c says of time-outs. */
+static void resend_some(struct soft_qp *qp)
+{
+	struct requester *requester = &qp->requester;
+
+	if (requester->consecutive_timeouts == 1 && !requester->probing && requester->next_psn == requester->end_psn) {
+		/* It is timed, and needs no room in the window. */
+		requester->rtt_timing = false;
+		requester->packets_since_ack_request = PSN_MASK;
+		requester_probe(qp);
+	} else if (requester_resend(qp, psn_add(requester->next_psn, PSN_MASK)) != requester->unacked_psn &&
+		   !(requester->consecutive_timeouts & 1)) {
+		requester_resend(qp, requester->unacked_psn);
+	}
 }
 
 static void deadline_exceeded(struct soft_qp *qp)
 {
-	uint32_t psn;
-
-	switch (recovery_timed_out(qp, &psn)) {
+	switch (recovery_timed_out(qp)) {
 	case RECOVERY_WAITS:
 		break;
 	case RECOVERY_RESENDS:
-		requester_resend(qp, psn);
+		resend_some(qp);
 		break;
 	case RECOVERY_FAILS:
 		fail_oldest(qp, COMPLETION_RETRY_EXCEEDED);

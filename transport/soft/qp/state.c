@@ -33,6 +33,7 @@ void qp_halt(struct soft_qp *qp, enum qp_state state)
 	loop_timer_stop(&qp->timer);
 	qp->requester.timer_at = 0;
 	qp->requester.ring.count = 0;
+	qp->requester.probing = false;
 	qp->responder.ring.count = 0;
 	qp->responder.resources_due = 0;
 	qp->sent_datagrams = 0;

@@ -108,6 +108,12 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
 	return 1;
 }
 
+bool __wrap_soft_qp_is_peer(struct soft_transport *transport, const struct soft_socket *socket,
+			    const struct address *from, uint32_t qpn)
+{
+	return true;
+}
+
 void __wrap_soft_qp_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
 			    const struct packet *packet)
 {

@@ -686,6 +686,34 @@ TEST(packet_to_other_address_is_dropped, NULL, bench_close)
 	assert_int_equal(endpoint->icmp.error, 0);
 }
 
+/* A packet with a wrong ICRC tells something of the path if it comes from the peer. */
+TEST(damaged_packets_of_strangers_count_apart, NULL, bench_close)
+{
+	static const struct address other = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 9 } };
+	const struct network_counter *counts;
+	struct frame frame = { 0 };
+	struct packet packet;
+
+	requester_open();
+	counts = testbed.hosts[1].transport->counts;
+	packet = bench_packet(OPCODE_WRITE_ONLY, bench.psn, 0);
+	frame.to = testbed.hosts[1].address;
+	frame.length = packet_write(&packet, frame.bytes) + PACKET_ICRC_SIZE;
+	testbed.injecting = true;
+	for (unsigned strangers = 0; strangers < 4; strangers++) {
+		frame.from = strangers ? other : testbed.hosts[0].address;
+		network_send(&frame);
+	}
+	packet.destination ^= 1;
+	packet_write(&packet, frame.bytes);
+	frame.from = testbed.hosts[0].address;
+	network_send(&frame);
+	testbed.injecting = false;
+	bench_run();
+	assert_int_equal(counts[SOFT_DAMAGED].increase, 1);
+	assert_int_equal(counts[SOFT_STRAY].increase, 4);
+}
+
 /* Repeated ICMP errors do not extend the peer's deadline. */
 TEST(repeated_icmp_keeps_deadline, NULL, bench_close)
 {

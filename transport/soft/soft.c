@@ -40,10 +40,17 @@ static void input_packet(struct soft_socket *socket, const struct address *from,
 			 bool damaged)
 {
 	struct soft_transport *transport = socket->transport;
+	bool managed = packet->destination == MAD_QPN && !socket->group;
 
+	if (damaged)
+		soft_count(transport,
+			   soft_qp_is_peer(transport, socket, from, packet->destination) ? SOFT_DAMAGED : SOFT_STRAY);
+	/* Of a management datagram the addresses that it names tell whether a NAT has changed them. */
+	if (damaged && !managed)
+		return;
 	if (socket->group)
 		soft_qp_receive_group(transport, socket, from, packet);
-	else if (packet->destination != MAD_QPN)
+	else if (!managed)
 		soft_qp_receive(transport, socket, from, packet);
 	else if (packet->opcode == OPCODE_DATAGRAM && packet->datagram.key == MAD_QKEY)
 		soft_cm_receive(transport, socket, from, packet->payload, packet->length, damaged);
@@ -75,7 +82,8 @@ const struct soft_handlers soft_handlers = {
 static void begin_counts(struct soft_transport *transport)
 {
 	/* In the order of enum soft_count: the names of mlx5's hw_counters and rxe's, where they have the same. */
-	const char *name = "out_of_sequence\0duplicate_request\0icrc_error\0packet_seq_err\0implied_nak_seq_err\0"
+	const char *name = "out_of_sequence\0duplicate_request\0icrc_error\0stray_icrc_error\0packet_seq_err\0implied_"
+			   "nak_seq_err\0"
 			   "ack_timeout\0late_responses\0resent_packets\0rnr_nak_retry_err\0send_rnr_err\0"
 			   "send_seq_err\0sent_packets";
 

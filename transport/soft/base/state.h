@@ -44,7 +44,7 @@ extern const struct soft_handlers {
 	bool (*deliver)(struct soft_transport *transport);
 	/* The timer of soft_reap_later(). */
 	void (*reap)(void *transport);
-	/* net: a packet from that address. Of those with a wrong ICRC only management datagrams. */
+	/* net: a packet from that address. damaged: its ICRC is wrong. */
 	void (*packet)(struct soft_socket *socket, const struct address *from, const struct packet *packet,
 		       bool damaged);
 	/* net: an ICMP error, which quotes the first bytes of a packet. */
@@ -63,7 +63,8 @@ extern const struct soft_handlers {
 enum soft_count {
 	SOFT_OUT_OF_SEQUENCE, /* requests beyond the expected PSN */
 	SOFT_DUPLICATES,      /* requests that were executed before */
-	SOFT_DAMAGED,	      /* RoCE packets with a wrong ICRC, of any sender */
+	SOFT_DAMAGED,	      /* packets of a connection's peer with a wrong ICRC */
+	SOFT_STRAY,	      /* those of anybody else: they tell nothing of a path */
 	SOFT_SEQUENCE_NAKS,   /* received */
 	SOFT_IMPLIED_NAKS,    /* a response of a READ is missing */
 	SOFT_TIMEOUTS,	      /* the reply may be lost or late */

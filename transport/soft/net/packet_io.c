@@ -6,8 +6,7 @@
  * of one size to one peer share a message (UDP_SEGMENT). The kernel numbers their IPv4 identifications from 0, which
  * the ICRCs cover.
  *
- * Receiving: a packet whose ICRC is wrong with every IPv4 identification is dropped; a management datagram first
- * shows whether a NAT has changed its addresses.
+ * Receiving: a packet whose ICRC is wrong with every IPv4 identification is damaged.
  */
 #include "transport/soft/net/socket.h"
 
@@ -20,7 +19,6 @@
 #include <string.h>
 
 #include "transport/soft/base/queue.h"
-#include "transport/soft/wire/mad.h"
 
 enum {
 	RECEIVE_BATCH = 8,
@@ -396,13 +394,8 @@ static void receive_message(struct soft_socket *socket, struct mmsghdr *message)
 
 		bool damaged = !icrc_check(&transport->icrc, &flow, bytes, length, &identification);
 
-		if (packet_parse(bytes, length, &packet)) {
-			if (damaged)
-				soft_count(transport, SOFT_DAMAGED);
-			/* Of a management datagram the addresses that it names tell whether a NAT has changed them. */
-			if (!damaged || (packet.destination == MAD_QPN && !socket->group))
-				soft_handlers.packet(socket, &from, &packet, damaged);
-		}
+		if (packet_parse(bytes, length, &packet))
+			soft_handlers.packet(socket, &from, &packet, damaged);
 		identification++;
 		bytes += length;
 		left -= length;

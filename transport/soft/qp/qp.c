@@ -288,6 +288,20 @@ enum outcome soft_qp_post(struct soft_qp *qp, const struct work *work, size_t co
 
 /* ---- receiving ---- */
 
+/* The source port differs for each queue pair of the peer, and may change: it identifies nothing. */
+static bool is_from_peer(const struct soft_qp *qp, const struct soft_socket *socket, const struct address *from)
+{
+	return socket == qp->endpoint->path.socket && address_same_host(from, &qp->endpoint->path.peer);
+}
+
+bool soft_qp_is_peer(struct soft_transport *transport, const struct soft_socket *socket, const struct address *from,
+		     uint32_t qpn)
+{
+	const struct soft_qp *qp = soft_table_find(&transport->qps->by_qpn, qpn);
+
+	return qp && is_from_peer(qp, socket, from);
+}
+
 void soft_qp_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
 		     const struct packet *packet)
 {
@@ -301,9 +315,7 @@ void soft_qp_receive(struct soft_transport *transport, struct soft_socket *socke
 			datagram_receive(qp, from, &qp->endpoint->path.local, packet);
 		return;
 	}
-	/* The source port differs for each queue pair of the peer, and may change: it identifies nothing. */
-	if ((form & FORM_DATAGRAM) || socket != qp->endpoint->path.socket ||
-	    !address_same_host(from, &qp->endpoint->path.peer))
+	if ((form & FORM_DATAGRAM) || !is_from_peer(qp, socket, from))
 		return;
 	if (!(form & FORM_RESPONSE))
 		responder_receive(qp, packet);

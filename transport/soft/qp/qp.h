@@ -46,6 +46,9 @@ void soft_qp_join(struct soft_qp *qp, uint32_t qkey);
 /* The contract of endpoint_post(). No completion is reported before the next turn of the loop. */
 enum outcome soft_qp_post(struct soft_qp *qp, const struct work *work, size_t count);
 
+/* True if that address is the peer's of the connection with that queue pair. */
+bool soft_qp_is_peer(struct soft_transport *transport, const struct soft_socket *socket, const struct address *from,
+		     uint32_t qpn);
 /* One packet from that address. */
 void soft_qp_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
 		     const struct packet *packet);

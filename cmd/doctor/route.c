@@ -193,7 +193,7 @@ static void warn_v1(struct doctor *doctor, const struct device *device, const ch
 /* Soft-RoCE whose own interface was down while a connection ended sends nothing until it is made again. */
 static void report_silence(struct doctor *doctor, const struct device *device)
 {
-	enum finding_status status = device->may_work ? FINDING_WARN : doctor->verbs_failure;
+	enum finding_status status = device->may_work ? FINDING_WARN : doctor->host.failure;
 	const char *suffix = device->within_host ? " within this host" : ", but does not reach itself";
 	struct error error = device->silence;
 

@@ -2,8 +2,8 @@
 /* What is tried: its error is kept and not printed, as it becomes a finding. */
 #include "cmd/doctor/doctor.h"
 
-/* After this time a person hears what is waited for. */
-#define PATIENCE CLOCK_NS_PER_S
+/* A longer wait for an answer is shown on a terminal. */
+#define SHOW_WAIT_AFTER CLOCK_NS_PER_S
 
 void probe_begin(struct doctor *doctor)
 {
@@ -109,7 +109,7 @@ void probe_ping(struct doctor *doctor, const char *host, int64_t timeout, const 
 	probe_start(doctor, ping, "ping", timeout, arguments);
 	ping->environment.ping = facts;
 	if (environment_live(environment))
-		loop_timer_start(environment->loop, &timer, PATIENCE, still_waiting, doctor);
+		loop_timer_start(environment->loop, &timer, SHOW_WAIT_AFTER, still_waiting, doctor);
 	while (child_run_goes_on(ping) && environment_wait(environment))
 		;
 	loop_timer_stop(&timer);

@@ -491,8 +491,9 @@ static const struct run client_runs[] = {
 	{ "the hint at the limit", "run -s 10.0.0.1 -P ib --wait-server 1ms; pass 2; no_reply 0", OUTCOME_NO_CONNECTION,
 	  SERVER "connecting: it failed\nucmatose: hint: no server within 0.001 s (--wait-server)\n" },
 	{ "the hint at the path", "run -s 10.0.0.1; no_reply 0", OUTCOME_NO_CONNECTION,
-	  SERVER "connecting: it failed\nucmatose: hint: to check the path: rdmatest doctor 10.0.0.1 --transport "
-		 "fake\n" },
+	  SERVER
+	  "connecting: it failed\nucmatose: hint: to check the path: rdmatest doctor 10.0.0.1 -p 7471 --transport "
+	  "fake\n" },
 	{ "no hint once connected", "run -s 10.0.0.1; meet 0; no_reply 0", OUTCOME_NO_CONNECTION,
 	  SERVER "connecting: it failed\n" },
 	{ "it waits for a server that is absent or busy",

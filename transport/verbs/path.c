@@ -59,7 +59,7 @@ static const char *unmet_option(const struct rdma_cm_id *id, const struct path_o
 /* ---- what options name, and what there is instead ---- */
 
 /* Whether the port has that entry in its GID table; else others gets those that it has: "rxe0/1: 0 1". */
-static bool find_gid(struct ibv_context *context, uint8_t port, int64_t wanted, char others[OTHERS_SIZE])
+static bool port_has_gid(struct ibv_context *context, uint8_t port, int64_t wanted, char others[OTHERS_SIZE])
 {
 	struct ibv_port_attr attributes = { .gid_tbl_len = 0 };
 	struct ibv_gid_entry entry;
@@ -93,7 +93,7 @@ static enum outcome check_ports(struct ibv_context *context, const struct path_o
 		return OUTCOME_OK;
 	for (unsigned port = 1; port <= device.phys_port_cnt; port++)
 		if ((options->port == PATH_UNSET || options->port == port) &&
-		    find_gid(context, (uint8_t)port, options->gid_index, others))
+		    port_has_gid(context, (uint8_t)port, options->gid_index, others))
 			return OUTCOME_OK;
 	error_set(reason, NULL, "no GID index %d here: %s", (int)options->gid_index, others);
 	return OUTCOME_USAGE;

@@ -74,9 +74,14 @@ static int parse_route(int fd, const struct message *reply, const struct address
 	uint32_t metrics[64];
 	uint32_t mtu = 0;
 
-	*route = (struct route){ .source.family = to->family };
+	*route = (struct route){
+		.source.family = to->family,
+		.gateway.family = to->family,
+		.is_local = reply->route.rtm_type == RTN_LOCAL,
+	};
 	read_attribute(rows, length, RTA_OIF, &route->interface, sizeof(route->interface));
 	read_attribute(rows, length, RTA_PREFSRC, route->source.bytes, address_size(to));
+	read_attribute(rows, length, RTA_GATEWAY, route->gateway.bytes, address_size(to));
 	if (address_is_link_local(&route->source))
 		route->source.scope = route->interface;
 	read_attribute(rows, length, RTA_CACHEINFO, &cache, sizeof(cache));
@@ -166,4 +171,12 @@ int route_find(int fd, const struct address *peer, const struct address *source,
 {
 	return address_is_multicast(peer) ? find_group_route(fd, peer, source, route)
 					  : find_peer_route(fd, peer, source, route);
+}
+
+bool route_of_rule(int fd, const struct address *peer, const struct address *source, unsigned interface)
+{
+	struct route route;
+
+	/* FIB_MATCH: without an entry of a table the kernel takes any peer for one on the link of the interface. */
+	return !query(fd, peer, source, interface, RTM_F_FIB_MATCH, &route);
 }

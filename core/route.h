@@ -10,9 +10,11 @@ enum {
 };
 
 struct route {
-	struct address source; /* of a look-up without one; the any address if the route has none */
-	unsigned interface;    /* index */
-	uint32_t mtu;	       /* bytes of an IP packet */
+	struct address source;	/* of a look-up without one; the any address if the route has none */
+	struct address gateway; /* the any address if the peer is on the link */
+	unsigned interface;	/* index */
+	uint32_t mtu;		/* bytes of an IP packet */
+	bool is_local;		/* the peer's address is one of this host */
 };
 
 /* Opens a netlink socket for look-ups, which the caller closes. Returns -1 with errno on failure. */
@@ -22,5 +24,8 @@ int route_open(void);
  * decides. Returns 0 or an errno.
  */
 int route_find(int fd, const struct address *peer, const struct address *source, struct route *route);
+
+/* Whether packets from the source would have a route if they were bound to that interface: `ip rule add oif`. */
+bool route_of_rule(int fd, const struct address *peer, const struct address *source, unsigned interface);
 
 #endif

@@ -114,11 +114,15 @@ enum error_kind endpoint_rejection_kind(int reason)
 
 const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
 {
+	char why[ROUTE_CAUSE_SIZE];
+
 	if (!WITH_CAUSES)
 		return "";
 	*text = '\0';
 	if (backend_of(endpoint->transport)->timeout_cause)
 		backend_of(endpoint->transport)->timeout_cause(endpoint, text);
+	if (!*text && route_cause(&endpoint->local, &endpoint->peer, why))
+		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; %s", why);
 	return text;
 }
 
@@ -177,6 +181,16 @@ enum outcome transport_no_memory(struct error *error, const char *object, const 
 	return OUTCOME_INTERNAL;
 }
 
+/* There is no route, or an address that cannot be used: often the kernel knows more than its errno says. */
+static void hint_at_route(const struct endpoint *endpoint, int code)
+{
+	char why[ROUTE_CAUSE_SIZE];
+
+	if (route_cause_local(&endpoint->local, why) ||
+	    ((code == ENETUNREACH || code == EHOSTUNREACH) && route_cause(&endpoint->local, &endpoint->peer, why)))
+		error_hint(endpoint_error(endpoint), "%s", why);
+}
+
 enum outcome endpoint_no_connection(const struct endpoint *endpoint, const char *phase, int code, const char *cause)
 {
 	error_failure(
@@ -184,6 +198,8 @@ enum outcome endpoint_no_connection(const struct endpoint *endpoint, const char 
 		&(struct failure){
 			.object = endpoint->name, .phase = phase, .code = code, .kind = endpoint_errno_kind(code) },
 		"%s", cause);
+	if (WITH_CAUSES)
+		hint_at_route(endpoint, code);
 	return OUTCOME_NO_CONNECTION;
 }
 

@@ -31,6 +31,7 @@
 #include "core/log.h"
 #include "core/loop.h"
 #include "core/outcome.h"
+#include "core/route_cause.h"
 
 /* Over verbs the kernel frees all at the end of the process, and disconnects. That is enough for the smallest program.
  */
@@ -423,7 +424,7 @@ enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, s
 void endpoint_path(const struct endpoint *endpoint, struct path *path);
 
 enum {
-	ENDPOINT_TIMEOUT_CAUSE_SIZE = 128
+	ENDPOINT_TIMEOUT_CAUSE_SIZE = 64 + ROUTE_CAUSE_SIZE
 };
 
 /*

@@ -16,6 +16,7 @@
 
 #include "core/loop.h"
 #include "core/route.h"
+#include "core/route_cause.h"
 #include "transport/soft/wire/packet.h"
 
 #ifdef __has_feature
@@ -677,6 +678,13 @@ int __wrap_route_find(int fd, const struct address *peer, const struct address *
 		.mtu = (uint32_t)internal->mtu,
 	};
 	return network->route_error;
+}
+
+/* The kernel's tables know nothing of this network. */
+bool __wrap_route_cause(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	*text = '\0';
+	return false;
 }
 
 static uint16_t segment_of(struct msghdr *header)

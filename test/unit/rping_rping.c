@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=privileges_drop */
+/* link: -Wl,--wrap=privileges_drop -Wl,--wrap=route_cause */
 /* The client and the server of rping against peers that violate the protocol, which stock tools do not. */
 #include "test/unit/unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=privileges_drop */
+/* link: -Wl,--wrap=privileges_drop -Wl,--wrap=route_cause */
 /* Runs of ucmatose at both ends: the phases, the limits of time, the failures of single connections, and the verdict.
  */
 #include "test/unit/unit.h"

@@ -169,6 +169,27 @@ TEST(why_it_did_not_connect, NULL, end)
 	}
 }
 
+/* What the kernel's tables know is said of an event, of a time-out, and of a call without a route. */
+TEST(what_the_kernel_knows, NULL, end)
+{
+	connect_both(PROVIDER_ROCE);
+	cm_raise(id_of(bench.client.endpoint), RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+	EXPECT_FAILURE(&bench.client, "established: the link-layer address of the peer, or of its router, has changed");
+
+	begin(PROVIDER_ROCE);
+	provider.route_cause = "10.0.0.1 answers no ARP on eth0";
+	bench.answer_requests = false;
+	request_connection();
+	cm_raise(id_of(bench.client.endpoint), RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+	EXPECT_FAILURE(&bench.client, "no answer in time; 10.0.0.1 answers no ARP on eth0 (");
+
+	begin(PROVIDER_ROCE);
+	provider.route_cause = "packets from 10.0.0.2 have a route: -I 10.0.0.2";
+	provider_fail("rdma_resolve_addr", ENETUNREACH, 0);
+	EXPECT_TOLD("hint: packets from 10.0.0.2 have a route: -I 10.0.0.2\n",
+		    assert_false(bench_resolve(&bench, &options)));
+}
+
 /* librdmacm moves the client's QP. */
 TEST(qp_of_client_is_not_moved, NULL, end)
 {

@@ -249,7 +249,7 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 	uint32_t dropped = socket ? soft_socket_dropped(socket) : 0;
 	const struct soft_icmp *icmp = &endpoint->icmp;
 	int send_error = socket ? socket->send_error : 0;
-	char host[ADDRESS_TEXT_SIZE];
+	char host[ADDRESS_TEXT_SIZE], why[ROUTE_CAUSE_SIZE];
 
 	if (WITH_EXTRAS && send_error == ENOBUFS)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
@@ -258,7 +258,11 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 			 send_error);
 	else if (send_error)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; this host refuses to send: %s (errno %d)",
-			 strerror(send_error), send_error);
+			 WITH_CAUSES && send_error != EPERM &&
+					 route_cause(&endpoint->path.local, &endpoint->path.peer, why)
+				 ? why
+				 : strerror(send_error),
+			 send_error);
 	else if (icmp->error)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; ICMP type %u code %u from %s: %s", icmp->type,
 			 icmp->code, address_host(&icmp->from, host), icmp_text(icmp, &endpoint->path.local));

@@ -169,6 +169,9 @@ static const char *event_cause(const struct endpoint *endpoint, const struct rdm
 		return rejection_text(REJECTED_BY_CONSUMER);
 	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		return "the device was removed";
+	/* Linux ends the connections to a neighbour whose entry has another address (cma_netevent_callback()). */
+	if (event->event == RDMA_CM_EVENT_UNREACHABLE && endpoint->state == ENDPOINT_ESTABLISHED)
+		return "the link-layer address of the peer, or of its router, has changed";
 	if (event->status < 0)
 		return failure_cause(endpoint, -event->status);
 	return "connection manager error";

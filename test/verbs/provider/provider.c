@@ -14,6 +14,8 @@
 
 #include "core/clock.h"
 #include "core/interface.h"
+#include "core/log.h"
+#include "core/route_cause.h"
 
 struct provider provider;
 
@@ -312,6 +314,13 @@ size_t __wrap_interface_addresses(struct interface_address *list)
 			memcpy(list[count++].address.bytes, &address->sin_addr, 4);
 		}
 	return count;
+}
+
+/* The kernel's tables, which know nothing of these devices. */
+bool __wrap_route_cause(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	log_text(text, ROUTE_CAUSE_SIZE, "%s", provider.route_cause ? provider.route_cause : "");
+	return *text;
 }
 
 /* ---- from begin to end ---- */

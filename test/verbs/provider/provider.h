@@ -255,6 +255,7 @@ struct provider {
 	bool answer_missed;	   /* of a neighbour: the kernel finds it when the limit of the try is over */
 	bool route_held;	   /* no try to resolve a route ends of itself */
 	int address_status;	   /* the verdict on an address, if it is not 0 */
+	const char *route_cause;   /* what the kernel's tables say; NULL: nothing */
 	const char *fails;	   /* the call of that name ... */
 	int fails_with;		   /* ... with this errno value ... */
 	unsigned fails_after;	   /* ... when it was called so often, ... */

@@ -223,7 +223,7 @@ static enum outcome socket_report_error(const struct endpoint *endpoint, const s
 {
 	const struct failure failure = { .object = endpoint->name, .code = error };
 	struct error *reason = endpoint_error(endpoint);
-	char text[ADDRESS_TEXT_SIZE];
+	char text[ADDRESS_TEXT_SIZE], why[ROUTE_CAUSE_SIZE];
 
 	address_host(address, text);
 	if (error == EADDRINUSE && rxe_holds_port()) {
@@ -236,6 +236,8 @@ static enum outcome socket_report_error(const struct endpoint *endpoint, const s
 	if (error == EADDRINUSE) {
 		error_failure(reason, &failure, "another process holds UDP port 4791 on %s", text);
 		error_hint(reason, "%s", socket_hint(address));
+	} else if (error == EADDRNOTAVAIL && WITH_CAUSES && route_cause_local(address, why)) {
+		error_failure(reason, &failure, "%s", why);
 	} else if (error == EADDRNOTAVAIL) {
 		error_failure(reason, &failure, "%s is not an address of this host", text);
 	} else {
@@ -376,7 +378,7 @@ enum outcome soft_path_find(const struct endpoint *endpoint, const struct addres
 		return endpoint_no_connection(endpoint, RESOLVING, EINVAL, cause);
 	}
 	if (error) {
-		error_errno(endpoint_error(endpoint), endpoint->name, error, RESOLVING);
+		endpoint_no_connection(endpoint, RESOLVING, error, strerror(error));
 		return socket_outcome(error);
 	}
 	if (is_link_scope(peer) && !peer->scope)

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/route_cause.h"
+
+#include <inttypes.h>
+#include <linux/if_addr.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/interface.h"
+#include "core/log.h"
+#include "core/route.h"
+
+static bool is_own_address(int fd, const struct address *address)
+{
+	struct route route;
+
+	return !route_find(fd, address, &(struct address){ .family = address->family }, &route) && route.is_local;
+}
+
+/* The flags of an IPv6 address (linux/if_addr.h), 0 without one. The kernel checks it for duplicates before its use. */
+static unsigned flags_of(const struct address *address)
+{
+	FILE *file = fopen("/proc/net/if_inet6", "re");
+	char hex[2 * sizeof(address->bytes) + 1], found[sizeof(hex)] = "";
+	unsigned flags = 0;
+
+	for (size_t i = 0; i < sizeof(address->bytes); i++)
+		sprintf(hex + 2 * i, "%02x", address->bytes[i]);
+	while (file && strcmp(found, hex) != 0)
+		if (fscanf(file, "%32s %*x %*x %*x %x %*s", found, &flags) != 2) {
+			flags = 0;
+			break;
+		}
+	if (file)
+		fclose(file);
+	return flags;
+}
+
+bool route_cause_local(const struct address *local, char text[ROUTE_CAUSE_SIZE])
+{
+	unsigned flags = local->family == ADDRESS_IP6 ? flags_of(local) : 0;
+	const char *state = NULL;
+	char host[ADDRESS_TEXT_SIZE];
+
+	*text = '\0';
+	if (flags & IFA_F_DADFAILED)
+		state = "another host has it, too (dadfailed)";
+	else if (flags & IFA_F_TENTATIVE)
+		state = "the check for duplicates goes on (tentative), try again";
+	if (state)
+		log_text(text, ROUTE_CAUSE_SIZE, "%s cannot be used: %s", address_host(local, host), state);
+	return state;
+}
+
+/* Each address of this host is tried as -I. A rule may have a route for what is bound to its interface alone. */
+static void other_source(int fd, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = interface_addresses(list);
+	char host[ADDRESS_TEXT_SIZE];
+	struct route route;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct address *source = &list[i].address;
+
+		if (source->family != peer->family || list[i].loopback)
+			continue;
+		address_host(source, host);
+		if (!route_find(fd, peer, source, &route)) {
+			log_text(text, ROUTE_CAUSE_SIZE, "packets from %s have a route: -I %s", host, host);
+			return;
+		}
+		if (!*text && route_of_rule(fd, peer, source, if_nametoindex(list[i].name)))
+			log_text(text, ROUTE_CAUSE_SIZE,
+				 "only a rule with oif %s has a route: ip rule add from %s, with its table",
+				 list[i].name, host);
+	}
+}
+
+/* The state of a neighbour (NUD_x of linux/neighbour.h), 0 if the kernel has no entry. */
+static unsigned neighbour_state(int fd, unsigned interface, const struct address *address)
+{
+	const unsigned short length = address->family == ADDRESS_IP4 ? 4 : sizeof(address->bytes);
+	struct {
+		struct nlmsghdr header;
+		struct ndmsg neighbour;
+		struct rtattr row;
+		uint8_t bytes[512];
+	} message = {
+		.header = { .nlmsg_len = NLMSG_SPACE(sizeof(message.neighbour)) + RTA_SPACE(length),
+			    .nlmsg_type = RTM_GETNEIGH,
+			    .nlmsg_flags = NLM_F_REQUEST },
+		.neighbour = { .ndm_family = address->family == ADDRESS_IP4 ? AF_INET : AF_INET6,
+			       .ndm_ifindex = (int)interface },
+		.row = { .rta_type = NDA_DST, .rta_len = RTA_LENGTH(length) },
+	};
+	const ssize_t least = NLMSG_SPACE(sizeof(message.neighbour));
+
+	memcpy(message.bytes, address->bytes, length);
+	/* The kernel answers within write(2). */
+	return write(fd, &message, message.header.nlmsg_len) > 0 &&
+			       recv(fd, &message, sizeof(message), MSG_DONTWAIT) >= least &&
+			       message.header.nlmsg_type == RTM_NEWNEIGH
+		       ? message.neighbour.ndm_state
+		       : 0;
+}
+
+static void next_hop(int fd, const struct route *route, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	const struct address *hop = address_is_any(&route->gateway) ? peer : &route->gateway;
+	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE] = "";
+
+	if (neighbour_state(fd, route->interface, hop) & (NUD_INCOMPLETE | NUD_FAILED) &&
+	    if_indextoname(route->interface, name))
+		log_text(text, ROUTE_CAUSE_SIZE, "%s answers no %s on %s", address_host(hop, host),
+			 hop->family == ADDRESS_IP4 ? "ARP" : "NDP", name);
+}
+
+static void find_cause(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	bool given = local->family && !address_is_any(local);
+	struct address any = { .family = peer->family };
+	char host[ADDRESS_TEXT_SIZE];
+	struct route route;
+
+	if (given && route_cause_local(local, text))
+		return;
+	if (given && !is_own_address(fd, local))
+		log_text(text, ROUTE_CAUSE_SIZE,
+			 "%s is no address of this host any more: it has expired, or was removed",
+			 address_host(local, host));
+	else if (route_find(fd, peer, given ? local : &any, &route))
+		other_source(fd, peer, text);
+	else if (!route.is_local)
+		next_hop(fd, &route, peer, text);
+	else if (given && !address_is_loopback(local) && !address_same_host(local, peer))
+		log_text(text, ROUTE_CAUSE_SIZE, "both addresses are of this host: no packet leaves it");
+}
+
+bool route_cause(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	bool is_host = (peer->family == ADDRESS_IP4 || peer->family == ADDRESS_IP6) && !address_is_multicast(peer);
+	int fd = is_host ? route_open() : -1;
+
+	*text = '\0';
+	if (fd < 0)
+		return false;
+	find_cause(fd, local, peer, text);
+	close(fd);
+	return *text;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the kernel's tables say about two addresses between which nothing passes. Asked after a failure: it explains and
+ * decides nothing.
+ */
+#ifndef CORE_ROUTE_CAUSE_H
+#define CORE_ROUTE_CAUSE_H
+
+#include "core/address.h"
+
+enum {
+	ROUTE_CAUSE_SIZE = 192
+};
+
+/*
+ * Writes why: the local address cannot be used, or is gone; no route begins there, but one does elsewhere; both
+ * addresses are of this host; the next hop answers no ARP or NDP. local may be the any address. Writes "" and returns
+ * false if the kernel knows nothing.
+ */
+bool route_cause(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
+
+/* The same of a local address alone, whether or not it was one before. */
+bool route_cause_local(const struct address *local, char text[ROUTE_CAUSE_SIZE]);
+
+#endif

@@ -259,8 +259,9 @@ static const struct run client_runs[] = {
 	{ "unless it rejects that, too", RUN "-C 1; stale 0; connections 2; stale 1; connections 2",
 	  OUTCOME_NO_CONNECTION, TARGET "connecting: an older connection\n" },
 	{ "with --wait-server each round tries twice",
-	  RUN "-C 1 --wait-server 10s; stale 0; stale 1; wait 150; connections 3; stale 2; connections 4; meet 3; pings 1; "
-	      "leave 3",
+	  RUN
+	  "-C 1 --wait-server 10s; stale 0; stale 1; wait 150; connections 3; stale 2; connections 4; meet 3; pings 1; "
+	  "leave 3",
 	  OUTCOME_OK, "" },
 	{ "the error of the final attempt is reported",
 	  RUN "--wait-server 10s; nobody 0; again; refuse 1; reports \"error\":\"connecting: refused by the peer\"",

@@ -129,8 +129,8 @@ TEST(test_options, testbed_open, testbed_close)
 	cm_hosts.hosts[1].listener.base.options.path = &path_unset;
 }
 
-/* The type of service of the REQ is used in both directions, unless the listener's options set one. The ECN bits are
- * cleared: soft does not react to ECN marks. */
+/* The type of service of the REQ is used in both directions, unless the listener's options set one, or it is one of
+ * network control. The ECN bits are cleared: soft does not react to ECN marks. */
 TEST(test_type_of_service, testbed_open, testbed_close)
 {
 	static const struct {
@@ -141,6 +141,8 @@ TEST(test_type_of_service, testbed_open, testbed_close)
 		{ 0x20, PATH_UNSET, PATH_UNSET, 0x20 }, { 0x23, PATH_UNSET, PATH_UNSET, 0x20 },
 		{ 0xb9, PATH_UNSET, PATH_UNSET, 0xb8 }, { 0xb8, 0, PATH_UNSET, 0 },
 		{ 0x20, 46, PATH_UNSET, 0xb8 },		{ 0xb8, PATH_UNSET, 0x63, 0x60 },
+		{ 0xbf, PATH_UNSET, PATH_UNSET, 0xbc }, { 0xc0, PATH_UNSET, PATH_UNSET, 0 },
+		{ 0xe0, PATH_UNSET, PATH_UNSET, 0 },	{ 0xe0, 56, PATH_UNSET, 0xe0 },
 	};
 
 	for (size_t row = 0; row < LENGTH(rows); row++) {

@@ -23,6 +23,7 @@ enum {
 	SOFT_READS_AT_ONCE = 16, /* outstanding RDMA READs in one direction of a connection */
 	/* Of a type of service, without ECN's two bits: we do not react to congestion marks. */
 	SOFT_DSCP = 0xfc,
+	SOFT_NETWORK_CONTROL = 0xc0, /* from here on: CS6 and CS7, of routing protocols (RFC 4594) */
 };
 
 struct packet;

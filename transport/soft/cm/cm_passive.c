@@ -205,7 +205,9 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_path *path, const stru
 		duplicate_req(cm_id, mad);
 		return;
 	}
-	path->type_of_service = req->path.traffic_class & SOFT_DSCP;
+	/* A peer does not choose that our packets pass for those of routers. */
+	if (req->path.traffic_class < SOFT_NETWORK_CONTROL)
+		path->type_of_service = req->path.traffic_class & SOFT_DSCP;
 	/* A QP has one connection, so one of the two is stale. Anybody can send a REQ: a probe checks the old one. */
 	cm_id = soft_cm_id_find_qpn(cm, req->ca_guid, req->qpn, &path->peer);
 	if (cm_id) {

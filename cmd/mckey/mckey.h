@@ -56,7 +56,7 @@ struct mckey_figures {
 	uint64_t joined;
 	uint64_t size; /* bytes of a datagram */
 	uint64_t sent;
-	uint64_t foreign; /* received datagrams that no mckey sent */
+	uint64_t foreign; /* received datagrams of no mckey of this test */
 	uint64_t failed;  /* members */
 	struct counts received;
 	struct rate rate;

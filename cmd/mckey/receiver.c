@@ -2,11 +2,11 @@
 /*
  * The receiver: every member gets a copy of every datagram, and expects -C of them from every sending QP. The run waits
  * for its first datagram without a limit of its own. It ends GRACE after all expected datagrams have arrived, or after
- * --idle-timeout without a new one; at once if a sender has another -C or -S.
+ * --idle-timeout without a new one; at once if the first sender has another -C or -S.
  *
  * A datagram whose immediate data is not the QP number of its sender is foreign traffic: mckey, also the stock one,
- * sends its QP number. Foreign datagrams are counted, and do not fail the run. A datagram of mckey with damaged
- * immediate data is foreign, too, and so missing.
+ * sends its QP number. So is, once there is a sender, that of another one with another -C or -S. Foreign datagrams are
+ * counted, and do not fail the run. A datagram of mckey with damaged immediate data is foreign, too, and so missing.
  */
 #include <inttypes.h>
 
@@ -107,17 +107,21 @@ static enum outcome count_datagram(struct member *member, const struct completio
 		return OUTCOME_OK;
 	}
 	datagram_source(slot, may_be_ip4, &address);
+	intact = datagram_read(slot + DATAGRAM_HEADER_SIZE, length, run->pattern, qpn, &mark, &difference);
+	wrong_size = length != run->figures.size;
+	wrong_count = mark.total && mark.total != run->count;
 	sender = sender_find(&run->senders, qpn, &address);
+	if (!sender && run->senders.count && (wrong_size || wrong_count)) {
+		run->figures.foreign++;
+		return OUTCOME_OK;
+	}
 	if (!sender)
 		sender = add_sender(run, qpn, &address);
 	if (!sender)
 		return OUTCOME_FAILED;
 	flow = &sender->flows[member - run->members];
-	intact = datagram_read(slot + DATAGRAM_HEADER_SIZE, length, run->pattern, qpn, &mark, &difference);
 	if (!flow_count(flow, sender, &mark, !intact))
 		return OUTCOME_OK;
-	wrong_size = length != run->figures.size;
-	wrong_count = mark.total && mark.total != run->count;
 	run->differs = wrong_size || wrong_count;
 	if (WITH_CAUSES && wrong_size)
 		report_wrong(run, sender, "-S", length, run->figures.size);

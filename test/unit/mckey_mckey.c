@@ -174,6 +174,10 @@ static const struct run receiver_runs[] = {
 	  SENDER "sends with -C 9: expected -C 10\n" },
 	{ "a sender with a larger -C", "run; join 1; data 0 17.1 0-1/11", OUTCOME_FAILED,
 	  SENDER "sends with -C 11: expected -C 10\n" },
+	{ "beside a sender those with another -S or -C are strangers",
+	  "run -C 2; join 1; data 0 17.1 0-1/2; data 0 99.9 0-1/2 length 50; data 0 99.8 0-1/3; data 0 17.1 1-2/2; "
+	  "reports \"foreign\":2; ends",
+	  OUTCOME_OK, "" },
 	/* The last one has a length that no receive of ours has. */
 	{ "foreign datagrams are ignored",
 	  "run -C 2; join 1; data 0 99.9 0-1/0 foreign; data 0 99.9 0-1/0 length 1024 foreign; data 0 99.9 0-1/0 "

@@ -93,6 +93,9 @@ static void probe_start(struct doctor *doctor, struct child_run *run, const char
 
 	parent.log = doctor->probe.log;
 	parent.transport = doctor->probe.transport;
+	/* Not to drop privileges: the kernel's RDMA refuses a process whose credentials have changed. */
+	if (doctor->verbs)
+		parent.to_set_up = NULL;
 	if (COMMAND_rping)
 		child_run_start(run, &parent, &rping_command, role, timeout, arguments);
 }

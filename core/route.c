@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/param.h>
@@ -130,24 +131,26 @@ static int query(int fd, const struct address *to, const struct address *source,
  * As the kernel does: from an address to a group by the interface that has the address. But an address on the loopback
  * interface may be the host's own for all its interfaces; then the route to the group decides.
  */
-static int find_group_route(int fd, const struct address *group, const struct address *source, struct route *route)
+static int find_group_route(int fd, unsigned vrf, const struct address *group, const struct address *source,
+			    struct route *route)
 {
 	unsigned interface = group->scope ? group->scope : source->scope;
 
 	/* FIB_MATCH: the entry of the address itself; packets to it go by the loopback interface. */
-	if (!interface && !address_is_any(source) && !query(fd, source, NULL, 0, RTM_F_FIB_MATCH, route))
+	if (!interface && !address_is_any(source) && !query(fd, source, NULL, vrf, RTM_F_FIB_MATCH, route))
 		interface = route->interface;
 	if (!interface || address_is_any(source))
-		return query(fd, group, NULL, interface, 0, route);
-	if (interface == ROUTE_LOOPBACK && !address_is_loopback(source) && !query(fd, group, NULL, 0, 0, route))
+		return query(fd, group, NULL, interface ? interface : vrf, 0, route);
+	if (interface == ROUTE_LOOPBACK && !address_is_loopback(source) && !query(fd, group, NULL, vrf, 0, route))
 		return 0;
 	*route = (struct route){ .interface = interface, .mtu = interface_mtu(fd, interface) };
 	return 0;
 }
 
-static int find_peer_route(int fd, const struct address *peer, const struct address *source, struct route *route)
+static int find_peer_route(int fd, unsigned vrf, const struct address *peer, const struct address *source,
+			   struct route *route)
 {
-	unsigned interface = peer->scope ? peer->scope : source->scope;
+	unsigned interface = peer->scope ? peer->scope : source->scope ? source->scope : vrf;
 	struct address found = *source;
 	int error = 0;
 
@@ -167,10 +170,23 @@ int route_open(void)
 	return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 }
 
-int route_find(int fd, const struct address *peer, const struct address *source, struct route *route)
+/* A program of the process's control group binds each socket of IP when it is created; rtnetlink does not know. */
+unsigned route_vrf(void)
 {
-	return address_is_multicast(peer) ? find_group_route(fd, peer, source, route)
-					  : find_peer_route(fd, peer, source, route);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	char name[IF_NAMESIZE] = "";
+	socklen_t length = sizeof(name);
+
+	getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, &length);
+	if (fd >= 0)
+		close(fd);
+	return if_nametoindex(name);
+}
+
+int route_find(int fd, unsigned vrf, const struct address *peer, const struct address *source, struct route *route)
+{
+	return address_is_multicast(peer) ? find_group_route(fd, vrf, peer, source, route)
+					  : find_peer_route(fd, vrf, peer, source, route);
 }
 
 bool route_of_rule(int fd, const struct address *peer, const struct address *source, unsigned interface)

@@ -20,10 +20,15 @@ struct route {
 /* Opens a netlink socket for look-ups, which the caller closes. Returns -1 with errno on failure. */
 int route_open(void);
 /*
- * Finds the route to a peer or a group. fd: of route_open(). source: the local address, or the any address if the route
- * decides. Returns 0 or an errno.
+ * Returns the index of the interface that the kernel binds the sockets of this process to, that of a VRF ("ip vrf
+ * exec"); 0 for none.
  */
-int route_find(int fd, const struct address *peer, const struct address *source, struct route *route);
+unsigned route_vrf(void);
+/*
+ * Finds the route to a peer or a group. fd: of route_open(). vrf: of route_vrf(), or 0 for the routes outside all VRFs.
+ * source: the local address, or the any address if the route decides. Returns 0 or an errno.
+ */
+int route_find(int fd, unsigned vrf, const struct address *peer, const struct address *source, struct route *route);
 
 /* Whether packets from the source would have a route if they were bound to that interface: `ip rule add oif`. */
 bool route_of_rule(int fd, const struct address *peer, const struct address *source, unsigned interface);

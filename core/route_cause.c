@@ -13,11 +13,16 @@
 #include "core/log.h"
 #include "core/route.h"
 
+static int find_route(int fd, const struct address *peer, const struct address *source, struct route *route)
+{
+	return route_find(fd, route_vrf(), peer, source, route);
+}
+
 static bool is_own_address(int fd, const struct address *address)
 {
 	struct route route;
 
-	return !route_find(fd, address, &(struct address){ .family = address->family }, &route) && route.is_local;
+	return !find_route(fd, address, &(struct address){ .family = address->family }, &route) && route.is_local;
 }
 
 /* The flags of an IPv6 address (linux/if_addr.h), 0 without one. The kernel checks it for duplicates before its use. */
@@ -69,7 +74,7 @@ static void other_source(int fd, const struct address *peer, char text[ROUTE_CAU
 		if (source->family != peer->family || list[i].loopback)
 			continue;
 		address_host(source, host);
-		if (!route_find(fd, peer, source, &route)) {
+		if (!find_route(fd, peer, source, &route)) {
 			log_text(text, ROUTE_CAUSE_SIZE, "packets from %s have a route: -I %s", host, host);
 			return;
 		}
@@ -132,7 +137,7 @@ static void find_cause(int fd, const struct address *local, const struct address
 		log_text(text, ROUTE_CAUSE_SIZE,
 			 "%s is no address of this host any more: it has expired, or was removed",
 			 address_host(local, host));
-	else if (route_find(fd, peer, given ? local : &any, &route))
+	else if (find_route(fd, peer, given ? local : &any, &route))
 		other_source(fd, peer, text);
 	else if (!route.is_local)
 		next_hop(fd, &route, peer, text);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=recv -Wl,--wrap=ioctl */
-/* Replies of the kernel to look-ups of routes. */
+/* link: -Wl,--wrap=recv -Wl,--wrap=ioctl -Wl,--wrap=getsockopt -Wl,--wrap=if_nametoindex */
+/* Look-ups of routes, and replies of the kernel to them. */
 #include "test/unit/unit.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include "core/route.h"
 
@@ -17,6 +18,8 @@ static struct {
 	uint32_t interface;
 } reply;
 static size_t received; /* bytes of the reply */
+static unsigned vrf;	/* to which the process's sockets are bound */
+static uint8_t asked[256];
 
 ssize_t __wrap_recv(int fd, void *bytes, size_t size, int flags)
 {
@@ -32,6 +35,18 @@ int __wrap_ioctl(int fd, unsigned long request, struct ifreq *value)
 	return 0;
 }
 
+int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *length)
+{
+	assert_int_equal(option, SO_BINDTODEVICE);
+	strcpy(value, vrf ? "red" : "");
+	return 0;
+}
+
+unsigned __wrap_if_nametoindex(const char *name)
+{
+	return strcmp(name, "red") ? 0 : vrf;
+}
+
 static int find(uint32_t length, size_t bytes, struct route *route)
 {
 	const struct address peer = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } };
@@ -43,7 +58,8 @@ static int find(uint32_t length, size_t bytes, struct route *route)
 	reply.interface = 7;
 	received = bytes;
 	assert_int_equal(pipe(ends), 0);
-	error = route_find(ends[1], &peer, &source, route);
+	error = route_find(ends[1], route_vrf(), &peer, &source, route);
+	assert_true(read(ends[0], asked, sizeof(asked)) > 0);
 	close(ends[0]);
 	close(ends[1]);
 	return error;
@@ -75,4 +91,21 @@ TEST(reply_names_another_length, NULL, NULL)
 
 	for (size_t i = 0; i < LENGTH(rows); i++)
 		assert_int_equal(find(rows[i].named, rows[i].received, &route), EMSGSIZE);
+}
+
+/* "ip vrf exec": packets of this process take the routes of the VRF. */
+TEST(routes_of_a_vrf, NULL, NULL)
+{
+	struct route route;
+	struct {
+		struct rtattr row;
+		unsigned interface;
+	} output = { .row = { .rta_len = RTA_LENGTH(sizeof(unsigned)), .rta_type = RTA_OIF } };
+
+	assert_int_equal(find(sizeof(reply), sizeof(reply), &route), 0);
+	assert_null(memmem(asked, sizeof(asked), &output.row, sizeof(output.row)));
+	vrf = output.interface = 5;
+	assert_int_equal(find(sizeof(reply), sizeof(reply), &route), 0);
+	assert_non_null(memmem(asked, sizeof(asked), &output, sizeof(output)));
+	vrf = 0;
 }

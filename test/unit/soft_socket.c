@@ -58,7 +58,8 @@ void __wrap_host_hint_rxe(struct error *error)
 	error_hint(error, "one way out");
 }
 
-int __wrap_route_find(int fd, const struct address *peer, const struct address *source, struct route *route)
+int __wrap_route_find(int fd, unsigned vrf, const struct address *peer, const struct address *source,
+		      struct route *route)
 {
 	fake.routes++;
 	*route = fake.route;

@@ -176,7 +176,7 @@ void verbs_hint_route(const struct endpoint *endpoint)
 	if (listens)
 		route.source = endpoint->local;
 	else
-		route_find(fd, &endpoint->peer, &(struct address){ .family = endpoint->peer.family }, &route);
+		route_find(fd, 0, &endpoint->peer, &(struct address){ .family = endpoint->peer.family }, &route);
 	close(fd);
 	for (size_t i = 0; i < count; i++) {
 		const struct address *address = &list[i].address;

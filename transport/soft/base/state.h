@@ -131,6 +131,7 @@ struct soft_transport {
 	struct channel channel; /* the only one: it has no descriptor, timers of the loop deliver its events */
 	struct soft_socket *sockets;
 	int routes_fd;	  /* rtnetlink, for look-ups of routes */
+	unsigned vrf;	  /* of route_vrf() */
 	int addresses_fd; /* rtnetlink, for changes of local addresses; -1: not watched */
 	struct loop_io addresses_changed;
 	struct soft_endpoint *listeners;	   /* few: searched for each request */

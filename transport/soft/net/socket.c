@@ -199,6 +199,7 @@ enum outcome soft_sockets_open(struct soft_transport *transport, struct error *r
 	int error;
 
 	transport->addresses_fd = -1;
+	transport->vrf = route_vrf();
 	transport->routes_fd = route_open();
 	if (transport->routes_fd >= 0)
 		return OUTCOME_OK;
@@ -307,7 +308,7 @@ int soft_path_route(struct soft_transport *transport, struct soft_path *path)
 	if (!kept->at || now - kept->at > ROUTE_KEPT || !is_same_end(&kept->peer, &path->peer) ||
 	    !is_same_end(&kept->local, &path->local)) {
 		*kept = (struct soft_route){ .peer = path->peer, .local = path->local };
-		error = route_find(transport->routes_fd, &path->peer, &path->local, &kept->route);
+		error = route_find(transport->routes_fd, transport->vrf, &path->peer, &path->local, &kept->route);
 		if (!error)
 			kept->at = now;
 	}

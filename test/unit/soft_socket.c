@@ -147,6 +147,14 @@ TEST(bind_errors, begin, end)
 	assert_listen_fails(EADDRINUSE, false, true, OUTCOME_NO_CONNECTION, another);
 	assert_listen_fails(EADDRNOTAVAIL, false, false, OUTCOME_NO_CONNECTION,
 			    "test: here: 127.0.0.1 is not an address of this host (99)\n");
+	/* One in a VRF, for example. */
+	fake.address_count = 1;
+	address_to_socket(&loopback, &fake.storage[0]);
+	assert_listen_fails(EADDRNOTAVAIL, false, false, OUTCOME_NO_CONNECTION,
+			    "test: here: this process cannot use 127.0.0.1: its interface is down, or in another VRF "
+			    "(99)\n"
+			    "test: hint: ip address show to 127.0.0.1; in a VRF: ip vrf exec VRF rdmatest ...\n");
+	fake.address_count = 0;
 	assert_listen_fails(EMFILE, false, false, OUTCOME_INTERNAL,
 			    "test: here: opening UDP port 4791 on 127.0.0.1: Too many open files (24)\n");
 }

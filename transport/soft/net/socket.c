@@ -220,6 +220,29 @@ static const char *socket_hint(const struct address *address)
 	       "one host 127.0.0.2, ..., or end the process in: ss -lunp sport = 4791";
 }
 
+static bool is_local(const struct ifaddrs *list, const struct address *address)
+{
+	struct address local;
+
+	for (; list; list = list->ifa_next)
+		if (list->ifa_addr && address_from_socket(list->ifa_addr, &local) && address_same_host(&local, address))
+			return true;
+	return false;
+}
+
+/* Whether an address that cannot be bound is one of this host. */
+static bool is_of_host(const struct address *address)
+{
+	struct ifaddrs *list;
+	bool found;
+
+	if (getifaddrs(&list))
+		return false;
+	found = is_local(list, address);
+	freeifaddrs(list);
+	return found;
+}
+
 static enum outcome socket_report_error(const struct endpoint *endpoint, const struct address *address, int error)
 {
 	const struct failure failure = { .object = endpoint->name, .code = error };
@@ -239,6 +262,10 @@ static enum outcome socket_report_error(const struct endpoint *endpoint, const s
 		error_hint(reason, "%s", socket_hint(address));
 	} else if (error == EADDRNOTAVAIL && WITH_CAUSES && route_cause_local(address, why)) {
 		error_failure(reason, &failure, "%s", why);
+	} else if (error == EADDRNOTAVAIL && WITH_CAUSES && is_of_host(address)) {
+		error_failure(reason, &failure,
+			      "this process cannot use %s: its interface is down, or in another VRF", text);
+		error_hint(reason, "ip address show to %s; in a VRF: ip vrf exec VRF rdmatest ...", text);
 	} else if (error == EADDRNOTAVAIL) {
 		error_failure(reason, &failure, "%s is not an address of this host", text);
 	} else {
@@ -441,16 +468,6 @@ static int open_all_local(struct soft_transport *transport, const struct address
 			 "(ulimit -n)",
 			 host, left_out - 1, (uintmax_t)limit.rlim_cur);
 	return error;
-}
-
-static bool is_local(const struct ifaddrs *list, const struct address *address)
-{
-	struct address local;
-
-	for (; list; list = list->ifa_next)
-		if (list->ifa_addr && address_from_socket(list->ifa_addr, &local) && address_same_host(&local, address))
-			return true;
-	return false;
 }
 
 /* Closes the sockets of addresses that this host has no more. What is still in use is left to the next change. */

@@ -51,16 +51,22 @@ size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX
 bool interface_exists(const char *name, char *names, size_t size)
 {
 	struct if_nameindex *list = if_nameindex();
-	bool found = !list;
+	bool found = !list || if_nametoindex(name);
 
 	*names = '\0';
-	for (const struct if_nameindex *entry = list; !found && entry->if_name; entry++) {
-		found = !strcmp(entry->if_name, name);
+	for (const struct if_nameindex *entry = list; !found && entry->if_name; entry++)
 		log_add(names, size, ", ", "%s", entry->if_name);
-	}
 	if (list)
 		if_freenameindex(list);
 	return found;
+}
+
+/* A label ("eth0:0") is that of one address; the kernel takes it for its interface. */
+bool interface_is_named(const char *interface, const char *name)
+{
+	unsigned index = strchr(name, ':') ? 0 : if_nametoindex(name);
+
+	return !strcmp(interface, name) || (index && if_nametoindex(interface) == index);
 }
 
 struct interface interface_read(const char *name)
@@ -73,7 +79,7 @@ struct interface interface_read(const char *name)
 	if (getifaddrs(&entries))
 		return interface;
 	for (const struct ifaddrs *entry = entries; entry; entry = entry->ifa_next) {
-		if (strcmp(entry->ifa_name, name) != 0)
+		if (!interface_is_named(entry->ifa_name, name))
 			continue;
 		interface.facts |= INTERFACE_HERE | (entry->ifa_flags & IFF_UP ? INTERFACE_UP : 0) |
 				   (entry->ifa_flags & IFF_RUNNING ? INTERFACE_LINK : 0);

@@ -31,6 +31,12 @@ size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX
  */
 bool interface_exists(const char *name, char *names, size_t size);
 
+/*
+ * Whether an interface of getifaddrs(3), whose IPv4 addresses may have labels ("eth0:0"), has that name, label or
+ * alternative name of at most 15 bytes.
+ */
+bool interface_is_named(const char *interface, const char *name);
+
 enum interface_fact {
 	INTERFACE_HERE = 1, /* in the network namespace of this process */
 	INTERFACE_UP = 2,

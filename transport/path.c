@@ -49,7 +49,7 @@ static bool path_fits(const struct endpoint *endpoint, const struct interface_ad
 
 	if (candidate->address.family != family)
 		return false;
-	if (options->interface && strcmp(candidate->name, options->interface) != 0)
+	if (options->interface && !interface_is_named(candidate->name, options->interface))
 		return false;
 	return !names_device(options) || !backend->source_fits ||
 	       backend->source_fits(endpoint->transport, options, &candidate->address);
@@ -193,7 +193,7 @@ bool path_has_interface(const struct endpoint *endpoint)
 	size_t count = name ? interface_addresses(list) : 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (!strcmp(list[i].name, name) && has_address(&list[i], &endpoint->local))
+		if (interface_is_named(list[i].name, name) && has_address(&list[i], &endpoint->local))
 			return true;
 	return !name;
 }

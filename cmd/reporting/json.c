@@ -176,6 +176,7 @@ static void add_errors(struct report *report, const struct errors *errors)
 char *reporting_json_summary(struct reporting *reporting)
 {
 	const struct environment *environment = reporting->environment;
+	const struct reporting_processor processor = reporting_processor();
 	struct report *report = &reporting->report;
 	char *text = NULL, *note = reporting_network_note(environment->transport);
 	size_t length;
@@ -185,6 +186,8 @@ char *reporting_json_summary(struct reporting *reporting)
 	reporting_add_figures(reporting, false);
 	reporting_add_network(reporting);
 	report_text(report, "network_note", note);
+	report_time(report, "processor", processor.ran);
+	report_time(report, "processor_wait", processor.waited);
 	free(note);
 	if (reporting->options->json && report->of_steps)
 		add_steps(reporting);

@@ -11,6 +11,7 @@
  *                 --json-stream: an object a line: start, what the command adds (a ping), interval, error, summary
  *   prometheus.c  --prometheus: a file that is replaced at the start, each interval and at the end
  *   network.c     the counters of the ports in use, which all forms have
+ *   processor.c   the time that the process waited for a processor
  *
  * In all forms but text the classic lines go to /dev/null, so that standard output has one form only.
  */
@@ -173,5 +174,13 @@ void reporting_add_network(struct reporting *reporting);
  * which the caller frees. NULL without memory or WITH_EXTRAS.
  */
 char *reporting_network_note(struct transport *transport);
+
+/* Nanoseconds since the process started. */
+struct reporting_processor {
+	int64_t ran, waited;
+};
+struct reporting_processor reporting_processor(void);
+/* Prints a line if the process waited for a large part of the time that it needed. */
+void reporting_print_processor(FILE *stream);
 
 #endif

@@ -170,6 +170,8 @@ static void print_block(struct reporting *reporting, FILE *stream, const char *t
 	while ((line = strsep(&rest, "\n")) && *line)
 		fprintf(unwrapped ? unwrapped : stream, "  network %s\n", line);
 	free(note);
+	if (WITH_EXTRAS)
+		reporting_print_processor(unwrapped ? unwrapped : stream);
 	if (unwrapped) {
 		fclose(unwrapped);
 		rest = text;

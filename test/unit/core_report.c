@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,--wrap=fopen */
 /* The same report in every format. */
 #include "test/unit/unit.h"
 
@@ -212,6 +213,44 @@ TEST(network_in_words)
 		note = reporting_network_note(&transport);
 		assert_string_equal(note, rows[i].text);
 		free(note);
+	}
+}
+
+static const char *schedstat; /* NULL: there is no such file */
+
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	assert_string_equal(path, "/proc/self/schedstat");
+	return schedstat ? fmemopen((void *)(uintptr_t)schedstat, strlen(schedstat), "r") : NULL;
+}
+
+/* As with a limit of 3 ms in 100 ms, of 80 ms in 100 ms, and with others that run for a while. */
+TEST(waits_for_a_processor)
+{
+	static const struct {
+		const char *schedstat, *text;
+	} rows[] = {
+		{ "61845297 1938099829 36\n",
+		  "  processor: ran 61.85 ms, waited 1.938 s: others had it, or a CPU limit stopped this process\n" },
+		{ "400000000 100000000 1\n",
+		  "  processor: ran 400 ms, waited 100 ms: others had it, or a CPU limit stopped this process\n" },
+		{ "400000000 99999999 1\n", "" },
+		{ "1000000000 240000000 1\n", "" },
+		{ "0 0 0\n", "" },
+		{ "1", "" },
+		{ NULL, "" },
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		char *text = NULL;
+		size_t size;
+		FILE *stream = open_memstream(&text, &size);
+
+		schedstat = rows[i].schedstat;
+		reporting_print_processor(stream);
+		fclose(stream);
+		assert_string_equal(text, rows[i].text);
+		free(text);
 	}
 }
 

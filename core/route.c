@@ -124,7 +124,10 @@ static int query(int fd, const struct address *to, const struct address *source,
 	if (message.header.nlmsg_len < NLMSG_SPACE(sizeof(message.route)) ||
 	    message.header.nlmsg_len > (size_t)received)
 		return EMSGSIZE;
-	return message.header.nlmsg_type == NLMSG_ERROR ? -message.error.error : parse_route(fd, &message, to, route);
+	if (message.header.nlmsg_type != NLMSG_ERROR)
+		return parse_route(fd, &message, to, route);
+	/* A kernel without IPv6 knows no such request. */
+	return message.error.error == -EOPNOTSUPP ? EAFNOSUPPORT : -message.error.error;
 }
 
 /*

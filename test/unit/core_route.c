@@ -17,6 +17,7 @@ static struct {
 	struct rtattr row;
 	uint32_t interface;
 } reply;
+static uint16_t answer = RTM_NEWROUTE;
 static size_t received; /* bytes of the reply */
 static unsigned vrf;	/* to which the process's sockets are bound */
 static uint8_t asked[256];
@@ -53,7 +54,7 @@ static int find(uint32_t length, size_t bytes, struct route *route)
 	const struct address source = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } };
 	int ends[2], error;
 
-	reply.header = (struct nlmsghdr){ .nlmsg_len = length, .nlmsg_type = RTM_NEWROUTE };
+	reply.header = (struct nlmsghdr){ .nlmsg_len = length, .nlmsg_type = answer };
 	reply.row = (struct rtattr){ .rta_len = RTA_LENGTH(sizeof(reply.interface)), .rta_type = RTA_OIF };
 	reply.interface = 7;
 	received = bytes;
@@ -91,6 +92,18 @@ TEST(reply_names_another_length, NULL, NULL)
 
 	for (size_t i = 0; i < LENGTH(rows); i++)
 		assert_int_equal(find(rows[i].named, rows[i].received, &route), EMSGSIZE);
+}
+
+/* A kernel without IPv6 (ipv6.disable=1) answers so. */
+TEST(family_is_unknown, NULL, NULL)
+{
+	struct route route;
+
+	answer = NLMSG_ERROR;
+	reply.route = (struct rtmsg){ 0 };
+	memcpy(&reply.route, &(int){ -EOPNOTSUPP }, sizeof(int));
+	assert_int_equal(find(sizeof(reply), sizeof(reply), &route), EAFNOSUPPORT);
+	answer = RTM_NEWROUTE;
 }
 
 /* "ip vrf exec": packets of this process take the routes of the VRF. */

@@ -155,6 +155,8 @@ TEST(bind_errors, begin, end)
 			    "(99)\n"
 			    "test: hint: ip address show to 127.0.0.1; in a VRF: ip vrf exec VRF rdmatest ...\n");
 	fake.address_count = 0;
+	assert_listen_fails(EAFNOSUPPORT, false, false, OUTCOME_NO_CONNECTION,
+			    "test: here: this kernel has no IPv4, or a sandbox forbids it (97)\n");
 	assert_listen_fails(EMFILE, false, false, OUTCOME_INTERNAL,
 			    "test: here: opening UDP port 4791 on 127.0.0.1: Too many open files (24)\n");
 }
@@ -221,6 +223,21 @@ TEST(paths_are_the_routes, begin, end)
 		assert_int_equal(back.interface, 7);
 	}
 	soft_sockets_close(&fake.transport);
+}
+
+/* As rtnetlink says it. */
+TEST(kernel_has_no_ip6, begin, end)
+{
+	const struct address peer = { .family = ADDRESS_IP6, .bytes = { 0xfd, [15] = 1 } };
+	struct capture capture;
+	struct soft_path path;
+
+	fake.route_error = EAFNOSUPPORT;
+	capture_begin(&capture);
+	assert_int_equal(soft_path_find(&here_endpoint, NULL, &peer, &path), OUTCOME_NO_CONNECTION);
+	log_report(&test_log, &fake.transport.base.error);
+	assert_string_equal(capture_end(&capture),
+			    "test: here: this kernel has no IPv6, or a sandbox forbids it (97)\n");
 }
 
 static unsigned interface_after(int64_t wait, const struct address *local, const struct address *peer)

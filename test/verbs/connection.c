@@ -145,6 +145,8 @@ static const struct {
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_CONNECT_ERROR, -ECONNRESET, ERROR_OTHER, "the peer closed the connection" },
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_CONNECT_ERROR, 1, ERROR_OTHER, "connection manager error" },
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_ADDR_ERROR, -EADDRNOTAVAIL, ERROR_OTHER, "not an address of this host" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_ADDR_ERROR, -EAFNOSUPPORT, ERROR_OTHER, "this kernel has no IPv6" },
+	{ PROVIDER_ROCE, RDMA_CM_EVENT_ADDR_ERROR, -ENOENT, ERROR_OTHER, "no RDMA device on the route to it" },
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV, ERROR_OTHER, "no RDMA device on the route to it" },
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_ROUTE_ERROR, -524, ERROR_OTHER, "the kernel does not support this" },
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_ROUTE_ERROR, -EADDRINUSE, ERROR_OTHER, "the port is in use" },

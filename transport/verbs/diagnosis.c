@@ -109,6 +109,8 @@ static const char *error_cause(int error)
 		return "no route to the host";
 	case EADDRNOTAVAIL:
 		return "not an address of this host with an RDMA device";
+	case EAFNOSUPPORT:
+		return "this kernel has no IPv6";
 	case EADDRINUSE:
 		return "the port is in use";
 	case ECONNREFUSED:
@@ -138,7 +140,8 @@ static const char *failure_cause(const struct endpoint *endpoint, int error)
 {
 	if (!WITH_CAUSES)
 		return strerror(error);
-	return error == ENODEV ? no_device_cause(endpoint) : error_cause(error);
+	/* ENOENT: no GID of the device is that of the address, as of a loopback one. */
+	return error == ENODEV || error == ENOENT ? no_device_cause(endpoint) : error_cause(error);
 }
 
 enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *what)

@@ -266,6 +266,9 @@ static enum outcome socket_report_error(const struct endpoint *endpoint, const s
 		error_failure(reason, &failure,
 			      "this process cannot use %s: its interface is down, or in another VRF", text);
 		error_hint(reason, "ip address show to %s; in a VRF: ip vrf exec VRF rdmatest ...", text);
+	} else if (error == EAFNOSUPPORT) {
+		error_failure(reason, &failure, "this kernel has no %s, or a sandbox forbids it",
+			      address->family == ADDRESS_IP4 ? "IPv4" : "IPv6");
 	} else if (error == EADDRNOTAVAIL) {
 		error_failure(reason, &failure, "%s is not an address of this host", text);
 	} else {
@@ -405,6 +408,8 @@ enum outcome soft_path_find(const struct endpoint *endpoint, const struct addres
 			 address_host(&path->local, host));
 		return endpoint_no_connection(endpoint, RESOLVING, EINVAL, cause);
 	}
+	if (error == EAFNOSUPPORT)
+		return socket_report_error(endpoint, peer, error);
 	if (error) {
 		endpoint_no_connection(endpoint, RESOLVING, error, strerror(error));
 		return socket_outcome(error);

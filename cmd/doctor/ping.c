@@ -42,8 +42,10 @@ static void hint_at_firewall(const struct doctor *doctor, struct error *error)
 	else if (doctor->fabric == FABRIC_INFINIBAND)
 		error_hint(error, "check that the host is up, then run there: rdmatest doctor");
 	else
-		error_hint(error, "check that the host is up and that firewalls accept %s port %" PRId64 "%s",
-			   tcp ? "TCP" : "UDP", tcp ? doctor->options->port : 4791, tcp ? "" : " (RoCE v2)");
+		error_hint(
+			error,
+			"check that the host is up, that it speaks %s, too, and that firewalls accept %s port %" PRId64,
+			tcp ? "iWARP" : "RoCE v2", tcp ? "TCP" : "UDP", tcp ? doctor->options->port : 4791);
 }
 
 static const char *path_words(const struct doctor *doctor, uint64_t given, char words[PATH_WORDS_SIZE])

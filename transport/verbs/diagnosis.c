@@ -113,8 +113,8 @@ static const char *error_cause(int error)
 		return "this kernel has no IPv6";
 	case EADDRINUSE:
 		return "the port is in use";
-	case ECONNREFUSED:
-		return "nobody listens there";
+	case ECONNREFUSED: /* of TCP */
+		return "nobody listens there: this device is iWARP (TCP), and the peer's must be, too";
 	case ECONNRESET:
 		return "the peer closed the connection";
 	case ERROR_NOT_SUPPORTED:
@@ -167,9 +167,11 @@ static const char *event_cause(const struct endpoint *endpoint, const struct rdm
 	/* The status of a reject is the CM's reason, on iWARP -errno. That of any other event is -errno. */
 	if (event->event == RDMA_CM_EVENT_REJECTED && event->status >= 0)
 		return rejection_text(event->status);
-	/* On iWARP the peer's program has rejected: TCP had connected. */
+	/* On iWARP the peer's program has rejected, or one that knows no iWARP has closed: TCP had connected. */
 	if (event->event == RDMA_CM_EVENT_REJECTED && event->status == -ECONNRESET)
-		return rejection_text(REJECTED_BY_CONSUMER);
+		return event->param.conn.private_data_len
+			       ? rejection_text(REJECTED_BY_CONSUMER)
+			       : "refused by the peer, or a service without iWARP has that TCP port";
 	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		return "the device was removed";
 	/* Linux ends the connections to a neighbour whose entry has another address (cma_netevent_callback()). */

@@ -263,8 +263,8 @@ static enum outcome socket_report_error(const struct endpoint *endpoint, const s
 	} else if (error == EADDRNOTAVAIL && WITH_CAUSES && route_cause_local(address, why)) {
 		error_failure(reason, &failure, "%s", why);
 	} else if (error == EADDRNOTAVAIL && WITH_CAUSES && is_of_host(address)) {
-		error_failure(reason, &failure,
-			      "this process cannot use %s: its interface is down, or in another VRF", text);
+		error_failure(reason, &failure, "this process cannot use %s: its interface is down, or in another VRF",
+			      text);
 		error_hint(reason, "ip address show to %s; in a VRF: ip vrf exec VRF rdmatest ...", text);
 	} else if (error == EAFNOSUPPORT) {
 		error_failure(reason, &failure, "this kernel has no %s, or a sandbox forbids it",

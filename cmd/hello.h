@@ -20,8 +20,8 @@
 
 enum {
 	/*
-	 * Of the hello, the mark of mckey, and the payloads behind them (core/payload.h). It is the second number of
-	 * the program's version, so that two builds of one version understand each other.
+	 * Of the hello, the mark of mckey, and the payloads behind them (core/payload.h). A new one is a new version of
+	 * the program, so that two builds of one version understand each other: unit/cmd_hello has the list.
 	 */
 	HELLO_VERSION = 2,
 	HELLO_SIZE = 32,

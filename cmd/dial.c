@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/clock.h"
+#include "core/interface.h"
 #include "core/units.h"
 
 #define PAUSE (100 * CLOCK_NS_PER_MS)
@@ -193,7 +194,8 @@ void dial_give_up(struct dial *dial)
 	if (kind && !first)
 		*dial->error->hint = '\0';
 	else if (kind == ERROR_NO_LISTENER && !waited)
-		error_hint(dial->error, "if host and port are right, run there: rdmatest %s%s -p %u --transport %s",
+		error_hint(dial->error, "if host and port are right, run %s: rdmatest %s%s -p %u --transport %s",
+			   interface_has(&dial->address) ? "here, as the address is this host's" : "there",
 			   options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
 			   transport);
 	else if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && !environment->ping) /* it is doctor's */

@@ -101,16 +101,22 @@ bool environment_ready(struct environment *environment, const struct address *ad
 /* Debian's /etc/hosts gives the host's own name a loopback address. A number, and "localhost", are meant. */
 static void hint_unreachable(const struct environment *environment, const struct endpoint *listener, const char *host)
 {
+	bool devices = transport_opens_devices(transport_name(listener->transport));
+	const struct address *local = &listener->local;
 	char text[ADDRESS_TEXT_SIZE];
 	struct address address;
 
-	if (host && address_is_loopback(&listener->local) && !strstr(host, "localhost") &&
+	if (host && address_is_loopback(local) && !strstr(host, "localhost") &&
 	    !address_parse(host, ADDRESS_FORMAT_ANY, &address))
 		log_hint(&environment->log, "%s is %s (/etc/hosts), which only this host reaches", host,
-			 address_host(&listener->local, text));
-	else if (address_is_loopback(&listener->local) && transport_opens_devices(transport_name(listener->transport)))
+			 address_host(local, text));
+	else if (address_is_loopback(local) && devices)
 		log_hint(&environment->log,
 			 "over verbs a loopback address is that of all devices: each client may connect");
+	else if (!devices && !address_is_any(local) && !route_leads_here(local))
+		log_hint(&environment->log,
+			 "no client can connect yet: %s is no address of this host (ip_nonlocal_bind)",
+			 address_host(local, text));
 	else if (!endpoint_is_reachable(listener))
 		log_hint(&environment->log, "no client can connect yet: no address of this host has %s",
 			 listener->options.path->interface || listener->options.path->device

@@ -48,6 +48,17 @@ size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX
 	return count;
 }
 
+bool interface_has(const struct address *address)
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = interface_addresses(list);
+
+	for (size_t i = 0; i < count; i++)
+		if (!list[i].loopback && address_same_host(&list[i].address, address))
+			return true;
+	return false;
+}
+
 bool interface_exists(const char *name, char *names, size_t size)
 {
 	struct if_nameindex *list = if_nameindex();

@@ -25,6 +25,9 @@ struct interface_address {
  */
 size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX]);
 
+/* Whether an interface that is up has the address, and not a loopback one. */
+bool interface_has(const struct address *address);
+
 /*
  * Whether this network namespace has an interface of that name, up or not; true if that is not known. Else names gets
  * those that it has, "lo, eth0".

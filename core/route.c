@@ -192,10 +192,9 @@ int route_find(int fd, unsigned vrf, const struct address *peer, const struct ad
 					  : find_peer_route(fd, vrf, peer, source, route);
 }
 
-bool route_of_rule(int fd, const struct address *peer, const struct address *source, unsigned interface)
+bool route_by_interface(int fd, const struct address *peer, const struct address *source, unsigned interface,
+			struct route *route)
 {
-	struct route route;
-
 	/* FIB_MATCH: without an entry of a table the kernel takes any peer for one on the link of the interface. */
-	return !query(fd, peer, source, interface, RTM_F_FIB_MATCH, &route);
+	return !query(fd, peer, source, interface, RTM_F_FIB_MATCH, route);
 }

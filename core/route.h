@@ -30,7 +30,11 @@ unsigned route_vrf(void);
  */
 int route_find(int fd, unsigned vrf, const struct address *peer, const struct address *source, struct route *route);
 
-/* Whether packets from the source would have a route if they were bound to that interface: `ip rule add oif`. */
-bool route_of_rule(int fd, const struct address *peer, const struct address *source, unsigned interface);
+/*
+ * Finds the entry of a table for packets from the source that are bound to that interface: by `ip rule add oif`, or of
+ * a network that several interfaces are in. Returns false if there is none.
+ */
+bool route_by_interface(int fd, const struct address *peer, const struct address *source, unsigned interface,
+			struct route *route);
 
 #endif

@@ -78,7 +78,7 @@ static void other_source(int fd, const struct address *peer, char text[ROUTE_CAU
 			log_text(text, ROUTE_CAUSE_SIZE, "packets from %s have a route: -I %s", host, host);
 			return;
 		}
-		if (!*text && route_of_rule(fd, peer, source, if_nametoindex(list[i].name)))
+		if (!*text && route_by_interface(fd, peer, source, if_nametoindex(list[i].name), &route))
 			log_text(text, ROUTE_CAUSE_SIZE,
 				 "only a rule with oif %s has a route: ip rule add from %s, with its table",
 				 list[i].name, host);
@@ -113,15 +113,46 @@ static unsigned neighbour_state(int fd, unsigned interface, const struct address
 		       : 0;
 }
 
+/* The first other interface that is in the network of the next hop: one of them has it, and the kernel took the first.
+ */
+static bool other_link(int fd, unsigned interface, const struct address *hop, char name[IF_NAMESIZE])
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = interface_addresses(list);
+	struct route route;
+
+	for (size_t i = 0; i < count; i++) {
+		unsigned other = if_nametoindex(list[i].name);
+
+		if (list[i].address.family == hop->family && !list[i].loopback && other != interface &&
+		    !address_is_link_local(hop) && route_by_interface(fd, hop, &list[i].address, other, &route) &&
+		    address_is_any(&route.gateway)) {
+			strcpy(name, list[i].name);
+			return true;
+		}
+	}
+	return false;
+}
+
 static void next_hop(int fd, const struct route *route, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	const struct address *hop = address_is_any(&route->gateway) ? peer : &route->gateway;
-	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE] = "";
+	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE] = "", other[IF_NAMESIZE];
+	const char *protocol = hop->family == ADDRESS_IP4 ? "ARP" : "NDP";
+	bool silent = neighbour_state(fd, route->interface, hop) & (NUD_INCOMPLETE | NUD_FAILED);
 
-	if (neighbour_state(fd, route->interface, hop) & (NUD_INCOMPLETE | NUD_FAILED) &&
-	    if_indextoname(route->interface, name))
-		log_text(text, ROUTE_CAUSE_SIZE, "%s answers no %s on %s", address_host(hop, host),
-			 hop->family == ADDRESS_IP4 ? "ARP" : "NDP", name);
+	address_host(hop, host);
+	if (!if_indextoname(route->interface, name))
+		return;
+	if (!(interface_read(name).facts & INTERFACE_LINK))
+		log_text(text, ROUTE_CAUSE_SIZE, "%s has no link: a cable, or the switch's port", name);
+	else if (silent && other_link(fd, route->interface, hop, other))
+		log_text(text, ROUTE_CAUSE_SIZE,
+			 "%s answers no %s on %s; %s is in that network, too: ip route add %s dev %s", host, protocol,
+			 name, other, host, other);
+	else if (silent)
+		log_text(text, ROUTE_CAUSE_SIZE, "%s answers no %s on %s: is it up, and on that link?", host, protocol,
+			 name);
 }
 
 static void find_cause(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
@@ -156,4 +187,15 @@ bool route_cause(const struct address *local, const struct address *peer, char t
 	find_cause(fd, local, peer, text);
 	close(fd);
 	return *text;
+}
+
+bool route_leads_here(const struct address *address)
+{
+	bool is_ip = address->family == ADDRESS_IP4 || address->family == ADDRESS_IP6;
+	int fd = is_ip ? route_open() : -1;
+	bool here = fd < 0 || is_own_address(fd, address);
+
+	if (fd >= 0)
+		close(fd);
+	return here;
 }

@@ -283,7 +283,7 @@ void soft_explain(const struct endpoint *base, struct error *error)
 	const struct soft_icmp *icmp = &endpoint->icmp;
 	const struct soft_socket *socket = endpoint->path.socket;
 	bool loopback = address_is_loopback(&endpoint->path.local);
-	char host[ADDRESS_TEXT_SIZE];
+	char host[ADDRESS_TEXT_SIZE], why[ROUTE_CAUSE_SIZE] = "";
 
 	if (icmp->error && error->kind &&
 	    (is_prohibited(icmp) || (icmp->error == ECONNREFUSED && !address_same_host(&icmp->from, &icmp->peer)))) {
@@ -291,8 +291,12 @@ void soft_explain(const struct endpoint *base, struct error *error)
 		error_hint(error, "let %s pass UDP port 4791 both ways", address_host(&icmp->from, host));
 	} else if (base->state == ENDPOINT_CONNECTING && error->kind == ERROR_NO_REPLY && socket &&
 		   !socket->send_error && (icmp->error || !loop_deadline_passed(base->transport->loop))) {
-		error_hint(error,
-			   icmp->error ? "is the address right, and its host up?"
+		if (WITH_CAUSES && !loopback && route_cause(&endpoint->path.local, &endpoint->path.peer, why) &&
+		    !icmp->error)
+			return; /* endpoint_timeout_cause() says it */
+		error_hint(error, "%s",
+			   *why		 ? why
+			   : icmp->error ? "is the address right, and its host up?"
 			   : loopback ? "this host's firewall drops UDP port 4791 even on loopback (nft list ruleset), "
 					"or the process there does not answer"
 				      : "if the server there prints nothing, no packet arrives: its host is down, or a "

@@ -403,6 +403,10 @@ enum outcome soft_path_find(const struct endpoint *endpoint, const struct addres
 		return endpoint_no_connection(endpoint, RESOLVING, EINVAL,
 					      "a link-local address needs an interface: ADDRESS%INTERFACE");
 	error = soft_path_route(soft_of(endpoint->transport), path);
+	if (!given && (error == EINVAL || error == EACCES))
+		return endpoint_no_connection(endpoint, RESOLVING, error,
+					      error == EINVAL ? "a route of this host drops packets to it: blackhole"
+							      : "a route of this host forbids packets to it: prohibit");
 	if (error == EINVAL || (!error && address_is_loopback(&path->local) && path->interface != ROUTE_LOOPBACK)) {
 		log_text(cause, sizeof(cause), "packets from %s do not leave this host",
 			 address_host(&path->local, host));

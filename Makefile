@@ -259,7 +259,7 @@ check-quick: writable setup-fast ## while editing: the layers and the unit tests
 check-fast: writable setup-fast ## two minutes, before a push: every test that needs no virtual machine
 	@$(run_tests) -b programs-fast $(fast)
 
-check: writable setup ## about five minutes: that, the core of the lab, and the builds that matter most
+check: writable setup ## four to seven minutes: that, the core of the lab, and the builds that matter most
 	@$(run_tests) -b programs $(whole)
 
 check-all: writable setup-all ## one to two hours, by night: everything

@@ -24,6 +24,17 @@ static bool parse_scope(const char *text, uint32_t *scope)
 	return !*text && number && number <= UINT32_MAX;
 }
 
+void address_unmap(struct address *address)
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	if (address->family != ADDRESS_IP6 || memcmp(address->bytes, prefix, sizeof(prefix)) != 0)
+		return;
+	address->family = ADDRESS_IP4;
+	memmove(address->bytes, address->bytes + 12, 4);
+	memset(address->bytes + 4, 0, 12);
+}
+
 bool address_parse(const char *text, enum address_format format, struct address *address)
 {
 	struct address parsed = { .family = ADDRESS_IP4 };
@@ -50,6 +61,8 @@ bool address_parse(const char *text, enum address_format format, struct address 
 		return false;
 	if (parsed.family == ADDRESS_IP6 && format == ADDRESS_FORMAT_GID)
 		parsed.family = ADDRESS_GID;
+	if (format < ADDRESS_FORMAT_IP4)
+		address_unmap(&parsed);
 	if (format >= ADDRESS_FORMAT_IP4 && parsed.family != format - ADDRESS_FORMAT_IP4 + ADDRESS_IP4)
 		return false;
 	if (scope && (parsed.family != ADDRESS_IP6 || !parse_scope(scope, &parsed.scope)))

@@ -39,8 +39,8 @@ enum address_format {
 
 /*
  * Parses a numeric address: "10.0.0.1", "fe80::1%eth0", with ADDRESS_FORMAT_GID "fe80::1"; each also in brackets. "0"
- * is the any address, of IPv4 if the format allows it. The port stays 0.
- * Returns false and leaves *address unchanged if text is not a numeric address of that format.
+ * is the any address, of IPv4 if the format allows it, and "::ffff:10.0.0.1", as reports have a GID, 10.0.0.1 there.
+ * The port stays 0. Returns false and leaves *address unchanged if text is not a numeric address of that format.
  */
 bool address_parse(const char *text, enum address_format format, struct address *address);
 
@@ -49,6 +49,9 @@ const char *address_text(const struct address *address, char text[ADDRESS_TEXT_S
 
 /* As address_text(), without the port. */
 const char *address_host(const struct address *address, char text[ADDRESS_TEXT_SIZE]);
+
+/* Makes an IPv4 address of an IPv6 one that it is mapped to (RFC 4291, 2.5.5.2), as a GID has it. */
+void address_unmap(struct address *address);
 
 bool address_is_any(const struct address *address);
 bool address_is_loopback(const struct address *address);

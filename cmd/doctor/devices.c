@@ -16,13 +16,6 @@ static void remove_number(char text[SYSFS_TEXT_SIZE])
 		memmove(text, colon + 2, strlen(colon + 2) + 1);
 }
 
-static bool is_mapped_ip4(const uint8_t bytes[16])
-{
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(bytes, prefix, sizeof(prefix));
-}
-
 /* Returns false for an empty entry and for text that is not a GID. */
 static bool parse_gid_entry(const char *text, bool ethernet, struct address *address)
 {
@@ -34,11 +27,7 @@ static bool parse_gid_entry(const char *text, bool ethernet, struct address *add
 	if (!ethernet)
 		return true;
 	address->family = ADDRESS_IP6;
-	if (is_mapped_ip4(address->bytes)) {
-		address->family = ADDRESS_IP4;
-		memmove(address->bytes, address->bytes + 12, 4);
-		memset(address->bytes + 4, 0, 12);
-	}
+	address_unmap(address);
 	return true;
 }
 

@@ -334,7 +334,6 @@ int host_cause(struct error *cause, bool (*is_listed)(const char *file), bool ro
 	struct host host = {
 		.root = "", .failure = FINDING_FAIL, .is_listed = is_listed, .found = keep_first, .cause = cause
 	};
-
 	bool listed = is_listed(NULL);
 
 	error_clear(cause);

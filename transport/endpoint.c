@@ -220,8 +220,8 @@ static void explain(const struct endpoint *endpoint)
 	if (WITH_SOFT && backend_of(endpoint->transport)->explain)
 		backend_of(endpoint->transport)->explain(endpoint, error);
 	/*
-	 * The peer's request has arrived. Its next packet has not, or the reply has not arrived there. A deadline may
-	 * be shorter than that takes.
+	 * The peer's request has arrived. Its next packet has not, or the reply has not arrived there. A run that a
+	 * deadline ended may only have waited too briefly.
 	 */
 	if (endpoint->state == ENDPOINT_ACCEPTING && error->kind == ERROR_NO_REPLY &&
 	    !loop_deadline_passed(endpoint->transport->loop))

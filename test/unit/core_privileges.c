@@ -89,7 +89,7 @@ TEST(test_private_dev)
 	int status;
 
 	if (!child) {
-		if (unshare(CLONE_NEWUSER | CLONE_NEWNS) || mount("/usr", "/dev", NULL, MS_BIND | MS_REC, NULL))
+		if (unshare(CLONE_NEWUSER | CLONE_NEWNS) || mount("/usr", "/dev", "", MS_BIND | MS_REC, NULL))
 			_exit(0);
 		if (privileges_dev_is_private())
 			_exit(1);

@@ -140,6 +140,7 @@ struct region {
 	struct domain *domain;
 	uint8_t *memory;
 	size_t length;
+	uint64_t remote_address; /* by which a peer's READ and WRITE name memory */
 	uint32_t local_key;
 	uint32_t remote_key;
 };

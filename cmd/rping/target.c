@@ -58,7 +58,7 @@ static void write_advertisement(struct target *target, uint32_t index, size_t of
 
 	peer_write(peer, index,
 		   &(struct advertisement){
-			   .address = (uintptr_t)region->memory + offset,
+			   .address = region->remote_address + offset,
 			   .key = region->remote_key,
 			   .size = peer->size,
 		   });

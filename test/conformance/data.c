@@ -17,7 +17,7 @@ static struct work remote_work(const struct bench *bench, enum work_kind kind, s
 		.region = bench->client_region,
 		.offset = offset,
 		.length = length,
-		.remote_address = (uintptr_t)(bench->server_region->memory + offset),
+		.remote_address = bench->server_region->remote_address + offset,
 		.remote_key = bench->server_region->remote_key,
 	};
 }

@@ -51,7 +51,7 @@ static void post(struct side *side, enum work_kind what, uint32_t length)
 	if (what == WORK_RECEIVE) {
 		work.region = side->inbox;
 	} else if (what != WORK_SEND) {
-		work.remote_address = (uintptr_t)remote->memory;
+		work.remote_address = remote->remote_address;
 		work.remote_key = remote->remote_key;
 	}
 	must(endpoint_post(side->endpoint, &work, 1));

@@ -203,7 +203,7 @@ static void take_remote(struct input *input, const struct soft_qp *qp, struct pa
 		packet->remote.key = region ? region->remote_key : take16(input);
 		return;
 	}
-	packet->remote.address = (uintptr_t)region->memory;
+	packet->remote.address = region->remote_address;
 	if (how & 2)
 		packet->remote.address += region->length - packet->remote.length;
 	if (how & 4)
@@ -436,7 +436,7 @@ static void post(struct input *input)
 		work.offset %= REGION_LENGTH;
 		work.length %= REGION_LENGTH + 1 - (uint32_t)work.offset;
 	}
-	work.remote_address = remote ? (uintptr_t)remote->memory + (flags & 64 ? take16(input) : 0) : 0;
+	work.remote_address = remote ? remote->remote_address + (flags & 64 ? take16(input) : 0) : 0;
 	work.remote_key = remote ? remote->remote_key : 0;
 	world_post(end, &work);
 }

@@ -310,7 +310,7 @@ static void advertise(struct peer *peer)
 	struct input *input = peer->scene->input;
 	unsigned how = take8(input);
 	struct advertisement advertisement = {
-		.address = (uintptr_t)peer->memory->memory,
+		.address = peer->memory->remote_address,
 		.key = peer->memory->remote_key,
 		.size = sizes[how % 8],
 	};

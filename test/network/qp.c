@@ -263,7 +263,7 @@ struct work work_to(enum work_kind kind, const struct region *local, const struc
 		.kind = kind,
 		.region = local,
 		.length = length,
-		.remote_address = (uintptr_t)remote->memory,
+		.remote_address = remote->remote_address,
 		.remote_key = remote->remote_key,
 	};
 }
@@ -346,7 +346,7 @@ struct packet bench_packet(uint8_t opcode, uint32_t psn, size_t length)
 		.pkey = PACKET_PKEY,
 		.destination = qp_of(&bench.pair, 1)->by_qpn.key,
 		.psn = psn,
-		.remote = { .address = (uintptr_t)bench.region->memory,
+		.remote = { .address = bench.region->remote_address,
 			    .key = bench.region->remote_key,
 			    .length = (uint32_t)length },
 		.pad = opcode == OPCODE_READ_REQUEST ? 0 : packet_pad(length),

@@ -94,7 +94,7 @@ void run_post(struct run *run, size_t direction)
 			.region = dir->local,
 			.offset = plan->offset,
 			.length = plan->length,
-			.remote_address = (uintptr_t)(dir->remote->memory + plan->offset),
+			.remote_address = dir->remote->remote_address + plan->offset,
 			.remote_key = dir->remote->remote_key,
 			.unsignalled = plan->unsignalled,
 			.has_immediate = plan->has_immediate,

@@ -16,7 +16,8 @@
 
 enum {
 	ENDPOINTS_MAX = 64,
-	RECEIVES_MAX = 16
+	RECEIVES_MAX = 16,
+	FAKE_ADDRESSES = 0x5000 /* a region's remote address less where its memory is */
 };
 
 /* An endpoint, and what was posted on it. */
@@ -94,6 +95,7 @@ static inline enum outcome fake_region_create(struct domain *domain, size_t leng
 	fake.regions_created++;
 	*region = calloc(1, sizeof(**region));
 	**region = (struct region){ .domain = domain, .memory = calloc(1, length), .length = length, .remote_key = 7 };
+	(*region)->remote_address = (uintptr_t)(*region)->memory + FAKE_ADDRESSES;
 	return OUTCOME_OK;
 }
 

@@ -111,12 +111,12 @@ WORD(answer_but)
 	uint8_t ping[256];
 
 	assert_true(source.size <= sizeof(ping));
-	memcpy(ping, (uint8_t *)(uintptr_t)source.address, source.size);
+	memcpy(ping, (uint8_t *)(uintptr_t)(source.address - FAKE_ADDRESSES), source.size);
 	play("go_ahead");
 	sink = advertised();
 	assert_int_equal(sink.size, source.size);
 	for (size_t i = 0; i < sink.size; i++)
-		((uint8_t *)(uintptr_t)sink.address)[i] = i == number ? '#' : ping[i];
+		((uint8_t *)(uintptr_t)(sink.address - FAKE_ADDRESSES))[i] = i == number ? '#' : ping[i];
 	fake.signals += !of(connection(fake.met))->sends[0].unsignalled;
 }
 

@@ -764,6 +764,18 @@ TEST(region_keys_are_random)
 	qp_close();
 }
 
+/* An address is one of the region, and says nothing of the process: not where its memory is. */
+TEST(region_addresses_are_none_of_the_process)
+{
+	struct region *region;
+
+	qp_open(1);
+	region = region_of(0, 4096, REGION_REMOTE_READ);
+	assert_true(region->remote_address == (uint64_t)region->remote_key << 32);
+	soft_region_destroy(region);
+	qp_close();
+}
+
 /* The command stops the queue pair in the callback of the last message. The peer gets the ACK. */
 static void stop_at_receive(void *context, struct host *host, const struct reported *reported)
 {

@@ -31,7 +31,7 @@ TEST(what_is_posted, NULL, end)
 	assert_int_equal(provider.inlined, 1);
 	/* What is read comes from the peer. */
 	work.kind = WORK_READ;
-	work.remote_address = (uintptr_t)bench.server_region->memory;
+	work.remote_address = bench.server_region->remote_address;
 	work.remote_key = bench.server_region->remote_key;
 	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
 	assert_true(bench_await_completions(&bench, &bench.client, WORK_READ, 1));

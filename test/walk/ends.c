@@ -285,7 +285,7 @@ static void post_works(struct side *side)
 						  .region = side->local,
 						  .offset = work * AREA,
 						  .length = side->plans[work].length,
-						  .remote_address = (uintptr_t)(remote->memory + work * AREA),
+						  .remote_address = remote->remote_address + work * AREA,
 						  .remote_key = remote->remote_key },
 				  1))
 			violation("posting a work request fails");

@@ -38,6 +38,7 @@ enum outcome verbs_region_create(struct domain *base, size_t length, unsigned ac
 	}
 	region->base.domain = base;
 	region->base.length = length;
+	region->base.remote_address = (uintptr_t)region->base.memory;
 	region->base.local_key = region->registration->lkey;
 	region->base.remote_key = region->registration->rkey;
 	domain->users++;

@@ -26,6 +26,8 @@ enum outcome soft_region_create(struct domain *domain, size_t length, unsigned a
 	while (!key || soft_table_find(table, key));
 	region->base.domain = domain;
 	region->base.length = length;
+	/* Where the memory is tells a peer how to attack the process. */
+	region->base.remote_address = (uint64_t)key << 32;
 	region->base.local_key = key;
 	region->base.remote_key = key;
 	region->access = access;
@@ -64,7 +66,7 @@ uint8_t *soft_region_find(struct soft_transport *transport, uint32_t key, uint64
 	if (!region || (region->access & access) != access)
 		return NULL;
 	/* For an address below the region, the subtraction wraps to an offset beyond its end. */
-	offset = address - (uintptr_t)region->base.memory;
+	offset = address - region->base.remote_address;
 	if (offset > region->base.length || length > region->base.length - offset)
 		return NULL;
 	return region->base.memory + offset;

@@ -107,11 +107,17 @@ void host_read(struct host *host)
 		host->facts |= FACT_SIW;
 }
 
+/* Below self, as a service has no /proc/net (ProcSubset=pid). */
 bool host_port_is_held(const char *root)
 {
 	char line[SYSFS_PATH_SIZE];
 
-	return sysfs_find(sysfs_path(line, "%s/proc/net/udp", root), " 00000000:12B7 ");
+	return sysfs_find(sysfs_path(line, "%s/proc/self/net/udp", root), " 00000000:12B7 ");
+}
+
+bool host_rxe_holds_port(const char *root)
+{
+	return sysfs_has("%s/sys/module/rdma_rxe", root) && host_port_is_held(root);
 }
 
 /* ---- findings ---- */
@@ -170,7 +176,7 @@ static const char *find_link(char name[SYSFS_TEXT_SIZE])
 /* What gives this host a device, and what needs none. */
 static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE])
 {
-	bool held = has_module(host, "rdma_rxe") && host_port_is_held(host->root);
+	bool held = host_rxe_holds_port(host->root);
 	char name[SYSFS_TEXT_SIZE];
 	struct utsname kernel;
 	size_t used = 0;

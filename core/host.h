@@ -52,8 +52,10 @@ void host_read(struct host *host);
 void host_add(struct host *host, enum finding_status status, const char *check, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Whether a socket at the any address has UDP port 4791: as soft-RoCE has, if its module is loaded. */
+/* Whether a socket at the any address has UDP port 4791. Then no address can be bound. */
 bool host_port_is_held(const char *root);
+/* Whether it is soft-RoCE's: from its module's load on, since Linux 7 while it has a device. */
+bool host_rxe_holds_port(const char *root);
 /* Adds the hint to an error of the transport soft: soft-RoCE has that port. */
 void host_hint_rxe(struct error *error);
 

@@ -28,7 +28,7 @@ static bool is_own_address(int fd, const struct address *address)
 /* The flags of an IPv6 address (linux/if_addr.h), 0 without one. The kernel checks it for duplicates before its use. */
 static unsigned flags_of(const struct address *address)
 {
-	FILE *file = fopen("/proc/net/if_inet6", "re");
+	FILE *file = fopen("/proc/self/net/if_inet6", "re");
 	char hex[2 * sizeof(address->bytes) + 1], found[sizeof(hex)] = "";
 	unsigned flags = 0;
 

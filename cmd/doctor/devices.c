@@ -281,12 +281,12 @@ void devices_find_rxe(struct doctor *doctor)
 {
 	bool held = host_port_is_held(doctor->host.root);
 
-	doctor->rxe_holds_port = held && sysfs_has("%s/sys/module/rdma_rxe", doctor->host.root);
+	doctor->rxe_holds_port = host_rxe_holds_port(doctor->host.root);
 	for (struct device *device = doctor->devices; device; device = device->next) {
 		if (strcmp(device->driver, "rdma_rxe") != 0 || !device->port_count ||
 		    !(devices_facts(doctor->host.root, device, device->ports) & FACT_HERE))
 			continue;
-		device->elsewhere = !held && sysfs_has("%s/proc/net/udp", doctor->host.root);
+		device->elsewhere = !held && sysfs_has("%s/proc/self/net/udp", doctor->host.root);
 	}
 }
 

@@ -425,11 +425,11 @@ TEST(rxe_elsewhere, set_up, tear_down)
 	read_devices();
 	devices_find_rxe(doctor);
 	assert_false(doctor->rxe_holds_port || doctor->devices->next->elsewhere);
-	add("proc/net/udp", UDP_HEAD UDP_LINE("0100007F", "1234"));
+	add("proc/self/net/udp", UDP_HEAD UDP_LINE("0100007F", "1234"));
 	devices_find_rxe(doctor);
 	assert_false(doctor->rxe_holds_port || doctor->devices->elsewhere);
 	assert_true(doctor->devices->next->elsewhere);
-	add("proc/net/udp", UDP_HEAD UDP_LINE("0100007F", "1234") UDP_LINE("00000000", "0"));
+	add("proc/self/net/udp", UDP_HEAD UDP_LINE("0100007F", "1234") UDP_LINE("00000000", "0"));
 	devices_find_rxe(doctor);
 	assert_false(doctor->rxe_holds_port || doctor->devices->next->elsewhere);
 	add("sys/module/rdma_rxe/refcnt", "1\n");
@@ -624,7 +624,7 @@ TEST(hostile, set_up, tear_down)
 	add("sys/class/infiniband/a;b/fw_ver", "1\n");
 	add("sys/class/infiniband/empty/fw_ver", "");
 	add("sys/class/infiniband/file", "");
-	add("proc/net/udp", UDP_LINE("01", "1") UDP_LINE("zz", "1") UDP_LINE("0100007F0100", "x") "\0\0");
+	add("proc/self/net/udp", UDP_LINE("01", "1") UDP_LINE("zz", "1") UDP_LINE("0100007F0100", "x") "\0\0");
 	add("proc/self/maps", long_text);
 	add("proc/self/status", long_text);
 	devices = read_devices();

@@ -163,27 +163,6 @@ static struct soft_socket *socket_find(struct soft_transport *transport, const s
 	return NULL;
 }
 
-/*
- * The kernel's soft-RoCE binds the any address: from the module's load on, since Linux 7 while it has a device. Then no
- * address can be bound, also none that is not this host's (that of RFC 5737).
- */
-static bool rxe_holds_port(void)
-{
-	const struct sockaddr_in foreign = { .sin_family = AF_INET,
-					     .sin_port = htons(PACKET_PORT),
-					     .sin_addr.s_addr = htonl(0xc0000201) };
-	int fd;
-	bool held;
-
-	if (access("/sys/module/rdma_rxe", F_OK))
-		return false;
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	set_option(fd, IPPROTO_IP, IP_FREEBIND, 1);
-	held = bind(fd, (const struct sockaddr *)&foreign, sizeof(foreign)) && errno == EADDRINUSE;
-	close(fd);
-	return held;
-}
-
 static bool is_shortage(int error)
 {
 	return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
@@ -250,7 +229,7 @@ static enum outcome socket_report_error(const struct endpoint *endpoint, const s
 	char text[ADDRESS_TEXT_SIZE], why[ROUTE_CAUSE_SIZE];
 
 	address_host(address, text);
-	if (error == EADDRINUSE && rxe_holds_port()) {
+	if (error == EADDRINUSE && host_rxe_holds_port("")) {
 		error_failure(reason, &failure,
 			      "the kernel's soft-RoCE (rdma_rxe) holds UDP port 4791 in this network namespace");
 		if (WITH_CAUSES)

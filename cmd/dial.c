@@ -189,13 +189,13 @@ void dial_give_up(struct dial *dial)
 	bool ended = loop_deadline_passed(environment->loop);
 	bool waited = EXTRA(dial->until) && dial->error && (ended || (dial->may_retry && clock_now() >= dial->until));
 	bool first = kind && is_first_hint(options, kind);
-	char text[LOOP_PHASE_TEXT_SIZE];
+	char text[LOOP_PHASE_TEXT_SIZE], interface[IF_NAMESIZE];
 
 	if (kind && !first)
 		*dial->error->hint = '\0';
 	else if (kind == ERROR_NO_LISTENER && !waited)
 		error_hint(dial->error, "if host and port are right, run %s: rdmatest %s%s -p %u --transport %s",
-			   interface_has(&dial->address) ? "here, as the address is this host's" : "there",
+			   interface_of(&dial->address, interface) ? "here, as the address is this host's" : "there",
 			   options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
 			   transport);
 	else if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && !environment->ping) /* it is doctor's */

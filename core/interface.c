@@ -48,15 +48,29 @@ size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX
 	return count;
 }
 
-bool interface_has(const struct address *address)
+const struct ifaddrs *interface_entry(const struct ifaddrs *list, const struct address *address)
 {
-	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-	size_t count = interface_addresses(list);
+	struct address local;
 
-	for (size_t i = 0; i < count; i++)
-		if (!list[i].loopback && address_same_host(&list[i].address, address))
-			return true;
-	return false;
+	while (list &&
+	       !(list->ifa_addr && address_from_socket(list->ifa_addr, &local) && address_same_host(&local, address)))
+		list = list->ifa_next;
+	return list;
+}
+
+bool interface_of(const struct address *address, char name[IF_NAMESIZE])
+{
+	const struct ifaddrs *entry;
+	struct ifaddrs *entries;
+
+	*name = '\0';
+	if (getifaddrs(&entries))
+		return false;
+	entry = interface_entry(entries, address);
+	if (entry)
+		log_text(name, IF_NAMESIZE, "%s", entry->ifa_name);
+	freeifaddrs(entries);
+	return *name;
 }
 
 bool interface_exists(const char *name, char *names, size_t size)

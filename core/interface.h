@@ -25,8 +25,12 @@ struct interface_address {
  */
 size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX]);
 
-/* Whether an interface that is up has the address, and not a loopback one. */
-bool interface_has(const struct address *address);
+struct ifaddrs;
+
+/* The first entry of a list of getifaddrs(3) with that address, or NULL. */
+const struct ifaddrs *interface_entry(const struct ifaddrs *list, const struct address *address);
+/* Gets the name of the interface, up or not, that has the address. "" and false: none, or getifaddrs(3) fails. */
+bool interface_of(const struct address *address, char name[IF_NAMESIZE]);
 
 /*
  * Whether this network namespace has an interface of that name, up or not; true if that is not known. Else names gets

@@ -153,8 +153,6 @@ void devices_check(struct doctor *doctor);
 void route_check(struct doctor *doctor);
 /* Adds a finding for each device: the addresses that lead to it, and by which version of RoCE. */
 void route_report(struct doctor *doctor);
-/* Gets the name of the interface that has the address; "" for none. */
-void route_interface(const struct address *address, char name[SYSFS_TEXT_SIZE]);
 
 /* ---- soft.c ---- */
 

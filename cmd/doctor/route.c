@@ -13,17 +13,6 @@ enum {
 	SILENCES_MAX = 16
 };
 
-void route_interface(const struct address *address, char name[SYSFS_TEXT_SIZE])
-{
-	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-	size_t count = interface_addresses(list);
-
-	*name = 0;
-	for (size_t i = 0; i < count && !*name; i++)
-		if (address_same_host(&list[i].address, address))
-			log_text(name, SYSFS_TEXT_SIZE, "%s", list[i].name);
-}
-
 static bool is_rxe(const struct device *device)
 {
 	return !strcmp(device->driver, "rdma_rxe");
@@ -59,7 +48,7 @@ static void try_ping(struct doctor *doctor, struct device *device, const struct 
 	int64_t timeout = doctor->options->common.timeout >> (1 + doctor->silences);
 	enum outcome outcome;
 
-	route_interface(address, interface);
+	interface_of(address, interface);
 	address_host(address, host);
 	if ((device->address_count && address_is_link_local(address)) ||
 	    (error_is_set(&device->silence) && !strcmp(device->silent, interface)))
@@ -120,7 +109,7 @@ static struct device *route_found(struct doctor *doctor, const struct endpoint *
 		else if (gid)
 			device->v1 = port;
 		if (!*port->netdev)
-			route_interface(&route->peer, port->netdev);
+			interface_of(&route->peer, port->netdev);
 	}
 	return error_is_set(&device->memory) ? NULL : device;
 }

@@ -54,7 +54,7 @@ static void add_route(struct doctor *doctor, const struct endpoint *target)
 	char gid_text[2 * SYSFS_TEXT_SIZE] = "";
 
 	doctor->silent = device && error_is_set(&device->silence) && !device->may_work;
-	route_interface(&target->local, doctor->netdev);
+	interface_of(&target->local, doctor->netdev);
 	if (gid)
 		log_text(gid_text, sizeof(gid_text), ", GID %u (%s)", gid->index, gid->type);
 	finding_add(doctor, FINDING_OK, "route", "to %s from %s%s%s, by %s%s", address_host(&target->peer, peer),

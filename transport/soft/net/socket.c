@@ -23,6 +23,7 @@
 
 #include "core/clock.h"
 #include "core/host.h"
+#include "core/interface.h"
 #include "core/route.h"
 #include "transport/soft/base/queue.h"
 
@@ -199,34 +200,11 @@ static const char *socket_hint(const struct address *address)
 	       "one host 127.0.0.2, ..., or end the process in: ss -lunp sport = 4791";
 }
 
-static bool is_local(const struct ifaddrs *list, const struct address *address)
-{
-	struct address local;
-
-	for (; list; list = list->ifa_next)
-		if (list->ifa_addr && address_from_socket(list->ifa_addr, &local) && address_same_host(&local, address))
-			return true;
-	return false;
-}
-
-/* Whether an address that cannot be bound is one of this host. */
-static bool is_of_host(const struct address *address)
-{
-	struct ifaddrs *list;
-	bool found;
-
-	if (getifaddrs(&list))
-		return false;
-	found = is_local(list, address);
-	freeifaddrs(list);
-	return found;
-}
-
 static enum outcome socket_report_error(const struct endpoint *endpoint, const struct address *address, int error)
 {
 	const struct failure failure = { .object = endpoint->name, .code = error };
 	struct error *reason = endpoint_error(endpoint);
-	char text[ADDRESS_TEXT_SIZE], why[ROUTE_CAUSE_SIZE];
+	char text[ADDRESS_TEXT_SIZE], why[ROUTE_CAUSE_SIZE], interface[IF_NAMESIZE];
 
 	address_host(address, text);
 	if (error == EADDRINUSE && host_rxe_holds_port("")) {
@@ -241,7 +219,7 @@ static enum outcome socket_report_error(const struct endpoint *endpoint, const s
 		error_hint(reason, "%s", socket_hint(address));
 	} else if (error == EADDRNOTAVAIL && WITH_CAUSES && route_cause_local(address, why)) {
 		error_failure(reason, &failure, "%s", why);
-	} else if (error == EADDRNOTAVAIL && WITH_CAUSES && is_of_host(address)) {
+	} else if (error == EADDRNOTAVAIL && WITH_CAUSES && interface_of(address, interface)) {
 		error_failure(reason, &failure, "this process cannot use %s: its interface is down, or in another VRF",
 			      text);
 		error_hint(reason, "ip address show to %s; in a VRF: ip vrf exec VRF rdmatest ...", text);
@@ -469,8 +447,8 @@ static void close_removed(struct soft_transport *transport)
 	for (struct soft_socket *socket = transport->sockets; socket; socket = next) {
 		next = socket->next;
 		/* 127.x.x.x is local without being in the list. */
-		if (!socket->group && !address_is_loopback(&socket->address) && !is_local(list, &socket->address) &&
-		    !soft_handlers.socket_in_use(socket))
+		if (!socket->group && !address_is_loopback(&socket->address) &&
+		    !interface_entry(list, &socket->address) && !soft_handlers.socket_in_use(socket))
 			socket_close(socket);
 	}
 	freeifaddrs(list);

@@ -123,6 +123,7 @@ const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[EN
 		backend_of(endpoint->transport)->timeout_cause(endpoint, text);
 	if (!*text && route_cause(&endpoint->local, &endpoint->peer, why))
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; %s", why);
+	endpoint->transport->explained = *text;
 	return text;
 }
 

@@ -50,6 +50,7 @@ struct transport {
 	int64_t spin;			    /* transport_spin() */
 	struct log_limit request_log_limit; /* of lines about peers that are not connected */
 	struct error error;		    /* see above */
+	bool explained;			    /* endpoint_timeout_cause() has last found a cause */
 	struct network_counter *network;    /* transport_network() */
 };
 

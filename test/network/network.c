@@ -684,8 +684,9 @@ int __wrap_route_find(int fd, unsigned vrf, const struct address *peer, const st
 /* The kernel's tables know nothing of this network. */
 bool __wrap_route_cause(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
-	*text = '\0';
-	return false;
+	network->route_causes++;
+	log_text(text, ROUTE_CAUSE_SIZE, "%s", network->route_cause ? network->route_cause : "");
+	return *text;
 }
 
 static uint16_t segment_of(struct msghdr *header)

@@ -33,13 +33,15 @@ struct network {
 	int64_t now;
 	/* Probabilities in thousandths. */
 	unsigned loss, repeat, reorder, damage;
-	int64_t delay;	       /* one way */
-	int64_t jitter;	       /* the most, for reordered and repeated packets */
-	int64_t byte_time;     /* picoseconds per byte on the line of the sender */
-	int64_t read_delay;    /* from arrival to reading the socket */
-	int64_t packet_time;   /* to receive one packet */
-	int route_error;       /* errno of each look-up of a route; 0: there is one */
-	size_t receive_buffer; /* bytes in the receive buffer of a socket; 0: no limit */
+	int64_t delay;		 /* one way */
+	int64_t jitter;		 /* the most, for reordered and repeated packets */
+	int64_t byte_time;	 /* picoseconds per byte on the line of the sender */
+	int64_t read_delay;	 /* from arrival to reading the socket */
+	int64_t packet_time;	 /* to receive one packet */
+	int route_error;	 /* errno of each look-up of a route; 0: there is one */
+	const char *route_cause; /* what the kernel's tables say; NULL: nothing */
+	unsigned route_causes;	 /* asked for */
+	size_t receive_buffer;	 /* bytes in the receive buffer of a socket; 0: no limit */
 	uint64_t sent, lost, overflowed;
 	/* Called for each packet that a transport sends. true: the network drops it. */
 	bool (*intercept)(void *context, const struct frame *frame);

@@ -321,3 +321,47 @@ TEST(explained_errors, begin, end)
 		assert_int_equal(!*error.hint, !*rows[row].hint);
 	}
 }
+
+/* What the kernel's tables know is the cause, or the hint beside that of ICMP. Beside any other cause there is none. */
+TEST(hints_belong_to_causes, begin, end)
+{
+	static const struct {
+		int icmp_error;
+		uint32_t path_mtu;
+		const char *route_cause, *cause, *hint;
+		unsigned route_causes;
+	} rows[] = {
+		{ 0, 0, NULL, "", "if the server there prints nothing", 1 },
+		{ 0, 0, "no ARP", "; no ARP", "", 1 },
+		{ 0, 1280, NULL, "; ICMP: packets too long", "", 0 },
+		{ 0, 1280, "no ARP", "; ICMP: packets too long", "", 0 },
+		{ EHOSTUNREACH, 0, NULL, "; ICMP type 3", "is the address right", 1 },
+		{ EHOSTUNREACH, 0, "no ARP", "; ICMP type 3", "no ARP", 1 },
+	};
+	const struct address address = address_of("10.0.0.1");
+	struct soft_endpoint endpoint = {
+		.base = { .state = ENDPOINT_CONNECTING, .transport = &transport->base },
+		.path = { .socket = stack_socket(transport, &address), .local = address },
+	};
+
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		char text[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+		struct error error = { .object = "" };
+
+		endpoint.path.socket->path_mtu = rows[row].path_mtu;
+		endpoint.icmp = (struct soft_icmp){ .error = rows[row].icmp_error,
+						    .type = 3,
+						    .code = 1,
+						    .peer = address_of("10.0.9.9"),
+						    .from = address_of("10.0.9.1") };
+		network->route_cause = rows[row].route_cause;
+		network->route_causes = 0;
+		error_failure(&error, &(struct failure){ .kind = ERROR_NO_REPLY }, "timed out%s",
+			      endpoint_timeout_cause(&endpoint.base, text));
+		soft_explain(&endpoint.base, &error);
+		assert_int_equal(network->route_causes, rows[row].route_causes);
+		assert_int_equal(strncmp(text, rows[row].cause, strlen(rows[row].cause)), 0);
+		assert_int_equal(strncmp(error.hint, rows[row].hint, strlen(rows[row].hint)), 0);
+		assert_int_equal(!*error.hint, !*rows[row].hint);
+	}
+}

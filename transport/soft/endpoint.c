@@ -290,10 +290,10 @@ void soft_explain(const struct endpoint *base, struct error *error)
 		error->kind = ERROR_BLOCKED;
 		error_hint(error, "let %s pass UDP port 4791 both ways", address_host(&icmp->from, host));
 	} else if (base->state == ENDPOINT_CONNECTING && error->kind == ERROR_NO_REPLY && socket &&
-		   !socket->send_error && (icmp->error || !loop_deadline_passed(base->transport->loop))) {
-		if (WITH_CAUSES && !loopback && route_cause(&endpoint->path.local, &endpoint->path.peer, why) &&
-		    !icmp->error)
-			return; /* endpoint_timeout_cause() says it */
+		   !socket->send_error &&
+		   (icmp->error || !(base->transport->explained || loop_deadline_passed(base->transport->loop)))) {
+		if (icmp->error)
+			route_cause(&endpoint->path.local, &endpoint->path.peer, why);
 		error_hint(error, "%s",
 			   *why		 ? why
 			   : icmp->error ? "is the address right, and its host up?"

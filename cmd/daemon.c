@@ -6,10 +6,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "core/privileges.h"
 
 /* Exits when the child is ready or has ended, with the child's exit code. */
 static void __attribute__((noreturn)) wait_for_child(const struct log *log, pid_t child, int end)
@@ -38,8 +39,7 @@ enum outcome daemon_begin(const struct log *log, int *parent)
 	pid_t child;
 
 	/* The caller's, whose readers would wait for this process. */
-	for (int fd = STDERR_FILENO + 1; fd < FD_SETSIZE; fd++)
-		close(fd);
+	privileges_close(~0u);
 	if (pipe2(ends, O_CLOEXEC)) {
 		log_errno(log, "--daemon", errno, "creating a pipe");
 		return OUTCOME_INTERNAL;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -77,4 +78,13 @@ void privileges_drop(const struct log *log, unsigned kept)
 	memset(&data[1], 0, sizeof(data[1]));
 	if (syscall(SYS_capset, &header, data) || syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		log_debug(log, "privileges are kept: %s", strerror(errno));
+}
+
+void privileges_close(unsigned last)
+{
+	/* Some C libraries have no close_range(), nor has Linux before 5.9. */
+	if (!syscall(SYS_close_range, STDERR_FILENO + 1, last, 0))
+		return;
+	for (unsigned fd = STDERR_FILENO + 1; fd <= last && fd < FD_SETSIZE; fd++)
+		close((int)fd);
 }

@@ -19,6 +19,9 @@ enum {
  */
 void privileges_drop(const struct log *log, unsigned kept);
 
+/* Closes all descriptors above those of the standard streams, up to last. */
+void privileges_close(unsigned last);
+
 /* Whether this is the user namespace that the kernel starts with, or /proc does not say. */
 bool privileges_user_namespace_is_initial(void);
 /* Whether the process runs in a container: one of its namespaces is not the one that the kernel starts with. */

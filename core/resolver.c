@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,11 +77,8 @@ static void __attribute__((noreturn)) run_child(const struct resolver *resolver,
 		_exit(1);
 	/* It parses the replies of name servers. */
 	privileges_drop(resolver->log, 0);
-	/*
-	 * The C library says that it knows no such name if it has no descriptor left to look in /etc/hosts. A system
-	 * call, because some C libraries have no close_range().
-	 */
-	syscall(SYS_close_range, STDERR_FILENO + 1, pipe_end - 1, 0);
+	/* The C library says that it knows no such name if it has no descriptor left to look in /etc/hosts. */
+	privileges_close((unsigned)pipe_end - 1);
 	/* In this child, not in another: a fork(2) later may come after memory is registered (resolver.h). */
 	do
 		result.error = getaddrinfo(resolver->text, NULL, &hints, &list);

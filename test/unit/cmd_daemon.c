@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/wait.h>
 
 #include "cmd/daemon.h"
@@ -58,6 +59,27 @@ TEST(daemon_without_dev_null_fails)
 	}
 	assert_int_equal(exit_status(caller), OUTCOME_INTERNAL);
 	assert_string_equal(capture_end(&errors), "tool: --daemon: opening /dev/null: Too many open files (24)\n");
+}
+
+/* Those of its caller, whose readers would wait for the daemon's end; many processes may open more than 1,024. */
+TEST(daemon_closes_descriptors_of_any_number)
+{
+	const int high = FD_SETSIZE;
+	struct rlimit limit;
+	pid_t caller = fork();
+
+	if (!caller) {
+		int parent;
+
+		getrlimit(RLIMIT_NOFILE, &limit);
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+		if (dup2(STDERR_FILENO, high) != high)
+			_exit(OUTCOME_USAGE);
+		daemon_begin(&tool_log, &parent);
+		_exit(fcntl(high, F_GETFD) < 0 ? OUTCOME_OK : OUTCOME_FAILED);
+	}
+	assert_int_equal(exit_status(caller), OUTCOME_OK);
 }
 
 /* Else it would end with "write failed: Input/output error": a later write, to /dev/null, finds no error. */

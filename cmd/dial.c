@@ -24,7 +24,7 @@ static void keep_error(struct dial *dial)
 
 	if (!error_is_set(error))
 		return;
-	dial->may_retry |= error->kind != ERROR_OTHER;
+	dial->may_retry |= error->kind != ERROR_OTHER && error->kind != ERROR_HELD;
 	if (!dial->error)
 		dial->error = calloc(1, sizeof(*dial->error));
 	if (!dial->error)

@@ -29,6 +29,7 @@ enum error_kind {
 	ERROR_BLOCKED,	   /* a firewall or router says that it lets nothing pass */
 	ERROR_BUSY,	   /* the peer serves another client */
 	ERROR_STALE,	   /* the peer still has an older connection of the queue pair */
+	ERROR_HELD,	   /* another process of this program has the local address */
 };
 
 /* A failure, or none: then the cause is "". Control characters are replaced; a text that does not fit ends in "...". */

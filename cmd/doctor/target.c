@@ -19,7 +19,12 @@ static void no_route(struct doctor *doctor)
 		return;
 	}
 	last = &doctor->resolver.addresses[doctor->resolver.count - 1];
-	error_hint(error, "see ip route get %s", address_host(last, host));
+	address_host(last, host);
+	if (error->kind == ERROR_HELD) {
+		finding_add(doctor, FINDING_WARN, "route", "to %s: not tried: %s\n%s", host, error->cause, error->hint);
+		return;
+	}
+	error_hint(error, "see ip route get %s", host);
 	ping_blame(doctor, last, "route", error);
 }
 

@@ -17,6 +17,7 @@ static struct {
 	int bind_error;
 	bool real_bind;
 	bool rxe_holds_port;
+	bool own_holder;
 	struct route route;
 	int route_error;
 	unsigned routes; /* asked for */
@@ -48,6 +49,13 @@ bool __wrap_host_rxe_holds_port(const char *root)
 {
 	assert_string_equal(root, "");
 	return fake.rxe_holds_port;
+}
+
+void __wrap_holder_find(struct holder *holder, const struct address *address)
+{
+	assert_int_equal(address->port, PACKET_PORT);
+	holder->is_own = fake.own_holder;
+	strcpy(holder->text, fake.own_holder ? "PID 17 (rping)" : "");
 }
 
 void __wrap_host_hint_rxe(struct error *error)
@@ -132,6 +140,9 @@ TEST(bind_errors, begin, end)
 				      "test: hint: each soft process needs its own local address, and a server "
 				      "without -a holds all: use another, on one host 127.0.0.2, ..., or end the "
 				      "process in: ss -lunp sport = 4791\n";
+	static const char own[] = "test: here: PID 17 (rping) holds UDP port 4791 on 127.0.0.1 (98)\n"
+				  "test: hint: each soft process needs its own local address, and a server without -a "
+				  "holds all: use another, on one host 127.0.0.2, ..., or end it\n";
 
 	/* rdma_rxe holds all addresses: no transport. */
 	assert_listen_fails(
@@ -140,6 +151,10 @@ TEST(bind_errors, begin, end)
 		"test: hint: one way out\n");
 	/* Another process holds this address only. */
 	assert_listen_fails(EADDRINUSE, false, OUTCOME_NO_CONNECTION, another);
+	assert_int_equal(fake.transport.base.error.kind, ERROR_OTHER);
+	fake.own_holder = true;
+	assert_listen_fails(EADDRINUSE, false, OUTCOME_NO_CONNECTION, own);
+	assert_int_equal(fake.transport.base.error.kind, ERROR_HELD);
 	assert_listen_fails(EADDRNOTAVAIL, false, OUTCOME_NO_CONNECTION,
 			    "test: here: 127.0.0.1 is not an address of this host (99)\n");
 	/* One in a VRF, for example. */

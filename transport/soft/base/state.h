@@ -10,6 +10,7 @@
 #ifndef TRANSPORT_SOFT_BASE_STATE_H
 #define TRANSPORT_SOFT_BASE_STATE_H
 
+#include "core/holder.h"
 #include "core/route.h"
 #include "transport/backend.h"
 #include "transport/soft/base/container.h"
@@ -154,6 +155,7 @@ struct soft_transport {
 	struct loop_timer reaper;
 	struct loop_poller poller; /* of all sockets */
 	struct soft_route route;
+	struct holder holder; /* of the port of an address that could not be bound */
 	struct soft_random random;
 	struct network_counter counts[SOFT_COUNTS];
 	struct icrc_table icrc;

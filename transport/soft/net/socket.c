@@ -191,13 +191,28 @@ enum outcome soft_sockets_open(struct soft_transport *transport, struct error *r
 	return is_shortage(error) ? OUTCOME_INTERNAL : OUTCOME_NO_DEVICE;
 }
 
-static const char *socket_hint(const struct address *address)
+/* With a list of targets all have the same local address: its holder is looked up once. */
+static void report_holder(const struct endpoint *endpoint, const struct address *address, const char *text)
 {
+	struct holder *holder = &soft_of(endpoint->transport)->holder;
+	struct error *reason = endpoint_error(endpoint);
+	struct failure failure = { .object = endpoint->name, .code = EADDRINUSE };
+	struct address held = *address;
+
+	held.port = PACKET_PORT;
+	if (WITH_CAUSES)
+		holder_find(holder, &held);
+	if (holder->is_own)
+		failure.kind = ERROR_HELD;
+	error_failure(reason, &failure, "%s holds UDP port 4791 on %s",
+		      *holder->text ? holder->text : "another process", text);
 	if (address_is_loopback(address) && address->family == ADDRESS_IP6)
-		return "IPv6 has one loopback address, for one soft process: use 127.0.0.1, which a server on ::0 "
-		       "serves too";
-	return "each soft process needs its own local address, and a server without -a holds all: use another, on "
-	       "one host 127.0.0.2, ..., or end the process in: ss -lunp sport = 4791";
+		error_hint(reason, "IPv6 has one loopback address, for one soft process: use 127.0.0.1, which a server "
+				   "on ::0 serves too");
+	error_hint(reason,
+		   "each soft process needs its own local address, and a server without -a holds all: use another, on "
+		   "one host 127.0.0.2, ..., or end %s",
+		   *holder->text ? "it" : "the process in: ss -lunp sport = 4791");
 }
 
 static enum outcome socket_report_error(const struct endpoint *endpoint, const struct address *address, int error)
@@ -215,8 +230,7 @@ static enum outcome socket_report_error(const struct endpoint *endpoint, const s
 		return OUTCOME_NO_DEVICE;
 	}
 	if (error == EADDRINUSE) {
-		error_failure(reason, &failure, "another process holds UDP port 4791 on %s", text);
-		error_hint(reason, "%s", socket_hint(address));
+		report_holder(endpoint, address, text);
 	} else if (error == EADDRNOTAVAIL && WITH_CAUSES && route_cause_local(address, why)) {
 		error_failure(reason, &failure, "%s", why);
 	} else if (error == EADDRNOTAVAIL && WITH_CAUSES && interface_of(address, interface)) {

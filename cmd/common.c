@@ -215,6 +215,13 @@ static void report_qpn(struct report *report, const char *name, uint32_t number)
 	report_text(report, name, number ? text : NULL);
 }
 
+/* Such a run says nothing about the network: two hosts may have the same address by mistake. */
+static void report_own_host(struct report *report, const char *name, const struct address *peer)
+{
+	if (!address_is_loopback(peer) && route_leads_here(peer, false))
+		report_text(report, name, "is this host: nothing leaves it");
+}
+
 void common_report_path(struct report *report, const void *member)
 {
 	const struct path *path = member;
@@ -232,4 +239,6 @@ void common_report_path(struct report *report, const void *member)
 	report_count_known(report, "mtu", (uint64_t)path->mtu, path->mtu);
 	report_qpn(report, "qpn", path->qpn);
 	report_qpn(report, "peer_qpn", path->peer_qpn);
+	if (WITH_EXTRAS && report->format->form & IN_TEXT)
+		report_own_host(report, "peer", &path->peer);
 }

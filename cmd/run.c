@@ -113,7 +113,7 @@ static void hint_unreachable(const struct environment *environment, const struct
 	else if (address_is_loopback(local) && devices)
 		log_hint(&environment->log,
 			 "over verbs a loopback address is that of all devices: each client may connect");
-	else if (!devices && !address_is_any(local) && !route_leads_here(local))
+	else if (!devices && !address_is_any(local) && !route_leads_here(local, true))
 		log_hint(&environment->log,
 			 "no client can connect yet: %s is no address of this host (ip_nonlocal_bind)",
 			 address_host(local, text));

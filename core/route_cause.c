@@ -189,11 +189,11 @@ bool route_cause(const struct address *local, const struct address *peer, char t
 	return *text;
 }
 
-bool route_leads_here(const struct address *address)
+bool route_leads_here(const struct address *address, bool otherwise)
 {
 	bool is_ip = address->family == ADDRESS_IP4 || address->family == ADDRESS_IP6;
 	int fd = is_ip ? route_open() : -1;
-	bool here = fd < 0 || is_own_address(fd, address);
+	bool here = fd < 0 ? otherwise : is_own_address(fd, address);
 
 	if (fd >= 0)
 		close(fd);

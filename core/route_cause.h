@@ -22,7 +22,7 @@ bool route_cause(const struct address *local, const struct address *peer, char t
 /* The same of a local address alone, whether or not it was one before. */
 bool route_cause_local(const struct address *local, char text[ROUTE_CAUSE_SIZE]);
 
-/* Whether packets to the address end at this host, as with an address of it; true if that is not known. */
-bool route_leads_here(const struct address *address);
+/* Whether packets to the address end at this host, as with an address of it; otherwise, if that is not known. */
+bool route_leads_here(const struct address *address, bool otherwise);
 
 #endif

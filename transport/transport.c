@@ -219,6 +219,7 @@ enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, s
 void endpoint_path(const struct endpoint *endpoint, struct path *path)
 {
 	memset(path, 0, sizeof(*path));
+	path->peer = endpoint->peer;
 	path->gid_index = PATH_UNSET;
 	path->qpn = endpoint->qpn;
 	if (endpoint->domain && backend_of(endpoint->transport)->path)

@@ -329,7 +329,8 @@ extern const struct path_options path_unset;
 
 /* The path in use. Unknown: 0, NULL or "". */
 struct path {
-	const char *device; /* until the transport is closed */
+	const char *device;  /* until the transport is closed */
+	struct address peer; /* or the group */
 	unsigned port;
 	int gid_index; /* PATH_UNSET: unknown */
 	uint8_t gid[16];

@@ -65,6 +65,8 @@ static void add_route(struct doctor *doctor, const struct endpoint *target)
 	finding_add(doctor, FINDING_OK, "route", "to %s from %s%s%s, by %s%s", address_host(&target->peer, peer),
 		    address_host(&target->local, local), *doctor->netdev ? " on " : "", doctor->netdev,
 		    target->domain->device, gid_text);
+	if (!address_is_loopback(&target->peer) && route_leads_here(&target->peer, false))
+		finding_add(doctor, FINDING_READ, "route", "%s is an address of this host: nothing leaves it", peer);
 }
 
 static enum outcome resolve_target(struct doctor *doctor, struct address *address)

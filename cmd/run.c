@@ -9,6 +9,7 @@
 
 #include "cmd/daemon.h"
 #include "cmd/signals.h"
+#include "core/interface.h"
 #include "core/privileges.h"
 #include "core/units.h"
 
@@ -117,6 +118,9 @@ static void hint_unreachable(const struct environment *environment, const struct
 		log_hint(&environment->log,
 			 "no client can connect yet: %s is no address of this host (ip_nonlocal_bind)",
 			 address_host(local, text));
+	/* The kernel's listener on 0.0.0.0 serves both families. */
+	else if (!devices && local->family == ADDRESS_IP4 && address_is_any(local) && interface_has_ip6_only())
+		log_hint(&environment->log, "no client can connect yet: this host has IPv6 addresses only, add --ipv6");
 	else if (!endpoint_is_reachable(listener))
 		log_hint(&environment->log, "no client can connect yet: no address of this host has %s",
 			 listener->options.path->interface || listener->options.path->device

@@ -73,6 +73,18 @@ bool interface_of(const struct address *address, char name[IF_NAMESIZE])
 	return *name;
 }
 
+bool interface_has_ip6_only(void)
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = interface_addresses(list);
+	unsigned families = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!list[i].loopback && !address_is_link_local(&list[i].address))
+			families |= 1u << list[i].address.family;
+	return families == 1u << ADDRESS_IP6;
+}
+
 bool interface_exists(const char *name, char *names, size_t size)
 {
 	struct if_nameindex *list = if_nameindex();

@@ -32,6 +32,9 @@ const struct ifaddrs *interface_entry(const struct ifaddrs *list, const struct a
 /* Gets the name of the interface, up or not, that has the address. "" and false: none, or getifaddrs(3) fails. */
 bool interface_of(const struct address *address, char name[IF_NAMESIZE]);
 
+/* Whether other hosts reach this one by IPv6 alone: beside loopback and link-local addresses it has no others. */
+bool interface_has_ip6_only(void);
+
 /*
  * Whether this network namespace has an interface of that name, up or not; true if that is not known. Else names gets
  * those that it has, "lo, eth0".

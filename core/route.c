@@ -96,9 +96,9 @@ static int parse_route(int fd, const struct message *reply, const struct address
 	return -(int)cache.rta_error;
 }
 
-/* source: NULL for none. interface: 0 for any. */
-static int query(int fd, const struct address *to, const struct address *source, unsigned interface, unsigned flags,
-		 struct route *route)
+/* source: NULL for none. interface: by which a packet leaves (end: RTA_OIF) or arrives (RTA_IIF); 0 for any. */
+static int query_at(int fd, const struct address *to, const struct address *source, unsigned short end,
+		    unsigned interface, unsigned flags, struct route *route)
 {
 	struct message message = {
 		.header = { .nlmsg_len = NLMSG_SPACE(sizeof(message.route)),
@@ -116,7 +116,7 @@ static int query(int fd, const struct address *to, const struct address *source,
 		add_attribute(&message, RTA_SRC, source->bytes, address_size(source));
 	}
 	if (interface)
-		add_attribute(&message, RTA_OIF, &interface, sizeof(interface));
+		add_attribute(&message, end, &interface, sizeof(interface));
 	/* The kernel answers within write(2). */
 	if (write(fd, &message, message.header.nlmsg_len) < 0 ||
 	    (received = recv(fd, &message, sizeof(message), MSG_DONTWAIT)) < 0)
@@ -128,6 +128,12 @@ static int query(int fd, const struct address *to, const struct address *source,
 		return parse_route(fd, &message, to, route);
 	/* A kernel without IPv6 knows no such request. */
 	return message.error.error == -EOPNOTSUPP ? EAFNOSUPPORT : -message.error.error;
+}
+
+static int query(int fd, const struct address *to, const struct address *source, unsigned interface, unsigned flags,
+		 struct route *route)
+{
+	return query_at(fd, to, source, RTA_OIF, interface, flags, route);
 }
 
 /*
@@ -197,4 +203,11 @@ bool route_by_interface(int fd, const struct address *peer, const struct address
 {
 	/* FIB_MATCH: without an entry of a table the kernel takes any peer for one on the link of the interface. */
 	return !query(fd, peer, source, interface, RTM_F_FIB_MATCH, route);
+}
+
+bool route_arrives(int fd, const struct address *peer, const struct address *local, unsigned interface)
+{
+	struct route route;
+
+	return !query_at(fd, local, peer, RTA_IIF, interface, 0, &route);
 }

@@ -37,4 +37,7 @@ int route_find(int fd, unsigned vrf, const struct address *peer, const struct ad
 bool route_by_interface(int fd, const struct address *peer, const struct address *source, unsigned interface,
 			struct route *route);
 
+/* Whether the kernel would take a packet from the peer to a local address that arrives at that interface. */
+bool route_arrives(int fd, const struct address *peer, const struct address *local, unsigned interface);
+
 #endif

@@ -113,24 +113,28 @@ static unsigned neighbour_state(int fd, unsigned interface, const struct address
 		       : 0;
 }
 
+/* Whether the entry's interface is in the network of that address. */
+static bool is_in_network(int fd, const struct interface_address *entry, const struct address *address)
+{
+	struct route route;
+
+	return entry->address.family == address->family && !entry->loopback && !address_is_link_local(address) &&
+	       route_by_interface(fd, address, &entry->address, if_nametoindex(entry->name), &route) &&
+	       address_is_any(&route.gateway);
+}
+
 /* The first other interface that is in the network of the next hop: one of them has it, and the kernel took the first.
  */
 static bool other_link(int fd, unsigned interface, const struct address *hop, char name[IF_NAMESIZE])
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
 	size_t count = interface_addresses(list);
-	struct route route;
 
-	for (size_t i = 0; i < count; i++) {
-		unsigned other = if_nametoindex(list[i].name);
-
-		if (list[i].address.family == hop->family && !list[i].loopback && other != interface &&
-		    !address_is_link_local(hop) && route_by_interface(fd, hop, &list[i].address, other, &route) &&
-		    address_is_any(&route.gateway)) {
+	for (size_t i = 0; i < count; i++)
+		if (if_nametoindex(list[i].name) != interface && is_in_network(fd, &list[i], hop)) {
 			strcpy(name, list[i].name);
 			return true;
 		}
-	}
 	return false;
 }
 
@@ -187,6 +191,35 @@ bool route_cause(const struct address *local, const struct address *peer, char t
 	find_cause(fd, local, peer, text);
 	close(fd);
 	return *text;
+}
+
+/* The interface of the route back takes such a packet, and this one does not: the errno depends on the kernel. */
+static bool is_filtered(int fd, const struct interface_address *entry, const struct address *peer)
+{
+	const struct address *own = &entry->address;
+	struct route back;
+
+	return !find_route(fd, peer, own, &back) && route_arrives(fd, peer, own, back.interface) &&
+	       !route_arrives(fd, peer, own, if_nametoindex(entry->name));
+}
+
+/* Linux has this filter for IPv4 alone. It drops ARP requests, too, which its counter of packets does not have. */
+bool route_is_filtered(const struct address *local, const struct address *peer, struct interface_address *dropped)
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = interface_addresses(list);
+	int fd = peer->family == ADDRESS_IP4 ? route_open() : -1;
+	bool found = false;
+
+	for (size_t i = 0; fd >= 0 && i < count && !found; i++) {
+		*dropped = list[i];
+		found = (local->family ? address_same_host(&list[i].address, local)
+				       : is_in_network(fd, &list[i], peer)) &&
+			is_filtered(fd, &list[i], peer);
+	}
+	if (fd >= 0)
+		close(fd);
+	return found;
 }
 
 bool route_leads_here(const struct address *address, bool otherwise)

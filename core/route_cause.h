@@ -7,6 +7,7 @@
 #define CORE_ROUTE_CAUSE_H
 
 #include "core/address.h"
+#include "core/interface.h"
 
 enum {
 	ROUTE_CAUSE_SIZE = 192
@@ -21,6 +22,12 @@ bool route_cause(const struct address *local, const struct address *peer, char t
 
 /* The same of a local address alone, whether or not it was one before. */
 bool route_cause_local(const struct address *local, char text[ROUTE_CAUSE_SIZE]);
+
+/*
+ * Whether this host drops what the peer sends to the local address, or without one to any that is in the peer's
+ * network, because its interface's rp_filter is strict and the route back is by another. Then *dropped is that address.
+ */
+bool route_is_filtered(const struct address *local, const struct address *peer, struct interface_address *dropped);
 
 /* Whether packets to the address end at this host, as with an address of it; otherwise, if that is not known. */
 bool route_leads_here(const struct address *address, bool otherwise);

@@ -95,6 +95,19 @@ static enum outcome resolve_target(struct doctor *doctor, struct address *addres
 	return outcome;
 }
 
+/* Where the peer's requests are dropped, neither end notices anything but silence. */
+static void check_filter(struct doctor *doctor, const struct address *peer)
+{
+	struct interface_address dropped;
+	char from[ADDRESS_TEXT_SIZE], to[ADDRESS_TEXT_SIZE];
+
+	if (route_is_filtered(doctor->source.addresses, peer, &dropped))
+		finding_add(doctor, FINDING_WARN, "route",
+			    "this host drops packets from %s to %s on %s: rp_filter is strict, and the route back is "
+			    "another\nsysctl -w net/ipv4/conf/%s/rp_filter=2",
+			    address_host(peer, from), address_host(&dropped.address, to), dropped.name, dropped.name);
+}
+
 void target_lookup(struct doctor *doctor)
 {
 	const struct doctor_options *options = doctor->options;
@@ -126,6 +139,8 @@ void target_check(struct doctor *doctor)
 	}
 	while (outcome && tried < doctor->resolver.count && !doctor->environment->ended)
 		outcome = resolve_target(doctor, &doctor->resolver.addresses[tried++]);
+	if (tried)
+		check_filter(doctor, &doctor->resolver.addresses[tried - 1]);
 	if (outcome)
 		no_route(doctor);
 	else if (COMMAND_rping)

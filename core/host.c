@@ -95,6 +95,8 @@ void host_read(struct host *host)
 	host->facts = remedy_facts();
 	if (sysfs_line(mode, "%s" HOST_NETNS_MODE, host->root) && *mode != 'Y')
 		host->facts |= FACT_EXCLUSIVE;
+	if (sysfs_line(mode, "%s/proc/sys/kernel/modules_disabled", host->root) && *mode == '1')
+		host->facts |= FACT_SEALED;
 	if (!COMMAND_doctor)
 		return;
 	if (is_first_network(host))
@@ -177,6 +179,7 @@ static const char *find_link(char name[SYSFS_TEXT_SIZE])
 static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE])
 {
 	bool held = host_rxe_holds_port(host->root);
+	unsigned facts = has_module(host, "rdma_rxe") ? host->facts & ~(unsigned)FACT_SEALED : host->facts;
 	char name[SYSFS_TEXT_SIZE];
 	struct utsname kernel;
 	size_t used = 0;
@@ -185,7 +188,7 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE])
 	if (WITH_VERBS && COMMAND_doctor && !uname(&kernel))
 		used = strlen(
 			log_text(text, ERROR_HINT_SIZE, "%s",
-				 remedy_find(PROBLEM_NO_DEVICE, host->facts, find_link(name), kernel.release).text));
+				 remedy_find(PROBLEM_NO_DEVICE, facts, find_link(name), kernel.release).text));
 	if (WITH_SOFT)
 		log_text(text + used, ERROR_HINT_SIZE - used, "%swithout a device: %s%s" SOFT_HINT, used ? "; " : "",
 			 held ? remedy_find(PROBLEM_RXE, host->facts, NULL, NULL).text : "", held ? ", then " : "");

@@ -121,6 +121,8 @@ struct remedy remedy_find(enum problem problem, unsigned facts, const char *name
 		return remedy;
 	if (row->able && (!(facts & row->able) || facts & FACT_CONTAINER))
 		strcpy(remedy.text, "on the host: ");
+	if (facts & FACT_SEALED && *row->remedy && (row->able == FACT_MODULES || problem == PROBLEM_NO_DEVICE))
+		strcat(remedy.text, "after a boot, as kernel.modules_disabled is 1: ");
 	used = strlen(remedy.text);
 	log_fill(remedy.text + used, sizeof(remedy.text) - used, row->remedy, name, number);
 	return remedy;

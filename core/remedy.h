@@ -59,6 +59,7 @@ enum fact {
 	FACT_SIW = 1 << 26,
 	FACT_MAY_RAISE = 1 << 27, /* the hard limit of locked memory is unlimited */
 	FACT_UBUNTU = 1 << 28,	  /* its kernel, most modules of which are in a package of their own */
+	FACT_SEALED = 1 << 29,	  /* it loads and unloads no module until the next boot */
 
 	/* A device file, of which an interface or port knows nothing. */
 	FACT_NUMBER = 1 << 8, /* of the device is known */

@@ -250,7 +250,10 @@ TEST(nothing, set_up, tear_down)
 	kernel_check(&tree.doctor);
 	assert_true(has_finding(FINDING_WARN, "modules", "ib_uverbs"));
 	assert_string_equal(remedy_of("modules"), CONTAINED("modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm"));
+	add("proc/sys/kernel/modules_disabled", "1\n");
+	host_read(&tree.doctor.host);
 	kernel_check(&tree.doctor);
+	assert_non_null(strstr(last_remedy_of("modules"), "after a boot, as kernel.modules_disabled is 1: modprobe "));
 	assert_null(remedy_of("file"));
 	assert_int_equal(tree.doctor.findings.counts[FINDING_FAIL], 0);
 }

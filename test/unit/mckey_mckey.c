@@ -136,10 +136,12 @@ WORD(next_interval)
 	next_interval();
 }
 
-#define SENDER	       "mckey: QP 17 at 10.0.0.1: "
-#define NO_SENDER_HINT "mckey: hint: is there a sender in this network? routers and switches may pass no multicast\n"
-#define STOCK_HINT     "mckey: hint: a stock mckey -s on soft-RoCE sends only a part: run there rdmatest mckey -s\n"
-#define SILENCE	       "no datagram for 5 s (--idle-timeout)\n"
+#define SENDER "mckey: QP 17 at 10.0.0.1: "
+#define NO_SENDER_HINT                                                                                                 \
+	"mckey: hint: is there a sender in this network? routers may pass no multicast, and switches that snoop IGMP " \
+	"or MLD need a querier\n"
+#define STOCK_HINT "mckey: hint: a stock mckey -s on soft-RoCE sends only a part: run there rdmatest mckey -s\n"
+#define SILENCE	   "no datagram for 5 s (--idle-timeout)\n"
 
 static const struct run receiver_runs[] = {
 	/* The same QP number on another host is another sender, and one of our QPs misses it. */

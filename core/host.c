@@ -11,7 +11,6 @@
 #include "core/device_file.h"
 #include "core/interface.h"
 #include "core/privileges.h"
-#include "core/sysfs.h"
 
 #define SOFT_HINT "--transport soft"
 #define DEVICES	  "/sys/class/infiniband"
@@ -122,6 +121,31 @@ bool host_rxe_holds_port(const char *root)
 	return sysfs_has("%s/sys/module/rdma_rxe", root) && host_port_is_held(root);
 }
 
+/* Soft-RoCE has a file "parent". */
+static bool host_has_gid(const char *device, const char *interface)
+{
+	char type[SYSFS_TEXT_SIZE], netdev[SYSFS_TEXT_SIZE];
+	bool found = false;
+
+	for (unsigned i = 0; !found && sysfs_has(DEVICES "/%s/ports/1/gids/%u", device, i); i++)
+		found = sysfs_line(type, DEVICES "/%s/ports/1/gid_attrs/types/%u", device, i) && strstr(type, "v2") &&
+			sysfs_line(netdev, DEVICES "/%s/ports/1/gid_attrs/ndevs/%u", device, i) &&
+			!strcmp(netdev, interface);
+	return found && !sysfs_has(DEVICES "/%s/parent", device);
+}
+
+bool host_find_card(const char *interface, char device[SYSFS_TEXT_SIZE])
+{
+	struct names names = sysfs_names(DEVICES);
+
+	*device = '\0';
+	for (int i = 0; i < names.count && !*device; i++)
+		if (host_has_gid(names.entries[i]->d_name, interface))
+			strcpy(device, names.entries[i]->d_name);
+	sysfs_names_free(&names);
+	return *device;
+}
+
 /* ---- findings ---- */
 
 /* some: a module is loaded. Without a device, missing modules are no failure. */
@@ -186,9 +210,8 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE])
 
 	*text = 0;
 	if (WITH_VERBS && COMMAND_doctor && !uname(&kernel))
-		used = strlen(
-			log_text(text, ERROR_HINT_SIZE, "%s",
-				 remedy_find(PROBLEM_NO_DEVICE, facts, find_link(name), kernel.release).text));
+		used = strlen(log_text(text, ERROR_HINT_SIZE, "%s",
+				       remedy_find(PROBLEM_NO_DEVICE, facts, find_link(name), kernel.release).text));
 	if (WITH_SOFT)
 		log_text(text + used, ERROR_HINT_SIZE - used, "%swithout a device: %s%s" SOFT_HINT, used ? "; " : "",
 			 held ? remedy_find(PROBLEM_RXE, host->facts, NULL, NULL).text : "", held ? ", then " : "");

@@ -10,6 +10,7 @@
 
 #include "core/log.h"
 #include "core/remedy.h"
+#include "core/sysfs.h"
 
 #define HOST_NETNS_MODE "/sys/module/ib_core/parameters/netns_mode"
 
@@ -58,6 +59,12 @@ bool host_port_is_held(const char *root);
 bool host_rxe_holds_port(const char *root);
 /* Adds the hint to an error of the transport soft: soft-RoCE has that port. */
 void host_hint_rxe(struct error *error);
+
+/*
+ * Whether a card has a GID of RoCE v2 on that interface; then writes its name. It may take UDP port 4791 before the
+ * kernel sees a packet: of mlx5 the kernel's documents say so (devlink's enable_roce).
+ */
+bool host_find_card(const char *interface, char device[SYSFS_TEXT_SIZE]);
 
 /* The modules that every device needs. Without a device, missing ones are no failure. */
 void host_find_modules(struct host *host);

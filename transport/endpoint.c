@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/host.h"
 #include "core/state.h"
 #include "transport/backend.h"
 
@@ -214,12 +215,30 @@ static const uint8_t event_states[] = {
 	[EVENT_FAILED] = ENDPOINT_FAILED,
 };
 
+/* Soft has a hint at several causes of the silence, and nothing is known of it. */
+static void suspect_card(const struct endpoint *endpoint, struct error *error)
+{
+	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE], device[SYSFS_TEXT_SIZE];
+	struct path path = { .interface = "" };
+
+	if (endpoint->state != ENDPOINT_CONNECTING || error->kind != ERROR_NO_REPLY || !*error->hint ||
+	    *endpoint_timeout_cause(endpoint, cause) || !backend_of(endpoint->transport)->path)
+		return;
+	backend_of(endpoint->transport)->path(endpoint, &path);
+	if (host_find_card(path.interface, device))
+		log_add(error->hint, sizeof(error->hint), "; ",
+			"or the RDMA device %s takes UDP port 4791 of %s from the kernel: use verbs", device,
+			path.interface);
+}
+
 static void explain(const struct endpoint *endpoint)
 {
 	struct error *error = endpoint_error(endpoint);
 
-	if (WITH_SOFT && backend_of(endpoint->transport)->explain)
+	if (WITH_SOFT && backend_of(endpoint->transport)->explain) {
 		backend_of(endpoint->transport)->explain(endpoint, error);
+		suspect_card(endpoint, error);
+	}
 	/*
 	 * The peer's request has arrived. Its next packet has not, or the reply has not arrived there. A run that a
 	 * deadline ended may only have waited too briefly.

@@ -20,6 +20,20 @@ static enum outcome ping_itself(struct doctor *doctor, struct address *address)
 	return outcome;
 }
 
+/* The ping has passed over the loopback interface. */
+static void warn_card(struct doctor *doctor)
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = interface_addresses(list);
+	char device[SYSFS_TEXT_SIZE] = "";
+
+	for (size_t i = 0; i < count && !*device; i++)
+		if (host_find_card(list[i].name, device))
+			finding_add(doctor, FINDING_WARN, "soft",
+				    "the RDMA device %s may take UDP port 4791 of %s from the kernel: use verbs",
+				    device, list[i].name);
+}
+
 void soft_check(struct doctor *doctor)
 {
 	struct address address;
@@ -50,4 +64,6 @@ void soft_check(struct doctor *doctor)
 				  &doctor->probe.errors.first);
 	else if (!doctor->verbs_selected)
 		doctor->environment->transport = doctor->soft;
+	if (!doctor->verbs_selected)
+		warn_card(doctor);
 }

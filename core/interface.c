@@ -3,6 +3,7 @@
 
 #include <ifaddrs.h>
 #include <linux/if_packet.h>
+#include <linux/rtnetlink.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -73,6 +74,35 @@ bool interface_of(const struct address *address, char name[IF_NAMESIZE])
 	return *name;
 }
 
+/* The C library refuses a name that is longer than 15 bytes, as only an alternative one is. */
+unsigned interface_index(const char *name)
+{
+	struct {
+		struct nlmsghdr header;
+		struct ifinfomsg link;
+		struct rtattr row;
+		char bytes[128]; /* ALTIFNAMSIZ of linux/if.h */
+	} message = { .header = { .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST },
+		      .row = { .rta_type = IFLA_ALT_IFNAME } };
+	const size_t length = strlen(name) + 1, least = NLMSG_SPACE(sizeof(message.link));
+	unsigned index = if_nametoindex(name);
+	int fd = index || length > sizeof(message.bytes) ? -1
+							 : socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	if (fd < 0)
+		return index;
+	memcpy(message.bytes, name, length);
+	message.row.rta_len = (unsigned short)RTA_LENGTH(length);
+	message.header.nlmsg_len = (uint32_t)(least + RTA_SPACE(length));
+	/* The kernel answers within write(2). */
+	if (write(fd, &message, message.header.nlmsg_len) > 0 &&
+	    recv(fd, &message, sizeof(message), MSG_DONTWAIT) >= (ssize_t)least &&
+	    message.header.nlmsg_type == RTM_NEWLINK)
+		index = (unsigned)message.link.ifi_index;
+	close(fd);
+	return index;
+}
+
 bool interface_has_ip6_only(void)
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
@@ -88,7 +118,7 @@ bool interface_has_ip6_only(void)
 bool interface_exists(const char *name, char *names, size_t size)
 {
 	struct if_nameindex *list = if_nameindex();
-	bool found = !list || if_nametoindex(name);
+	bool found = !list || interface_index(name);
 
 	*names = '\0';
 	for (const struct if_nameindex *entry = list; !found && entry->if_name; entry++)
@@ -101,7 +131,7 @@ bool interface_exists(const char *name, char *names, size_t size)
 /* A label ("eth0:0") is that of one address; the kernel takes it for its interface. */
 bool interface_is_named(const char *interface, const char *name)
 {
-	unsigned index = strchr(name, ':') ? 0 : if_nametoindex(name);
+	unsigned index = strchr(name, ':') ? 0 : interface_index(name);
 
 	return !strcmp(interface, name) || (index && if_nametoindex(interface) == index);
 }

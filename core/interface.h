@@ -35,6 +35,9 @@ bool interface_of(const struct address *address, char name[IF_NAMESIZE]);
 /* Whether other hosts reach this one by IPv6 alone: beside loopback and link-local addresses it has no others. */
 bool interface_has_ip6_only(void);
 
+/* The index of the interface with that name, which may be an alternative one of any length; 0 for none. */
+unsigned interface_index(const char *name);
+
 /*
  * Whether this network namespace has an interface of that name, up or not; true if that is not known. Else names gets
  * those that it has, "lo, eth0".
@@ -43,7 +46,7 @@ bool interface_exists(const char *name, char *names, size_t size);
 
 /*
  * Whether an interface of getifaddrs(3), whose IPv4 addresses may have labels ("eth0:0"), has that name, label or
- * alternative name of at most 15 bytes.
+ * alternative name.
  */
 bool interface_is_named(const char *interface, const char *name);
 

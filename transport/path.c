@@ -183,7 +183,7 @@ void path_find_interface(const struct endpoint *endpoint, struct address *local)
 	const char *name = option_interface(endpoint);
 
 	if (name && address_is_link_local(local) && !local->scope)
-		local->scope = if_nametoindex(name);
+		local->scope = interface_index(name);
 }
 
 bool path_has_interface(const struct endpoint *endpoint)

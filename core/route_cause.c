@@ -80,7 +80,9 @@ static void other_source(int fd, const struct address *peer, char text[ROUTE_CAU
 		}
 		if (!*text && route_by_interface(fd, peer, source, if_nametoindex(list[i].name), &route))
 			log_text(text, ROUTE_CAUSE_SIZE,
-				 "only a rule with oif %s has a route: ip rule add from %s, with its table",
+				 is_own_address(fd, source)
+					 ? "only a rule with oif %s has a route: ip rule add from %s, with its table"
+					 : "only the VRF of %s has a route: ip vrf exec, or over verbs -I %s",
 				 list[i].name, host);
 	}
 }
@@ -170,7 +172,9 @@ static void find_cause(int fd, const struct address *local, const struct address
 		return;
 	if (given && !is_own_address(fd, local))
 		log_text(text, ROUTE_CAUSE_SIZE,
-			 "%s is no address of this host any more: it has expired, or was removed",
+			 interface_has(local)
+				 ? "%s belongs to a VRF that this process is not in"
+				 : "%s is no address of this host any more: it has expired, or was removed",
 			 address_host(local, host));
 	else if (find_route(fd, peer, given ? local : &any, &route))
 		other_source(fd, peer, text);

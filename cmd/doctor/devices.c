@@ -228,10 +228,22 @@ static bool is_interface_of(const struct port *port, const struct interface *int
 	return !found;
 }
 
-static unsigned interface_facts(const char *root, const struct port *port)
+/* The routes of this process lack an address of it. In /sys a VRF looks like other masters. */
+static bool is_in_vrf(const char *interface)
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = interface_addresses(list);
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(list[i].name, interface) && !address_is_link_local(&list[i].address) &&
+		    !route_leads_here(&list[i].address, true))
+			return true;
+	return false;
+}
+
+static unsigned interface_facts(const struct port *port)
 {
 	const struct interface interface = interface_read(port->netdev);
-	char master[SYSFS_PATH_SIZE];
 	unsigned facts = 0;
 
 	if (!interface.facts)
@@ -247,7 +259,7 @@ static unsigned interface_facts(const char *root, const struct port *port)
 		facts |= FACT_ADDRESS;
 	if (!interface.link_length)
 		facts |= FACT_TUNNEL;
-	if (sysfs_find(sysfs_path(master, "%s/sys/class/net/%s/master/uevent", root, port->netdev), "DEVTYPE=vrf"))
+	if (is_in_vrf(port->netdev))
 		facts |= FACT_VRF;
 	return facts;
 }
@@ -262,7 +274,7 @@ static unsigned port_facts(const struct port *port)
 	       (port->active && (strstr(port->rate, "(1X ") || strstr(port->rate, " SDR)")) ? FACT_SLOW : 0);
 }
 
-unsigned devices_facts(const char *root, const struct device *device, const struct port *port)
+unsigned devices_facts(const struct device *device, const struct port *port)
 {
 	unsigned facts = strcmp(device->driver, "efa") ? 0 : FACT_NO_CM;
 
@@ -270,7 +282,7 @@ unsigned devices_facts(const char *root, const struct device *device, const stru
 		return facts;
 	if (!strcmp(port->link_layer, "InfiniBand"))
 		facts |= FACT_INFINIBAND | port_facts(port) | (device->has_no_guid ? FACT_NO_GUID : 0);
-	return facts | (*port->netdev ? interface_facts(root, port) : 0);
+	return facts | (*port->netdev ? interface_facts(port) : 0);
 }
 
 /*
@@ -284,7 +296,7 @@ void devices_find_rxe(struct doctor *doctor)
 	doctor->rxe_holds_port = host_rxe_holds_port(doctor->host.root);
 	for (struct device *device = doctor->devices; device; device = device->next) {
 		if (strcmp(device->driver, "rdma_rxe") != 0 || !device->port_count ||
-		    !(devices_facts(doctor->host.root, device, device->ports) & FACT_HERE))
+		    !(devices_facts(device, device->ports) & FACT_HERE))
 			continue;
 		device->elsewhere = !held && sysfs_has("%s/proc/self/net/udp", doctor->host.root);
 	}
@@ -292,7 +304,7 @@ void devices_find_rxe(struct doctor *doctor)
 
 static void check_port(struct doctor *doctor, const struct device *device, const struct port *port)
 {
-	unsigned facts = doctor->host.facts | devices_facts(doctor->host.root, device, port);
+	unsigned facts = doctor->host.facts | devices_facts(device, port);
 	bool good = port->active && !(facts & FACT_SLOW);
 	struct remedy remedy = { .text = "" };
 	char mtu[SYSFS_TEXT_SIZE] = "", number[UNITS_TEXT_SIZE];

@@ -55,6 +55,7 @@ struct device {
 	/* Set by route.c. */
 	unsigned address_count;	      /* local addresses that a ping over this device has passed */
 	char addresses[128];	      /* the first of them, as a list */
+	bool link_local;	      /* it is one that is link-local */
 	struct error silence;	      /* of the first one that none has passed, or within this host only: the object */
 	char silent[SYSFS_TEXT_SIZE]; /* its interface */
 	bool within_host;	      /* it reaches itself */
@@ -79,6 +80,6 @@ struct device *devices_need(struct device **devices, const char *name);
 const struct gid *devices_gid(const struct port *port, const struct address *address);
 
 /* The facts of the port and of its interface for remedy_find(). port may be NULL. */
-unsigned devices_facts(const char *root, const struct device *device, const struct port *port);
+unsigned devices_facts(const struct device *device, const struct port *port);
 
 #endif

@@ -60,6 +60,7 @@ static void try_ping(struct doctor *doctor, struct device *device, const struct 
 		!outcome || (outcome == OUTCOME_NO_CONNECTION && !is_rxe(device) && strcmp(device->driver, "siw") != 0);
 	if (!outcome && is_own_interface(device, interface)) {
 		add_address(device, host);
+		device->link_local = address_is_link_local(address);
 	} else if (!error_is_set(&device->silence)) {
 		device->silence = doctor->probe.errors.first;
 		if (!outcome)
@@ -160,8 +161,7 @@ static void report_no_address(struct doctor *doctor, const struct device *device
 		if (device->ports[i].active)
 			port = &device->ports[i];
 	remedy = remedy_find(PROBLEM_ADDRESS,
-			     doctor->host.facts | devices_facts(doctor->host.root, device, port) |
-				     (doctor->usable ? FACT_USABLE : 0),
+			     doctor->host.facts | devices_facts(device, port) | (doctor->usable ? FACT_USABLE : 0),
 			     port ? port->netdev : NULL, NULL);
 	finding_add(doctor, doctor->host.failure, "address", "no address of this host leads to %s%s", device->name,
 		    remedy.text);
@@ -209,6 +209,9 @@ static void report_reached(struct doctor *doctor, const struct device *device)
 				   : "");
 	if (device->v1)
 		warn_v1(doctor, device, text);
+	else if (device->link_local && devices_facts(device, device->ports) & FACT_VRF)
+		finding_add(doctor, FINDING_WARN, "address", "%s; other addresses of %s do not: it belongs to a VRF",
+			    text, device->ports->netdev);
 	else
 		finding_add(doctor, FINDING_PINGED, "address", "%s", text);
 }

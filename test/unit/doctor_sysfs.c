@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,--wrap=route_leads_here */
 /* What doctor reads from /sys, /proc and /dev, in directory trees that a test creates, some with hostile contents. */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +35,13 @@ static struct {
 	struct doctor doctor;
 	char *output;
 	size_t length;
+	bool in_vrf; /* the addresses of this host */
 } tree;
+
+bool __wrap_route_leads_here(const struct address *address, bool otherwise)
+{
+	return !tree.in_vrf;
+}
 
 /* Creates a file and its directories. */
 static void add_bytes(const char *name, const void *bytes, size_t length)
@@ -499,12 +506,20 @@ TEST(interface_facts, set_up, tear_down)
 			add("sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", rows[i].netdev);
 		}
 		devices = read_devices();
-		assert_int_equal(devices_facts(tree.root, devices, devices->ports), rows[i].facts);
+		assert_int_equal(devices_facts(devices, devices->ports), rows[i].facts);
 	}
 	add("sys/class/infiniband/rxe0/ports/1/gids/0", rows[2].gid);
-	add("sys/class/net/lo/master/uevent", "DEVTYPE=vrf\n");
+	tree.in_vrf = true;
 	devices = read_devices();
-	assert_int_equal(devices_facts(tree.root, devices, devices->ports), rows[2].facts | FACT_VRF);
+	assert_int_equal(devices_facts(devices, devices->ports), rows[2].facts | FACT_VRF);
+	strcpy(devices->addresses, "fe80::1%lo");
+	devices->address_count = 1;
+	route_report(&tree.doctor);
+	assert_true(has_finding(FINDING_OK, "address", "fe80::1%lo leads to rxe0"));
+	devices->link_local = true;
+	route_report(&tree.doctor);
+	assert_true(has_finding(FINDING_WARN, "address",
+				"fe80::1%lo leads to rxe0; other addresses of lo do not: it belongs to a VRF"));
 }
 
 /* The ports of a card without GIDs have their own interfaces; GIDs name a bond instead of its members. */

@@ -140,7 +140,7 @@ TEST(rejections)
 		{ HELLO_FULL "\0\0\0", sizeof(HELLO_FULL), ERROR_BUSY, false },
 		{ "out of memory", 13, ERROR_OTHER, false },
 		{ (const char *)on_the_wire, sizeof(on_the_wire), ERROR_OTHER, false },
-		{ "\0\0\2\0\0\0\0", 8, ERROR_OTHER, true }, /* NVMe over Fabrics: format 0, status 2 */
+		{ "\0\0\2\0\0\0\0", 8, ERROR_OTHER, true }, /* nvmet: format 0, status "invalid format" */
 		{ "\xc2\0\0\0\0\1", 6, ERROR_OTHER, true }, /* SRP */
 	};
 

@@ -165,14 +165,14 @@ static void find_cause(int fd, const struct address *local, const struct address
 {
 	bool given = local->family && !address_is_any(local);
 	struct address any = { .family = peer->family };
-	char host[ADDRESS_TEXT_SIZE];
+	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE];
 	struct route route;
 
 	if (given && route_cause_local(local, text))
 		return;
 	if (given && !is_own_address(fd, local))
 		log_text(text, ROUTE_CAUSE_SIZE,
-			 interface_has(local)
+			 interface_of(local, name)
 				 ? "%s belongs to a VRF that this process is not in"
 				 : "%s is no address of this host any more: it has expired, or was removed",
 			 address_host(local, host));

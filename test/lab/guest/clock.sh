@@ -20,6 +20,12 @@ seconds() {
 	echo "$(($1 / 100)).$(($1 % 100 / 10))"
 }
 
+# pause SECONDS: "sleep" would start a process each time. Nothing ever comes out of this pipe.
+pause() {
+	# shellcheck disable=SC3045 # the guest has busybox
+	read -r -t "$1" _ <>/lab/never || :
+}
+
 # A process waiting to be reaped has ended too.
 has_ended() {
 	{ read -r lab_stat <"/proc/$1/stat"; } 2>/dev/null || return 0

@@ -12,10 +12,11 @@ reset_state() {
 	load_modules || fail "the kernel modules cannot be loaded"
 	# Without the tools nothing can be left over: a guest with the bare image runs one scenario.
 	[ -x /usr/bin/rdma ] || return 0
-	for lab_link in $(rdma link show | sed -n 's/^link \([^/]*\).*/\1/p'); do
-		rdma link delete "$lab_link" || fail "RDMA link $lab_link cannot be removed"
+	for lab_link in /sys/class/infiniband/*; do
+		[ ! -e "$lab_link" ] || rdma link delete "${lab_link##*/}" || fail "RDMA link ${lab_link##*/} cannot be removed"
 	done
-	for lab_link in $(ip -o link show | sed -n 's/^[0-9]*: \([^:@]*\).*/\1/p'); do
+	for lab_link in /sys/class/net/*; do
+		lab_link=${lab_link##*/}
 		case $lab_link in
 		lo) tc qdisc delete dev lo root 2>/dev/null || : ;;
 		sit0 | ip6tnl0 | tunl0) ;;
@@ -26,8 +27,8 @@ reset_state() {
 		*) ip link delete "$lab_link" 2>/dev/null || : ;;
 		esac
 	done
-	for lab_space in $(ip netns list | cut -d' ' -f1); do
-		ip netns delete "$lab_space"
+	for lab_space in /run/netns/*; do
+		[ ! -e "$lab_space" ] || ip netns delete "${lab_space##*/}"
 	done
 }
 
@@ -50,21 +51,23 @@ interface_up() {
 	*) fail "'$1' is neither rxe nor siw" ;;
 	esac
 	lab_hosts='1 2'
+	lab_pair=
 	case $LAB_ROLE in
 	a) lab_netdev=eth0 lab_hosts=1 ;;
 	b) lab_netdev=eth0 lab_hosts=2 ;;
-	*)
-		ip link add "$lab_netdev" type veth peer name "$lab_peer"
-		ip link set "$lab_peer" up
-		;;
+	*) lab_pair="link add $lab_netdev type veth peer name $lab_peer
+		link set $lab_peer up" ;;
 	esac
-	ip link set "$lab_netdev" up
-	for lab_host in $lab_hosts; do
-		ip address add "10.$lab_net.0.$lab_host/24" dev "$lab_netdev"
-		ip address add "fd0$lab_net::$lab_host/64" dev "$lab_netdev" nodad
-	done
-	# Groups without a bind address go to the first device that came up.
-	ip route add 224.0.0.0/4 dev "$lab_netdev" 2>/dev/null || :
+	{
+		echo "$lab_pair"
+		echo "link set $lab_netdev up"
+		for lab_host in $lab_hosts; do
+			echo "address add 10.$lab_net.0.$lab_host/24 dev $lab_netdev"
+			echo "address add fd0$lab_net::$lab_host/64 dev $lab_netdev nodad"
+		done
+		# Groups without a bind address go to the first device that came up.
+		echo "route append 224.0.0.0/4 dev $lab_netdev"
+	} | ip -batch -
 }
 
 # soft_apart: from here on "soft" programs run in a namespace at the other end of soft-RoCE's veth pair, with
@@ -72,11 +75,13 @@ interface_up() {
 soft_apart() {
 	ip netns add apart
 	ip link set d1 netns apart
-	ip -n apart link set lo up
-	ip -n apart link set d1 up
-	ip -n apart address add 10.0.0.9/24 dev d1
-	ip -n apart address add fd00::9/64 dev d1 nodad
-	ip -n apart route add 224.0.0.0/4 dev d1
+	ip -n apart -batch - <<-END
+		link set lo up
+		link set d1 up
+		address add 10.0.0.9/24 dev d1
+		address add fd00::9/64 dev d1 nodad
+		route add 224.0.0.0/4 dev d1
+	END
 	soft_under='/usr/bin/ip netns exec apart'
 }
 
@@ -94,7 +99,7 @@ lab_wait_device() {
 		esac
 		now
 		[ "$now" -lt "$lab_deadline" ] || fail "device $1 is not ready: state '$lab_state', $lab_gids addresses"
-		sleep 0.05
+		pause 0.05
 	done
 }
 

@@ -107,7 +107,7 @@ rdma_leftovers() {
 		[ -n "$lab_left" ] || return 0
 		now
 		[ "$now" -lt "$lab_deadline" ] || fail "RDMA objects are left over: $lab_left"
-		sleep 0.1
+		pause 0.1
 	done
 }
 

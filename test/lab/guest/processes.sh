@@ -52,12 +52,14 @@ lab_become() {
 lab_wait_become() {
 	lab_limit 20
 	while [ "$now" -lt "$lab_deadline" ]; do
-		lab_command=$(tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null || :)
+		lab_command=
+		# Bytes of 0 are skipped.
+		read -r lab_command 2>/dev/null <"/proc/$1/cmdline" || :
 		case $lab_command in
-		"sh /lab/scenario-main "* | "/usr/bin/launch "*) ;;
+		sh/lab/scenario-main* | /usr/bin/launch*) ;;
 		*) return 0 ;;
 		esac
-		sleep 0.01
+		pause 0.01
 		now
 	done
 	fail "the program did not start within $lab_seconds s"
@@ -119,7 +121,7 @@ finish() {
 			kill -KILL "$lab_pid" 2>/dev/null || :
 			fail "$1 was still running after $lab_seconds s"
 		fi
-		sleep 0.05
+		pause 0.05
 	done
 	status=0
 	wait "$lab_pid" || status=$?

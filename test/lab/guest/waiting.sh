@@ -13,7 +13,7 @@ wait_until() {
 	until "$@"; do
 		now
 		[ "$now" -lt "$lab_wait_deadline" ] || fail "not within $lab_seconds s: $lab_what"
-		sleep 0.05
+		pause 0.05
 	done
 }
 
@@ -35,7 +35,7 @@ wait_for() {
 		[ "$lab_gone" = no ] || fail "$1 ended without a line matching: $2"
 		now
 		[ "$now" -lt "$lab_deadline" ] || fail "$1 wrote no line matching within $lab_seconds s: $2"
-		sleep 0.05
+		pause 0.05
 	done
 }
 
@@ -66,7 +66,7 @@ wait_listening() {
 		! has_ended "$lab_pid" || fail "$1 ended before it listened"
 		now
 		[ "$now" -lt "$lab_deadline" ] || fail "$1 does not listen after $lab_seconds s"
-		sleep 0.05
+		pause 0.05
 	done
 }
 

@@ -345,15 +345,31 @@ enum {
 	PRIVATE_DATA_MAX = 56, /* bytes of a REQ after the address header (IBTA annex A11) */
 };
 
+enum {
+	UDP_PORT_OWN = 1,
+	UDP_PORT_FIRST = 0xc000, /* from here on, as cards have them (rdma_flow_label_to_udp_sport() of Linux) */
+	UDP_SENDERS_MAX = 64,	 /* ports of a process; a peer gets 4791 instead of another one */
+};
+
 struct endpoint_options {
 	enum port_space port_space;
 	int64_t timeout; /* nanoseconds per state; 0: infinite */
 	uint32_t send_depth;
 	uint32_t receive_depth;
 	const struct path_options *path; /* NULL: every option unset; must outlive the endpoint */
-	bool own_qp;			 /* of a connection: create and modify the QP with verbs instead of librdmacm */
-	bool send_only;			 /* join as send-only full member */
-	bool no_loopback;		 /* datagrams to the group do not loop back to this host */
+	/*
+	 * Soft, of a connection: its packets leave from this UDP port, so that routers which hash ports take another
+	 * path. 0: from 4791; UDP_PORT_OWN: a port that no other connection has, to which endpoint_create_qp() sets it.
+	 */
+	uint16_t udp_port;
+	bool own_qp;	  /* of a connection: create and modify the QP with verbs instead of librdmacm */
+	bool send_only;	  /* join as send-only full member */
+	bool no_loopback; /* datagrams to the group do not loop back to this host */
+};
+
+/* How often packets were lost, as far as that is known: over soft. A time-out is none, its packet may be late. */
+struct losses {
+	uint32_t out, back; /* of this end's packets, of the peer's */
 };
 
 /* Base of the backend's struct. */
@@ -367,6 +383,7 @@ struct endpoint {
 	uint32_t qpn;	       /* 0: no QP */
 	uint32_t max_datagram; /* payload bytes: the port's active MTU; known with the domain */
 	bool no_reads;	       /* the peer accepts no RDMA READ (responder resources 0) */
+	struct losses losses;  /* of a connection */
 
 	/* ... write these, options before endpoint_create_qp() ... */
 	bool done; /* the command expects nothing more: do not log that the device failed */

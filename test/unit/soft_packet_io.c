@@ -195,6 +195,7 @@ static void end_open(struct end *end, uint8_t host)
 	assert_true(end->transport.packet_io && end->transport.queue && end->transport.qps);
 	end->socket.transport = &end->transport;
 	end->socket.fd = -1;
+	end->socket.port = PACKET_PORT;
 	end->socket.address = (struct address){ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, host } };
 }
 

@@ -293,6 +293,67 @@ static size_t polled_sockets(void)
 	return count;
 }
 
+static unsigned senders(void)
+{
+	unsigned count = 0;
+
+	for (const struct soft_socket *sender = fake.transport.senders; sender; sender = sender->next)
+		count++;
+	return count;
+}
+
+/* Each connection of --paths has a UDP port. Those of a server share what its clients name, up to a limit. */
+TEST(senders_have_ports, begin, end)
+{
+	struct soft_path first, second, third;
+
+	assert_int_equal(soft_socket_listen(&here_endpoint, &loopback), OUTCOME_OK);
+	first = second = third = (struct soft_path){ .socket = fake.transport.sockets, .local = loopback };
+	assert_ptr_equal(soft_path_sender(&first), fake.transport.sockets);
+	assert_int_equal(soft_path_leave_from(&first, UDP_PORT_OWN), 0);
+	assert_int_equal(soft_path_leave_from(&second, UDP_PORT_OWN), 0);
+	assert_int_equal(soft_path_leave_from(&third, UDP_PORT_FIRST), 0);
+	assert_int_equal(soft_path_sender(&first)->port, UDP_PORT_FIRST);
+	assert_int_equal(soft_path_sender(&second)->port, UDP_PORT_FIRST + 1);
+	assert_ptr_equal(third.sender, first.sender);
+	assert_int_equal(senders(), 2);
+	/* Not among those that a poller reads. */
+	assert_null(fake.transport.sockets->next);
+	soft_path_release(&first);
+	assert_null(first.sender);
+	assert_int_equal(third.sender->port, UDP_PORT_FIRST);
+	soft_path_release(&second);
+	assert_int_equal(senders(), 1);
+	for (uint16_t port = UDP_PORT_FIRST + 1; port < UDP_PORT_FIRST + UDP_SENDERS_MAX; port++)
+		assert_int_equal(soft_path_leave_from(&first, port), 0);
+	assert_int_equal(senders(), UDP_SENDERS_MAX);
+	assert_int_equal(soft_path_leave_from(&second, UDP_PORT_FIRST + UDP_SENDERS_MAX), EMFILE);
+	assert_null(second.sender);
+	assert_int_equal(soft_path_leave_from(&second, UDP_PORT_FIRST + 1), 0);
+	soft_sockets_close(&fake.transport);
+	assert_int_equal(senders(), 0);
+}
+
+/* The last user closes it. Another process has a port: the path leaves from where it did. */
+TEST(senders_are_closed, begin, end)
+{
+	struct soft_path path, copy;
+
+	assert_int_equal(soft_socket_listen(&here_endpoint, &loopback), OUTCOME_OK);
+	path = (struct soft_path){ .socket = fake.transport.sockets, .local = loopback };
+	assert_int_equal(soft_path_leave_from(&path, UDP_PORT_FIRST), 0);
+	copy = path;
+	soft_path_share(&copy);
+	soft_path_release(&path);
+	assert_int_equal(senders(), 1);
+	soft_path_release(&copy);
+	assert_int_equal(senders(), 0);
+	fake.bind_error = EADDRINUSE;
+	assert_int_equal(soft_path_leave_from(&path, UDP_PORT_FIRST), EADDRINUSE);
+	assert_ptr_equal(soft_path_sender(&path), fake.transport.sockets);
+	soft_sockets_close(&fake.transport);
+}
+
 /* The sockets with queue pairs come first, whatever the number of addresses. */
 TEST(sockets_with_queue_pairs_come_first, begin, end)
 {

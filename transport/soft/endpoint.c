@@ -98,6 +98,7 @@ void soft_endpoint_free(struct soft_endpoint *endpoint)
 				other->listener = NULL;
 	soft_cm_release(endpoint);
 	soft_qp_destroy(endpoint->qp);
+	soft_path_release(&endpoint->path);
 	soft_queue_detach(endpoint);
 	endpoint_remove(endpoint);
 	free(endpoint);
@@ -246,9 +247,10 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 {
 	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)base;
 	const struct soft_socket *socket = endpoint->path.socket;
+	const struct soft_socket *sender = soft_path_sender(&endpoint->path);
 	uint32_t dropped = socket ? soft_socket_dropped(socket) : 0;
 	const struct soft_icmp *icmp = &endpoint->icmp;
-	int send_error = socket ? socket->send_error : 0;
+	int send_error = sender ? sender->send_error : 0;
 	char host[ADDRESS_TEXT_SIZE], why[ROUTE_CAUSE_SIZE];
 
 	if (WITH_EXTRAS && send_error == ENOBUFS)
@@ -266,10 +268,10 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 	else if (icmp->error)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; ICMP type %u code %u from %s: %s", icmp->type,
 			 icmp->code, address_host(&icmp->from, host), icmp_text(icmp, &endpoint->path.local));
-	else if (socket && socket->path_mtu)
+	else if (sender && sender->path_mtu)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
 			 "; ICMP: packets too long for the path (%" PRIu32 "), reduce the MTU to %" PRIu32,
-			 socket->path_mtu, soft_packet_mtu(socket->path_mtu));
+			 sender->path_mtu, soft_packet_mtu(sender->path_mtu));
 	else if (dropped)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
 			 "; %" PRIu32 " packets dropped: this socket's receive buffer was full, see net.core.rmem_max",
@@ -281,7 +283,7 @@ void soft_explain(const struct endpoint *base, struct error *error)
 {
 	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)base;
 	const struct soft_icmp *icmp = &endpoint->icmp;
-	const struct soft_socket *socket = endpoint->path.socket;
+	const struct soft_socket *sender = soft_path_sender(&endpoint->path);
 	bool loopback = address_is_loopback(&endpoint->path.local);
 	char host[ADDRESS_TEXT_SIZE], why[ROUTE_CAUSE_SIZE] = "";
 
@@ -289,8 +291,8 @@ void soft_explain(const struct endpoint *base, struct error *error)
 	    (is_prohibited(icmp) || (icmp->error == ECONNREFUSED && !address_same_host(&icmp->from, &icmp->peer)))) {
 		error->kind = ERROR_BLOCKED;
 		error_hint(error, "let %s pass UDP port 4791 both ways", address_host(&icmp->from, host));
-	} else if (base->state == ENDPOINT_CONNECTING && error->kind == ERROR_NO_REPLY && socket &&
-		   !socket->send_error &&
+	} else if (base->state == ENDPOINT_CONNECTING && error->kind == ERROR_NO_REPLY && sender &&
+		   !sender->send_error &&
 		   (icmp->error || !(base->transport->explained || loop_deadline_passed(base->transport->loop)))) {
 		if (icmp->error)
 			route_cause(&endpoint->path.local, &endpoint->path.peer, why);

@@ -88,6 +88,7 @@ struct soft_unsent {
 /* Where a queue pair or the connection manager sends its packets. */
 struct soft_path {
 	struct soft_socket *socket; /* of the local address; owned by the transport until it is closed */
+	struct soft_socket *sender; /* of soft_path_leave_from(); NULL: the socket sends, too */
 	struct address local;
 	struct address peer;
 	unsigned interface;	    /* index, that of the route */
@@ -131,9 +132,10 @@ struct soft_transport {
 	uint64_t guid;		/* random: the CA GUID of this process */
 	struct channel channel; /* the only one: it has no descriptor, timers of the loop deliver its events */
 	struct soft_socket *sockets;
-	int routes_fd;	  /* rtnetlink, for look-ups of routes */
-	unsigned vrf;	  /* of route_vrf() */
-	int addresses_fd; /* rtnetlink, for changes of local addresses; -1: not watched */
+	struct soft_socket *senders; /* with a port of their own, each in use */
+	int routes_fd;		     /* rtnetlink, for look-ups of routes */
+	unsigned vrf;		     /* of route_vrf() */
+	int addresses_fd;	     /* rtnetlink, for changes of local addresses; -1: not watched */
 	struct loop_io addresses_changed;
 	struct soft_endpoint *listeners;	   /* few: searched for each request */
 	struct soft_endpoint *endpoints;	   /* all others */

@@ -68,7 +68,7 @@ static struct soft_cm_id *find_id(const struct soft_cm *cm, uint32_t id)
 
 static bool is_between(const struct soft_cm_id *cm_id, const struct soft_socket *socket, const struct address *from)
 {
-	return cm_id->path.socket == socket && is_peer(cm_id, from);
+	return (cm_id->path.socket == socket || cm_id->path.sender == socket) && is_peer(cm_id, from);
 }
 
 struct soft_cm_id *soft_cm_id_find(struct soft_cm *cm, uint32_t id, uint32_t remote_id, const struct soft_path *path)
@@ -173,6 +173,7 @@ struct soft_cm_id *soft_cm_id_create(struct soft_cm *cm, const struct soft_path 
 		return NULL;
 	cm_id->cm = cm;
 	cm_id->path = *path;
+	soft_path_share(path);
 	cm_id->local_id = next_id(cm);
 	cm_id_insert(cm_id, CM_BY_ID, cm_id->local_id);
 	return cm_id;
@@ -214,6 +215,7 @@ void soft_cm_id_free(struct soft_cm_id *cm_id)
 	soft_list_remove(&cm_id->by_state);
 	if (cm_id->endpoint)
 		cm_id->endpoint->cm_id = NULL;
+	soft_path_release(&cm_id->path);
 	free(cm_id);
 }
 

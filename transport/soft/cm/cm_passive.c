@@ -282,6 +282,8 @@ enum outcome soft_cm_accept(struct endpoint *base, const void *data, size_t leng
 	if (!cm_id || cm_id->state == CM_TIMEWAIT)
 		return OUTCOME_OK;
 	cm_id->local_qpn = base->qpn;
+	cm_id->path.sender = endpoint->path.sender;
+	soft_path_share(&cm_id->path);
 	cm_id->agreement.rq_psn = (uint32_t)soft_random(&cm_id->cm->transport->random) & PSN_MASK;
 	if (ack_timeout != PATH_UNSET)
 		cm_id->agreement.ack_timeout = (unsigned)ack_timeout;

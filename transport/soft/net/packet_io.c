@@ -123,7 +123,7 @@ static struct message *get_message(struct soft_packet_io *packet_io, const struc
 	};
 	message->peer.port = PACKET_PORT;
 	message->to_length = (socklen_t)address_to_socket(&message->peer, &message->to);
-	prepare_flow(&message->flow, &path->socket->address, &path->peer, PACKET_PORT);
+	prepare_flow(&message->flow, &path->socket->address, &path->peer, packet_io->socket->port);
 	return message;
 }
 
@@ -325,6 +325,7 @@ static void add_element(struct soft_packet_io *packet_io, struct message *messag
 void soft_transmit(struct soft_transport *transport, const struct soft_path *path, const struct packet *packet)
 {
 	struct soft_packet_io *packet_io = transport->packet_io;
+	struct soft_socket *sender = soft_path_sender(path);
 	size_t pad = packet_pad(packet->length);
 	size_t copied = packet->length <= COPIED_MAX ? packet->length : 0;
 	uint8_t *header, *trailer;
@@ -332,9 +333,9 @@ void soft_transmit(struct soft_transport *transport, const struct soft_path *pat
 	size_t header_length, size;
 	uint32_t icrc;
 
-	if (packet_io->packets == SEND_BATCH || (packet_io->packets && packet_io->socket != path->socket))
+	if (packet_io->packets == SEND_BATCH || (packet_io->packets && packet_io->socket != sender))
 		soft_flush(transport);
-	packet_io->socket = path->socket;
+	packet_io->socket = sender;
 	header = packet_io->bytes + packet_io->bytes_used;
 	header_length = packet_write(packet, header);
 	if (!header_length)
@@ -498,6 +499,19 @@ void soft_packet_io_readable(void *context)
 	soft_callback_begin(transport);
 	receive_batches(socket);
 	soft_callback_end(transport);
+}
+
+void soft_packet_io_sender_readable(void *context)
+{
+	struct soft_socket *socket = context;
+
+	soft_callback_begin(socket->transport);
+	/* An ICMP error fails one call. */
+	for (unsigned count = 0; count < RECEIVE_BATCH; count++)
+		if (recv(socket->fd, NULL, 0, MSG_DONTWAIT) < 0 && errno == EAGAIN)
+			break;
+	receive_errors(socket);
+	soft_callback_end(socket->transport);
 }
 
 /* After an idle time the first message is likely a request whose sender waits: a look for another delays the reply. */

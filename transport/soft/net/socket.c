@@ -82,8 +82,17 @@ static void socket_set_options(int fd, enum address_family family)
 	}
 }
 
-/* Returns NULL with errno on failure. SO_REUSEADDR shares a group's port with other processes. */
-static struct soft_socket *socket_open(struct soft_transport *transport, const struct address *address, bool group)
+static struct soft_socket **list_of(const struct soft_socket *socket)
+{
+	return socket->port == PACKET_PORT ? &socket->transport->sockets : &socket->transport->senders;
+}
+
+/*
+ * Returns NULL with errno on failure. SO_REUSEADDR shares a group's port with other processes, and a sender's, at which
+ * nothing arrives, with whoever looks for the routers of its path.
+ */
+static struct soft_socket *socket_open(struct soft_transport *transport, const struct address *address, uint16_t port,
+				       bool group)
 {
 	struct soft_socket *socket_ = calloc(1, sizeof(*socket_));
 	struct sockaddr_storage storage;
@@ -93,25 +102,27 @@ static struct soft_socket *socket_open(struct soft_transport *transport, const s
 
 	if (!socket_)
 		return NULL;
-	bound.port = PACKET_PORT;
+	bound.port = port;
 	length = (socklen_t)address_to_socket(&bound, &storage);
 	socket_->transport = transport;
 	socket_->address = *address;
+	socket_->port = port;
 	socket_->group = group;
 	socket_->fd = socket(address->family == ADDRESS_IP4 ? AF_INET : AF_INET6,
 			     SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
 	if (socket_->fd < 0)
 		goto failed;
 	socket_set_options(socket_->fd, address->family);
-	if (group && !set_option(socket_->fd, SOL_SOCKET, SO_REUSEADDR, 1))
+	if ((group || port != PACKET_PORT) && !set_option(socket_->fd, SOL_SOCKET, SO_REUSEADDR, 1))
 		goto failed;
 	socket_->buffer = enlarge_buffers(socket_->fd);
 	if (bind(socket_->fd, (struct sockaddr *)&storage, length))
 		goto failed;
-	socket_->next = transport->sockets;
-	transport->sockets = socket_;
+	socket_->next = *list_of(socket_);
+	*list_of(socket_) = socket_;
 	soft_socket_use(socket_, 0);
-	loop_io_start(transport->base.loop, &socket_->readable, socket_->fd, soft_packet_io_readable, socket_);
+	loop_io_start(transport->base.loop, &socket_->readable, socket_->fd,
+		      port == PACKET_PORT ? soft_packet_io_readable : soft_packet_io_sender_readable, socket_);
 	return socket_;
 failed:
 	error = errno;
@@ -124,7 +135,7 @@ failed:
 
 static void socket_unlink(struct soft_socket *socket)
 {
-	struct soft_socket **slot = &socket->transport->sockets;
+	struct soft_socket **slot = list_of(socket);
 
 	while (*slot != socket)
 		slot = &(*slot)->next;
@@ -133,7 +144,7 @@ static void socket_unlink(struct soft_socket *socket)
 
 void soft_socket_use(struct soft_socket *socket, int change)
 {
-	struct soft_socket **slot = &socket->transport->sockets;
+	struct soft_socket **slot = list_of(socket);
 
 	socket_unlink(socket);
 	socket->users += (unsigned)change;
@@ -256,7 +267,7 @@ static enum outcome socket_get(const struct endpoint *endpoint, const struct add
 
 	*result = socket_find(transport, address);
 	if (!*result)
-		*result = socket_open(transport, address, false);
+		*result = socket_open(transport, address, PACKET_PORT, false);
 	return *result ? OUTCOME_OK : socket_report_error(endpoint, address, errno);
 }
 
@@ -274,7 +285,7 @@ static struct soft_socket *own_loopback_socket(struct soft_transport *transport,
 		address.bytes[3] = (uint8_t)last;
 		if (peer && address_same_host(&address, peer))
 			continue;
-		socket = socket_open(transport, &address, false);
+		socket = socket_open(transport, &address, PACKET_PORT, false);
 		if (socket || errno != EADDRINUSE)
 			return socket;
 	}
@@ -395,10 +406,70 @@ enum outcome soft_path_find(const struct endpoint *endpoint, const struct addres
 	return given ? OUTCOME_OK : open_route_socket(endpoint, path);
 }
 
+/* ---- senders ---- */
+
+/* NULL: no path leaves from that port. */
+static struct soft_socket *find_sender(const struct soft_path *path, uint16_t port, unsigned *count)
+{
+	struct soft_socket *found = NULL;
+
+	*count = 0;
+	for (struct soft_socket *sender = path->socket->transport->senders; sender; sender = sender->next) {
+		++*count;
+		if (sender->port == port && address_same_host(&sender->address, &path->local))
+			found = sender;
+	}
+	return found;
+}
+
+int soft_path_leave_from(struct soft_path *path, uint16_t port)
+{
+	bool own = port == UDP_PORT_OWN;
+	unsigned next = own ? UDP_PORT_FIRST : port, count;
+	struct soft_socket *sender;
+
+	do {
+		sender = find_sender(path, (uint16_t)next, &count);
+		if (sender && own)
+			continue;
+		if (!sender && count >= UDP_SENDERS_MAX)
+			return EMFILE;
+		if (!sender)
+			sender = socket_open(path->socket->transport, &path->local, (uint16_t)next, false);
+		if (sender) {
+			soft_socket_use(sender, 1);
+			path->sender = sender;
+			return 0;
+		}
+	} while (own && ++next <= UINT16_MAX && (sender || errno == EADDRINUSE));
+	return errno;
+}
+
+void soft_path_share(const struct soft_path *path)
+{
+	if (path->sender)
+		soft_socket_use(path->sender, 1);
+}
+
+/* Its last packets may be queued. */
+void soft_path_release(struct soft_path *path)
+{
+	struct soft_socket *sender = path->sender;
+
+	path->sender = NULL;
+	if (!sender)
+		return;
+	soft_socket_use(sender, -1);
+	if (sender->users)
+		return;
+	soft_flush(sender->transport);
+	socket_close(sender);
+}
+
 /* As socket_open(), but leaves descriptors for other uses; the kernel numbers them from the lowest free one. */
 static bool open_one_of_many(struct soft_transport *transport, const struct address *address, rlim_t limit)
 {
-	struct soft_socket *socket = socket_open(transport, address, false);
+	struct soft_socket *socket = socket_open(transport, address, PACKET_PORT, false);
 
 	if (!socket || (rlim_t)socket->fd + SPARE_DESCRIPTORS < limit)
 		return socket;
@@ -589,6 +660,8 @@ void soft_sockets_close(struct soft_transport *transport)
 	transport->addresses_fd = transport->routes_fd = -1;
 	while (transport->sockets)
 		socket_close(transport->sockets);
+	while (transport->senders)
+		socket_close(transport->senders);
 }
 
 static bool join_group(const struct soft_socket *socket, unsigned interface)
@@ -615,7 +688,7 @@ enum outcome soft_group_socket_join(const struct endpoint *endpoint, const struc
 			   address_same_host(&socket->address, &path->peer)))
 		socket = socket->next;
 	if (!socket) {
-		socket = socket_open(transport, &path->peer, true);
+		socket = socket_open(transport, &path->peer, PACKET_PORT, true);
 		if (!socket)
 			return socket_report_error(endpoint, &path->peer, errno);
 		if (!join_group(socket, path->interface)) {

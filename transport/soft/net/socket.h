@@ -19,6 +19,7 @@ struct soft_socket {
 	struct soft_transport *transport;
 	int fd;
 	struct address address; /* local, or the group's */
+	uint16_t port;		/* PACKET_PORT, or a sender's own */
 	bool group;
 	bool no_segmentation; /* its interface refused UDP_SEGMENT */
 	bool errors_queued;   /* perhaps: ICMP errors */
@@ -26,7 +27,7 @@ struct soft_socket {
 	int send_error;	      /* errno of the last failed send; 0 since a packet as long was sent */
 	size_t refused;	      /* bytes of that packet */
 	uint32_t dropped;     /* packets, until its last user came */
-	unsigned users;	      /* queue pairs; of a group socket: members */
+	unsigned users;	      /* queue pairs; of a group socket: members; of a sender: paths */
 	unsigned interface;   /* index, of a group socket */
 	size_t buffer;	      /* SO_RCVBUF, bytes */
 	struct loop_io readable;
@@ -49,6 +50,15 @@ int soft_path_route(struct soft_transport *transport, struct soft_path *path);
 /* Applies --tos, --dscp and --mtu. */
 void soft_path_apply_options(struct soft_path *path, const struct endpoint *endpoint);
 /*
+ * From now on the path's packets leave from that UDP port, or from a port that no other path has (UDP_PORT_OWN). They
+ * still arrive at 4791. A port of another process, or one too many, changes nothing. Returns an errno or 0.
+ */
+int soft_path_leave_from(struct soft_path *path, uint16_t port);
+/* A copy of a path shares its sender. Each is released, after which the path has none. */
+void soft_path_share(const struct soft_path *path);
+void soft_path_release(struct soft_path *path);
+
+/*
  * Opens the socket of a local address. For the any address: of every local address of its family (IPv6: both families),
  * also of those added later.
  */
@@ -70,6 +80,12 @@ uint32_t soft_socket_dropped(const struct soft_socket *socket);
 enum outcome soft_group_socket_join(const struct endpoint *endpoint, const struct soft_path *path,
 				    struct soft_socket **result);
 void soft_group_socket_leave(struct soft_socket *socket);
+
+/* Returns the socket that its packets leave from. */
+static inline struct soft_socket *soft_path_sender(const struct soft_path *path)
+{
+	return path->sender ? path->sender : path->socket;
+}
 
 /*
  * Adds to the number of queue pairs. What a new one fails by happens from now on: earlier errors are forgotten. Sockets
@@ -103,6 +119,8 @@ void soft_flush(struct soft_transport *transport);
 
 /* Loop callback: a socket has packets, or an ICMP error. */
 void soft_packet_io_readable(void *socket);
+/* The same of a sender, to which nobody sends but routers: packets are dropped. */
+void soft_packet_io_sender_readable(void *socket);
 
 /*
  * Whether a time-out may send again from that socket. While received packets, which may be the answer, wait in its

@@ -109,10 +109,17 @@ enum outcome soft_qp_create(struct endpoint *base)
 	const struct endpoint_options *options = &base->options;
 	struct error *reason = endpoint_error(base);
 	struct soft_qp *qp;
+	int error = 0;
 
 	assert(options->send_depth <= SOFT_QP_DEPTH_MAX && options->receive_depth <= SOFT_QP_DEPTH_MAX);
 	if (table->by_qpn.count >= SOFT_QPS_MAX) {
 		error_set(reason, base->name, "too many queue pairs: the maximum is %d", SOFT_QPS_MAX);
+		return OUTCOME_INTERNAL;
+	}
+	if (WITH_EXTRAS && options->udp_port)
+		error = soft_path_leave_from(&endpoint->path, options->udp_port);
+	if (error && options->udp_port == UDP_PORT_OWN) {
+		error_errno(reason, base->name, error, "opening a UDP port of its own");
 		return OUTCOME_INTERNAL;
 	}
 	/* One more send, for the probe. */
@@ -126,7 +133,8 @@ enum outcome soft_qp_create(struct endpoint *base)
 	if (is_group_qp(qp))
 		qp->requester.next_psn = (uint32_t)soft_random(&transport->random) & PSN_MASK;
 	endpoint->qp = qp;
-	endpoint->base.qpn = qp->by_qpn.key;
+	base->qpn = qp->by_qpn.key;
+	base->options.udp_port = soft_path_sender(&endpoint->path)->port;
 	return OUTCOME_OK;
 }
 

@@ -224,6 +224,8 @@ static void retransmit(struct soft_qp *qp, enum soft_count cause, int64_t holdof
 	else if (requester->retransmissions < RESENDS_IMMEDIATE)
 		requester->retransmissions++;
 	soft_count(qp->transport, cause);
+	*(cause == SOFT_SEQUENCE_NAKS ? &qp->endpoint->base.losses.out : &qp->endpoint->base.losses.back) +=
+		WITH_EXTRAS;
 	requester->retransmitted_psn = requester->unacked_psn;
 	requester->retransmitted_at = now;
 	requester->backoff = 0;

@@ -485,6 +485,7 @@ static void send_nak(struct soft_qp *qp)
 
 	if (responder->syndrome == syndrome_make(SYNDROME_NAK, NAK_SEQUENCE)) {
 		soft_count(qp->transport, SOFT_SEQUENCE_NAKS_SENT);
+		qp->endpoint->base.losses.back += WITH_EXTRAS;
 		if (responder->acked_psn != ackable_psn(responder))
 			send_ack(qp);
 	} else if (!responder->fatal) {

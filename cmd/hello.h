@@ -37,7 +37,10 @@ struct hello {
 	uint32_t magic;
 	uint8_t version;
 	uint8_t tool; /* enum hello_tool */
-	uint16_t run; /* ucmatose: identifies a client, the same in all its connections; rping and older peers: 0 */
+	union {
+		uint16_t run;	   /* ucmatose: identifies a client, the same in all its connections; older peers: 0 */
+		uint16_t udp_port; /* rping client with --paths: of its packets, and of the server's; else 0 */
+	};
 	uint32_t capacity;    /* rping: the maximum size of a ping; ucmatose: the size of a message */
 	uint32_t connections; /* ucmatose: -c; else 0 */
 	uint64_t count;	      /* ucmatose: -C; rping client: number of pings, 0 for no limit */

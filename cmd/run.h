@@ -116,11 +116,20 @@ enum {
 };
 
 /* What a child run of rping leaves for the command that has started it. */
+/* One of --paths. */
+struct path_facts {
+	uint16_t port;	   /* of UDP; 0: not known */
+	const char *worse; /* in what than the others; NULL: in nothing */
+	bool failed, lost_out, lost_back;
+};
+
 struct ping_facts {
 	uint64_t answered;
 	uint32_t mtu;			 /* of the path */
 	uint32_t size;			 /* of the last ping */
 	bool not_read, not_written_back; /* a ping got no answer in time, or the server was gone: how far it came */
+	struct path_facts *paths;	 /* room for path_count of them */
+	size_t path_count;
 };
 
 struct environment {

@@ -13,7 +13,7 @@
 
 #include "cmd/hello.h"
 #include "cmd/lookup.h"
-#include "cmd/rping/target.h"
+#include "cmd/rping/paths.h"
 #include "core/units.h"
 
 enum {
@@ -39,6 +39,8 @@ static void print_alive(const struct target *target)
 /* One that failed has a line with its cause on stderr. */
 static void print_target(const struct target *target, enum outcome outcome)
 {
+	if (EXTRA(target->own_path))
+		return; /* it has a row beside the others */
 	if (!has_several(target->client))
 		peer_print_result(&target->peer, outcome, true);
 	else if (WITH_REPORT && !outcome)
@@ -81,11 +83,14 @@ static void finish_several(struct rping_client *client)
 {
 	const struct ping_counts *counts = sum_targets(client);
 	bool verified = client->options->validate && counts->verified && counts->verified == counts->answered.count;
+	bool paths = EXTRA(client->options->paths);
+	char worse[RPING_WORSE_SIZE] = "";
+	bool unequal = paths && rping_compare_paths(client, worse) && client->options->equal_paths;
 
-	environment_finish(client->environment, OUTCOME_OK, NULL,
-			   "total: %" PRIu64 " ping%s answered%s, %zu of %zu targets passed", counts->answered.count,
+	environment_finish(client->environment, unequal ? OUTCOME_FAILED : OUTCOME_OK, NULL,
+			   "total: %" PRIu64 " ping%s answered%s, %zu of %zu %s passed%s", counts->answered.count,
 			   units_plural(counts->answered.count), verified ? " and verified" : "",
-			   client->count - client->failed, client->count);
+			   client->count - client->failed, client->count, paths ? "paths" : "targets", worse);
 }
 
 static void stream_target(struct rping_client *client, struct target *target)
@@ -256,18 +261,23 @@ enum outcome rping_client_check(const struct rping_options *options, const char 
 static enum outcome add_target(struct rping_client *client, const char *address, uint16_t port)
 {
 	const struct reporting_options *reporting = &client->options->common.reporting;
-	bool json = WITH_REPORT && (reporting->json || reporting->json_stream);
-	struct target *target =
-		environment_allocate(client->environment, 1, sizeof(*target) + (json ? sizeof(struct histogram) : 0));
+	bool histogram = WITH_REPORT && (reporting->json || reporting->json_stream || EXTRA(client->options->paths));
+	int64_t paths = EXTRA(client->options->paths);
 
-	if (!target)
-		return OUTCOME_INTERNAL;
-	target_prepare(target, client, address, port);
-	if (json)
-		target->histogram = (struct histogram *)(target + 1);
-	*client->last = target;
-	client->last = &target->next;
-	client->count++;
+	do {
+		struct target *target = environment_allocate(
+			client->environment, 1, sizeof(*target) + (histogram ? sizeof(struct histogram) : 0));
+
+		if (!target)
+			return OUTCOME_INTERNAL;
+		target_prepare(target, client, address, port);
+		target->own_path = paths > 0;
+		if (histogram)
+			target->histogram = (struct histogram *)(target + 1);
+		*client->last = target;
+		client->last = &target->next;
+		client->count++;
+	} while (--paths > 0);
 	return OUTCOME_OK;
 }
 

@@ -66,8 +66,11 @@ enum outcome peer_greet(const struct peer *peer, uint32_t capacity, uint64_t cou
 			enum outcome (*send)(struct endpoint *endpoint, const void *data, size_t length))
 {
 	uint8_t bytes[HELLO_SIZE];
+	struct hello hello = { .tool = HELLO_RPING, .capacity = capacity, .count = count };
 
-	hello_write(&(struct hello){ .tool = HELLO_RPING, .capacity = capacity, .count = count }, bytes);
+	if (!peer->options->server && EXTRA(peer->options->paths))
+		hello.udp_port = peer->endpoint->options.udp_port;
+	hello_write(&hello, bytes);
 	return send(peer->endpoint, bytes, sizeof(bytes));
 }
 

@@ -31,7 +31,7 @@ void session_prepare(struct session *session, struct rping_server *server, const
 		     const struct endpoint_event *request)
 {
 	struct peer *peer = &session->peer;
-	struct hello hello;
+	struct hello hello = { 0 };
 
 	session->server = server;
 	peer->options = server->options;
@@ -42,6 +42,8 @@ void session_prepare(struct session *session, struct rping_server *server, const
 	peer->requested = hello_read(request->private_data, request->private_length, HELLO_RPING, &hello)
 				  ? hello.count
 				  : (uint64_t)peer->options->count;
+	if (hello.tool == HELLO_RPING && hello.udp_port >= UDP_PORT_FIRST)
+		peer->endpoint->options.udp_port = hello.udp_port;
 }
 
 /* Returns the maximum ping size of this server. */

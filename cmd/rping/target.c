@@ -206,6 +206,8 @@ enum outcome target_connect(void *context)
 		target->times = (struct connect_times){ 0 };
 	outcome = peer_create_endpoint(ENDPOINT_CONNECTION, client->channel, client->options,
 				       &client->handlers->endpoint, target, &target->peer.endpoint);
+	if (!outcome && EXTRA(target->own_path))
+		target->peer.endpoint->options.udp_port = target->udp ? target->port : UDP_PORT_OWN;
 	if (!outcome)
 		outcome =
 			endpoint_resolve(target->peer.endpoint, source->family ? source : NULL, &target->dial.address);
@@ -217,7 +219,13 @@ enum outcome target_request(struct target *target)
 	const struct rping_options *options = target->peer.options;
 	/* With --duration or in a sweep the number is unknown: the server must not expect -C pings. */
 	bool known = target->peer.requested && !EXTRA(options->duration);
+	const struct endpoint *endpoint = target->peer.endpoint;
 
+	if (EXTRA(target->own_path)) {
+		target->udp = endpoint->options.udp_port >= UDP_PORT_FIRST;
+		target->port = target->udp ? endpoint->options.udp_port : endpoint->local.port;
+		target->qpn = endpoint->qpn;
+	}
 	return peer_greet(&target->peer, PING_SIZE_MAX,
 			  known ? target->peer.requested + (uint64_t)EXTRA(options->warmup) : 0, endpoint_connect);
 }
@@ -506,6 +514,8 @@ void target_end(struct target *target, enum outcome outcome)
 	if (outcome == OUTCOME_FAILED)
 		hint_at_size(target);
 	target_enter(target, TARGET_DONE, "done", WITHOUT_LIMIT);
+	if (EXTRA(target->own_path) && endpoint)
+		target->losses = endpoint->losses;
 	drop_connection(target);
 	if (!WITH_REPORT)
 		return;
@@ -593,6 +603,16 @@ static const struct figure target_figures[] = {
 	FIGURES_END,
 };
 
+/* What tells a path of --paths from the others. */
+static void report_own_path(struct report *report, const struct target *target)
+{
+	report_count_known(report, "udp_port", target->port, target->udp);
+	report_count_known(report, "cm_port", target->port, !target->udp && target->port);
+	report_count_known(report, "losses_out", target->losses.out, target->udp);
+	report_count_known(report, "losses_back", target->losses.back, target->udp);
+	report_text(report, "worse", target->worse);
+}
+
 void target_report(struct target *target, const char *index, struct report *report)
 {
 	char label[ERROR_OBJECT_SIZE];
@@ -612,4 +632,6 @@ void target_report(struct target *target, const char *index, struct report *repo
 	figures_report(report, target_figures, target, NULL);
 	if (target->histogram && report->format == &report_json)
 		report_histogram(report, "round_trip", target->histogram);
+	if (EXTRA(target->own_path) && report->format == &report_json)
+		report_own_path(report, target);
 }

@@ -94,6 +94,7 @@ struct target {
 	const char *address;	     /* as the user typed it */
 	size_t source_offset;	     /* of the ping in its source */
 	bool stock;		     /* the server sent no hello */
+	bool own_path;		     /* of --paths */
 	bool complete;		     /* all requested pings are answered, or any number will do */
 	uint32_t last_size;	     /* the last size of a sweep that the server accepts, or the only one */
 	uint64_t first;		     /* number of the first measured ping, of a sweep of this size */
@@ -108,7 +109,12 @@ struct target {
 	char *error; /* the first one; NULL: none */
 	struct ping_counts counts;
 	struct samples round_trip;
-	struct histogram *histogram; /* only for JSON, 10 KB; empty in a sweep; the owner's */
+	struct histogram *histogram; /* for JSON and --paths, 10 KB; empty in a sweep; the owner's */
+	bool udp;		     /* of --paths: the port is that of UDP, else of the connection manager */
+	uint16_t port;		     /* of --paths; 0: not known */
+	uint32_t qpn;
+	struct losses losses; /* of --paths */
+	const char *worse;    /* of --paths, when all have ended: in what; NULL: in nothing */
 	struct connect_times times;
 	struct path path; /* of the last connection */
 

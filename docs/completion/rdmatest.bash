@@ -38,6 +38,8 @@ _rdmatest_table() {
 			'--backlog='
 			'--targets=@files'
 			'--warmup='
+			'--paths='
+			'--equal-paths'
 			'--wait-server='
 			'--interval='
 			'--duration='
@@ -188,6 +190,8 @@ _rdmatest_table() {
 		options=(
 			'-a=@hosts' '--address=@hosts'
 			'-p=' '--port='
+			'--paths='
+			'--udp-port='
 			'--transport=verbs soft'
 			'-h' '--usage'
 			'--help'

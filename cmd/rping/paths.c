@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/rping/paths.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/units.h"
+
+enum {
+	MANY_LOSSES = 3, /* times as many as at most half of the paths have */
+	SLOW = 2,	 /* times the round trip of the faster half */
+	SLOW_COUNT = 10, /* pings, the least that tell */
+};
+
+/* Connections that share a processor differ by this much. */
+#define SLOW_LEAST (100 * CLOCK_NS_PER_US)
+
+/* What half of the paths to a server do not exceed. */
+struct usual {
+	uint64_t losses, round_trip;
+};
+
+static int compare_numbers(const void *one, const void *other)
+{
+	uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+
+	return (a > b) - (a < b);
+}
+
+static uint64_t lower_median(uint64_t *values, size_t count)
+{
+	qsort(values, count, sizeof(*values), compare_numbers);
+	return count ? values[(count - 1) / 2] : 0;
+}
+
+static uint64_t middle_round_trip(const struct target *path)
+{
+	return (uint64_t)histogram_percentile(path->histogram, 500);
+}
+
+static uint64_t losses_of(const struct target *path)
+{
+	return (uint64_t)path->losses.out + path->losses.back;
+}
+
+static struct usual usual_of(const struct target *path, int64_t count)
+{
+	uint64_t losses[UDP_SENDERS_MAX], round_trips[UDP_SENDERS_MAX];
+	size_t good = 0;
+
+	for (; count; count--, path = path->next) {
+		if (path->failed || !path->histogram->all.count)
+			continue;
+		losses[good] = losses_of(path);
+		round_trips[good++] = middle_round_trip(path);
+	}
+	return (struct usual){ lower_median(losses, good), lower_median(round_trips, good) };
+}
+
+static const char *compare(const struct target *path, struct usual usual)
+{
+	uint64_t round_trip = middle_round_trip(path);
+
+	if (path->failed)
+		return "failed";
+	if (losses_of(path) > MANY_LOSSES * usual.losses)
+		return "lost packets";
+	/* Not for a time: nearly all of its pings. */
+	if (path->histogram->all.count >= SLOW_COUNT && round_trip > SLOW * usual.round_trip + SLOW_LEAST &&
+	    (uint64_t)histogram_percentile(path->histogram, 100) > usual.round_trip)
+		return "slow";
+	return NULL;
+}
+
+static void print_header(const struct target *path)
+{
+	environment_print(path->peer.environment,
+			  path->udp ? "path  UDP port   pings    lost  losses       p50       p99       max"
+				    : "path   CM port       QPN   pings    lost       p50       p99       max");
+}
+
+static void print_path(const struct target *path, unsigned number)
+{
+	const struct histogram *times = path->histogram;
+	char p50[UNITS_TEXT_SIZE] = "-", p99[UNITS_TEXT_SIZE] = "-", max[UNITS_TEXT_SIZE] = "-";
+	char qpn[16] = "", losses[16] = "";
+
+	if (path->udp)
+		log_text(losses, sizeof(losses), "  %6" PRIu64, losses_of(path));
+	else
+		log_text(qpn, sizeof(qpn), "  0x%06" PRIx32, path->qpn);
+	if (times->all.count) {
+		units_time(histogram_percentile(times, 500), p50);
+		units_time(histogram_percentile(times, 990), p99);
+		units_time(times->all.maximum, max);
+	}
+	environment_print(path->peer.environment, "%4u  %8u%s  %6" PRIu64 "  %6" PRIu64 "%s  %8s  %8s  %8s%s%s", number,
+			  path->port, qpn, path->counts.answered.count, path->counts.lost, losses, p50, p99, max,
+			  path->worse ? "  " : "", path->worse ? path->worse : "");
+}
+
+/* Adds the path's port to worse, with its server if there are several. */
+static void name_worse(const struct target *path, char worse[RPING_WORSE_SIZE])
+{
+	size_t used = strlen(worse);
+	bool several = path->client->count > (size_t)path->peer.options->paths;
+
+	if (!used)
+		log_text(worse, RPING_WORSE_SIZE, "; worse than the others: %s ports", path->udp ? "UDP" : "CM");
+	log_text(worse + strlen(worse), RPING_WORSE_SIZE - strlen(worse), "%s%s%s %u", used ? "," : "",
+		 several ? " " : "", several ? path->peer.name : "", path->port);
+}
+
+/* For the command that has started this run. */
+static void leave_path(const struct target *path, unsigned index)
+{
+	struct ping_facts *facts = path->peer.environment->ping;
+
+	if (HAS_CHILD_RUNS && facts && index < facts->path_count)
+		facts->paths[index] = (struct path_facts){
+			.port = path->udp ? path->port : 0,
+			.worse = path->worse,
+			.failed = path->failed,
+			.lost_out = path->losses.out > 0,
+			.lost_back = path->losses.back > 0,
+		};
+}
+
+bool rping_compare_paths(const struct rping_client *client, char worse[RPING_WORSE_SIZE])
+{
+	int64_t count = client->options->paths;
+	struct target *path = client->targets;
+
+	*worse = '\0';
+	while (path) {
+		struct usual usual = usual_of(path, count);
+
+		if (client->count > (size_t)count)
+			environment_print(client->environment, "%s:", path->peer.name);
+		print_header(path);
+		for (unsigned number = 1; number <= count; number++, path = path->next) {
+			path->worse = compare(path, usual);
+			print_path(path, number);
+			leave_path(path, number - 1);
+			if (path->worse)
+				name_worse(path, worse);
+		}
+	}
+	return *worse;
+}

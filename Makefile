@@ -248,7 +248,7 @@ demo: writable setup-demo ## a tour of one to three minutes (verbs in a virtual 
 # make ends, they end too.
 run_tests = env BUILD=$(BUILD) setpriv --pdeathsig TERM test/run
 quick := layers unit
-fast := $(quick) verbs cli fault:servers fault:calls fault:limits soft:conformance soft:commands soft:endings soft:two-hosts soft:routes fuzz walk cost make style
+fast := $(quick) verbs cli fault:servers fault:calls fault:limits soft:conformance soft:commands soft:endings soft:two-hosts soft:routes soft:paths fuzz walk cost make style
 whole := lab:core $(fast) soft:benches builds:core size
 nightly := debian:unstable debian:13 debian:12 $(filter-out soft:% fault:%,$(fast)) fault soft:all memcheck builds size load cluster completion cross packaging machine \
 	   then lab then lab:core then lab:tiny then lab:self then debian:lab then mutants
@@ -277,7 +277,7 @@ docs: all ## fill what manual pages, completions, the JSON Schema and transcript
 	@docs/transcripts $(BUILD)/rdmatest README.md docs/*.md
 
 # What the manual pages name, and examples.
-documents := $(addprefix docs/,cluster.md exit-codes.md json.md recipes.md report.schema.json security.md packaging/systemd/rdmatest-rping.service) \
+documents := $(addprefix docs/,cluster.md exit-codes.md json.md paths.md recipes.md report.schema.json security.md packaging/systemd/rdmatest-rping.service) \
 	     $(wildcard docs/packaging/kubernetes/*.yaml)
 
 # Links come first: a stock program in their place ends it before its manual page is overwritten.

@@ -20,6 +20,12 @@ static const struct option options_table[] = {
 	OPTION_ROW(OPTION_TEXT, 'I', "source", struct doctor_options, source, "ADDRESS", "", "",
 		   OPTION_HELP("Local address to connect from", "chosen by the route"), .tags = FOR_PATH,
 		   .section = SECTION_PATH),
+#if WITH_EXTRAS
+	OPTION_ROW(OPTION_INTEGER, 0, "paths", struct doctor_options, paths, "N", "1 to 64", "", /* UDP_SENDERS_MAX */
+		   OPTION_HELP("Also ping ADDRESS over N paths at once, and find their routers"), .tags = FOR_ANOTHER),
+	OPTION_ROW(OPTION_INTEGER, 0, "udp-port", struct doctor_options, udp_port, "PORT", "1 to 65535", "",
+		   OPTION_HELP("Find the routers of the path that has this UDP source port"), .tags = FOR_ANOTHER),
+#endif
 	TYPE_OF_SERVICE_OPTION(struct doctor_options, 0),
 	TRANSPORT_OPTION(struct doctor_options, TRANSPORT_DEFAULT),
 	DEBUG_OPTION(struct doctor_options, 'd'),
@@ -204,6 +210,7 @@ static void doctor_stop(void *state)
 	transport_close(doctor->verbs);
 	transport_close(doctor->soft);
 	doctor->environment->transport = NULL;
+	free(doctor->paths);
 	devices_free(doctor->devices);
 	findings_free(&doctor->findings);
 	free(doctor);

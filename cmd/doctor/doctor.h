@@ -4,6 +4,8 @@
  *
  *   doctor.c     options, the checks one after the other, the verdict
  *   target.c     the route to ADDRESS
+ *   paths.c      the paths to it, beside each other
+ *   trace.c      the routers of a path
  *   ping.c       pings of it, by size
  *   soft.c       the transport soft, which pings itself
  *   route.c      the local addresses that lead to a device, as the RDMA CM resolves them
@@ -31,6 +33,8 @@ struct doctor_options {
 	const char *address;
 	const char *source;
 	int64_t port;
+	int64_t paths;	  /* 0: one */
+	int64_t udp_port; /* of the path; 0: not given */
 };
 
 /* Of what a ping has passed, which a program without rping has not tried. */
@@ -84,6 +88,8 @@ struct doctor {
 	enum fabric fabric;		/* of the device on the route to it */
 	uint32_t mtu;			/* of that port; 0: unknown */
 	char netdev[SYSFS_TEXT_SIZE];	/* the interface of that route; "": unknown */
+	struct address local;		/* of that route */
+	struct paths *paths;		/* to it; NULL: no router is on the way */
 	bool silent;			/* that device does not reach itself */
 	struct findings findings;
 };
@@ -168,6 +174,34 @@ void ping_check(struct doctor *doctor, const struct address *address);
  * tried without all of them, then without each.
  */
 void ping_blame(struct doctor *doctor, const struct address *address, const char *check, const struct error *failure);
+
+/* Runs an rping client with these options, and those of the path. Begins a probe. The caller frees ping. */
+void ping_send(struct doctor *doctor, const char *host, const char *options, struct child_run *ping,
+	       struct ping_facts *facts);
+
+/* ---- trace.c ---- */
+
+enum {
+	TRACE_HOPS_MAX = 30
+};
+
+struct trace {
+	uint16_t port;				/* UDP, of the sender */
+	bool asked;				/* the port could be had */
+	unsigned limit;				/* no router behind this hop is asked; 0: TRACE_HOPS_MAX */
+	unsigned hops;				/* up to the last router that answered */
+	struct address routers[TRACE_HOPS_MAX]; /* ADDRESS_NONE: it did not answer */
+};
+
+/* Finds the routers of paths from doctor->local, by packets with that many bytes. Takes --timeout at most. */
+void trace_routers(struct doctor *doctor, const struct address *peer, size_t size, struct trace *traces, size_t count);
+
+/* ---- paths.c ---- */
+
+/* Finds the routers of each path, before the transport has the ports. Nothing is printed. */
+void paths_trace(struct doctor *doctor, const struct address *peer);
+/* Pings the address over each of --paths, and says which routers they have, and where bad ones differ. */
+void paths_check(struct doctor *doctor);
 
 /* ---- target.c ---- */
 

@@ -66,6 +66,12 @@ static void send_pings(struct doctor *doctor, const char *host, uint64_t given, 
 	probe_ping(doctor, host, timeout, all, ping, facts);
 }
 
+void ping_send(struct doctor *doctor, const char *host, const char *options, struct child_run *ping,
+	       struct ping_facts *facts)
+{
+	send_pings(doctor, host, doctor->given, options, doctor->options->common.timeout, ping, facts);
+}
+
 /*
  * True if pings of the size that was lost are lost again, and those of the size before it are not. A server that has
  * refused or is gone, as one for one client, leaves it at the first result: none of that size has passed.

@@ -137,6 +137,8 @@ void target_check(struct doctor *doctor)
 		finding_add(doctor, FINDING_WARN, "route", "to %s: not checked, see above", doctor->options->address);
 		return;
 	}
+	if (WITH_EXTRAS && doctor->resolver.count)
+		paths_trace(doctor, doctor->resolver.addresses);
 	while (outcome && tried < doctor->resolver.count && !doctor->environment->ended)
 		outcome = resolve_target(doctor, &doctor->resolver.addresses[tried++]);
 	if (tried)
@@ -145,4 +147,6 @@ void target_check(struct doctor *doctor)
 		no_route(doctor);
 	else if (COMMAND_rping)
 		ping_check(doctor, &doctor->resolver.addresses[tried - 1]);
+	if (!outcome && WITH_EXTRAS)
+		paths_check(doctor);
 }

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The paths to ADDRESS: pings over each, and the routers of each, which tell where a path that is worse than the others
+ * differs from them.
+ *
+ *   ends at an earlier router           lost behind that one
+ *   long packets end earlier            those are lost behind that one
+ *   packets are lost on the way there   the first router that no good path has
+ *   else                                lost on the way back, which is traced from there
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/doctor/doctor.h"
+#include "core/route.h"
+#include "core/units.h"
+
+enum {
+	PINGS = 300,	    /* of each path, in some seconds at most: to see that each hundredth packet is lost */
+	SOFT_PORT = 4791,   /* from which soft sends without --paths */
+	ROCE_OVERHEAD = 28, /* BTH, RETH and ICRC, beside a payload */
+	LIST_SIZE = 320,
+};
+
+struct paths {
+	struct doctor *doctor;
+	struct address peer;
+	size_t count;
+	struct path_facts facts[UDP_SENDERS_MAX];
+	struct trace traces[UDP_SENDERS_MAX]; /* of short packets */
+	struct trace long_traces[UDP_SENDERS_MAX];
+	bool ends_early[UDP_SENDERS_MAX];
+	bool reported[UDP_SENDERS_MAX];
+};
+
+/* ---- texts ---- */
+
+static void add_text(char list[LIST_SIZE], const char *separator, const char *text)
+{
+	size_t used = strlen(list);
+
+	log_text(list + used, LIST_SIZE - used, "%s%s", used ? separator : "", text);
+}
+
+static void add_port(const struct paths *paths, size_t index, char list[LIST_SIZE])
+{
+	char port[8];
+
+	add_text(list, ", ", log_text(port, sizeof(port), "%u", paths->traces[index].port));
+}
+
+static bool same_router(const struct address *one, const struct address *other)
+{
+	return one->family && other->family && address_same_host(one, other);
+}
+
+static const char *router_text(const struct address *router, char text[ADDRESS_TEXT_SIZE])
+{
+	return router->family ? address_host(router, text) : "*";
+}
+
+/* ---- what paths have alike ---- */
+
+static bool same_routers(const struct trace *one, const struct trace *other)
+{
+	if (one->hops != other->hops)
+		return false;
+	for (unsigned hop = 0; hop < one->hops; hop++)
+		if ((one->routers[hop].family || other->routers[hop].family) &&
+		    !same_router(&one->routers[hop], &other->routers[hop]))
+			return false;
+	return true;
+}
+
+/* Routers limit their answers. One that all other paths have at a hop is that of a path without an answer, too. */
+static void fill_common(struct paths *paths, unsigned hop)
+{
+	const struct address *common = NULL;
+
+	for (size_t i = 0; i < paths->count; i++) {
+		const struct address *router = &paths->traces[i].routers[hop];
+
+		if (router->family && common && !address_same_host(router, common))
+			return;
+		if (router->family)
+			common = router;
+	}
+	for (size_t i = 0; common && i < paths->count; i++)
+		if (hop < paths->traces[i].hops)
+			paths->traces[i].routers[hop] = *common;
+}
+
+static bool has_router(const struct trace *trace, const struct address *router)
+{
+	for (unsigned hop = 0; hop < trace->hops; hop++)
+		if (same_router(&trace->routers[hop], router))
+			return true;
+	return false;
+}
+
+static bool good_path_has(const struct paths *paths, const struct address *router)
+{
+	for (size_t i = 0; i < paths->count; i++)
+		if (!paths->facts[i].worse && has_router(&paths->traces[i], router))
+			return true;
+	return false;
+}
+
+/* The first router of the path that no good one has; NULL: none. */
+static const struct address *own_router(const struct paths *paths, size_t index)
+{
+	const struct trace *trace = &paths->traces[index];
+
+	for (unsigned hop = 0; hop < trace->hops; hop++)
+		if (trace->routers[hop].family && !good_path_has(paths, &trace->routers[hop]))
+			return &trace->routers[hop];
+	return NULL;
+}
+
+/* The last router that answered; NULL: none. */
+static const struct address *last_router(const struct trace *trace)
+{
+	return trace->hops ? &trace->routers[trace->hops - 1] : NULL;
+}
+
+static unsigned longest(const struct paths *paths)
+{
+	unsigned hops = 0;
+
+	for (size_t i = 0; i < paths->count; i++)
+		if (paths->traces[i].hops > hops)
+			hops = paths->traces[i].hops;
+	return hops;
+}
+
+/* ---- the findings ---- */
+
+/* Where the packets of a bad path are lost, as far as that is known. */
+static const char *locate(const struct paths *paths, size_t index, char text[LIST_SIZE])
+{
+	const struct trace *trace = &paths->traces[index], *of_long = &paths->long_traces[index];
+	const struct path_facts *facts = &paths->facts[index];
+	const struct address *router = NULL;
+	char host[ADDRESS_TEXT_SIZE];
+
+	if (paths->ends_early[index]) {
+		router = last_router(trace);
+		if (router)
+			return log_text(text, LIST_SIZE, "packets end behind %s", address_host(router, host));
+		return "packets do not reach the first router";
+	}
+	if (of_long->asked && of_long->hops < trace->hops) {
+		router = last_router(of_long);
+		if (router)
+			return log_text(text, LIST_SIZE, "packets of the path MTU end behind %s, short ones pass",
+					address_host(router, host));
+	}
+	if (!facts->failed && (facts->lost_out || !facts->lost_back))
+		router = own_router(paths, index);
+	if (router)
+		return log_text(text, LIST_SIZE, "%s is the first router that no good path has",
+				address_host(router, host));
+	return "no router on the way there is theirs alone: look at the way back, with rdmatest doctor there";
+}
+
+/* One finding of all bad paths of which the same is to be said. */
+static void report_worse(struct paths *paths, size_t first)
+{
+	const struct path_facts *facts = &paths->facts[first];
+	char list[LIST_SIZE] = "", text[LIST_SIZE], other[LIST_SIZE];
+	const char *where = locate(paths, first, text);
+	unsigned count = 0;
+
+	for (size_t i = first; i < paths->count; i++) {
+		if (!paths->facts[i].worse || strcmp(paths->facts[i].worse, facts->worse) != 0 ||
+		    strcmp(locate(paths, i, other), where) != 0)
+			continue;
+		add_port(paths, i, list);
+		paths->reported[i] = true;
+		count++;
+	}
+	finding_add(paths->doctor, facts->failed ? FINDING_FAIL : FINDING_WARN, "path",
+		    "%u of %zu %s (UDP port%s %s): %s", count, paths->count, facts->worse, units_plural(count), list,
+		    where);
+}
+
+/* One line of all paths with the same routers. */
+static void report_routers(struct paths *paths, size_t first)
+{
+	const struct trace *trace = &paths->traces[first];
+	char ports[LIST_SIZE] = "", routers[LIST_SIZE] = "", host[ADDRESS_TEXT_SIZE];
+	unsigned count = 0;
+
+	for (size_t i = first; i < paths->count; i++) {
+		if (paths->reported[i] || !same_routers(&paths->traces[i], trace))
+			continue;
+		paths->reported[i] = true;
+		count++;
+		add_port(paths, i, ports);
+	}
+	for (unsigned hop = 0; hop < trace->hops; hop++)
+		add_text(routers, ", ", router_text(&trace->routers[hop], host));
+	finding_add(paths->doctor, FINDING_OK, "routers", "%s (UDP port%s %s)",
+		    trace->hops	   ? routers
+		    : trace->asked ? "none answers"
+				   : "not asked: another process has the port",
+		    units_plural(count), ports);
+}
+
+/* ---- what is tried ---- */
+
+/* Pings over each path, of the path MTU, so that paths that do not pass it are seen. */
+static void ping_paths(struct paths *paths)
+{
+	struct doctor *doctor = paths->doctor;
+	struct child_run ping = { .running = false };
+	struct ping_facts facts = { .paths = paths->facts, .path_count = paths->count };
+	char options[64], host[ADDRESS_TEXT_SIZE];
+
+	log_text(options, sizeof(options), "-C %d --duration 3s -S %" PRIu32 " --paths %zu", PINGS, doctor->mtu,
+		 paths->count);
+	ping_send(doctor, address_host(&paths->peer, host), options, &ping, &facts);
+	child_run_free(&ping);
+	for (size_t i = 0; i < paths->count; i++)
+		if (paths->facts[i].port)
+			paths->traces[i].port = paths->facts[i].port;
+}
+
+static bool same_end(const struct trace *one, const struct trace *other)
+{
+	return one->hops == other->hops && (!one->hops || same_router(last_router(one), last_router(other)));
+}
+
+/*
+ * Failed paths that end before the others: the router behind the last one may only have given too many answers. It is
+ * asked again, for one path of each such router, three times with a pause.
+ */
+static void check_ends(struct paths *paths)
+{
+	size_t count = 0, of[UDP_SENDERS_MAX];
+	struct trace traces[UDP_SENDERS_MAX];
+	unsigned hops = longest(paths);
+
+	for (size_t i = 0; i < paths->count; i++) {
+		bool known = false;
+
+		paths->ends_early[i] = paths->facts[i].failed && paths->traces[i].asked && paths->traces[i].hops < hops;
+		for (size_t j = 0; j < count; j++)
+			known |= same_end(&paths->traces[of[j]], &paths->traces[i]);
+		if (!paths->ends_early[i] || known)
+			continue;
+		of[count] = i;
+		traces[count] = paths->traces[i];
+		traces[count++].limit = hops;
+	}
+	if (count)
+		trace_routers(paths->doctor, &paths->peer, 0, traces, count);
+	for (size_t j = 0; j < count; j++)
+		for (size_t i = 0; i < paths->count; i++)
+			if (traces[j].hops > paths->traces[of[j]].hops &&
+			    same_end(&paths->traces[of[j]], &paths->traces[i]))
+				paths->ends_early[i] = false;
+}
+
+/* Long packets are asked for at the routers that answer short ones, so that none gets to the host. */
+static void trace_long(struct paths *paths)
+{
+	size_t count = 0, of[UDP_SENDERS_MAX];
+	struct trace traces[UDP_SENDERS_MAX];
+
+	for (size_t i = 0; i < paths->count; i++) {
+		if (!paths->facts[i].worse || !paths->traces[i].hops || paths->ends_early[i])
+			continue;
+		of[count] = i;
+		traces[count++] = (struct trace){ .port = paths->traces[i].port, .limit = paths->traces[i].hops };
+	}
+	if (count)
+		trace_routers(paths->doctor, &paths->peer, paths->doctor->mtu + ROCE_OVERHEAD, traces, count);
+	for (size_t i = 0; i < count; i++)
+		paths->long_traces[of[i]] = traces[i];
+}
+
+/* Sets doctor->local. Returns false if there are no routers on the way. */
+static bool is_routed(struct doctor *doctor, const struct address *peer)
+{
+	struct route route = { .interface = 0 };
+	int fd = route_open();
+	bool found =
+		fd >= 0 && !route_find(fd, route_vrf(), peer,
+				       doctor->source.addresses->family ? doctor->source.addresses
+									: &(struct address){ .family = peer->family },
+				       &route);
+
+	if (fd >= 0)
+		close(fd);
+	if (!found)
+		return false;
+	doctor->local = doctor->source.addresses->family ? doctor->source.addresses[0] : route.source;
+	return !address_is_any(&route.gateway);
+}
+
+void paths_trace(struct doctor *doctor, const struct address *peer)
+{
+	const struct doctor_options *options = doctor->options;
+	uint16_t first = (uint16_t)(options->udp_port			       ? options->udp_port
+				    : options->paths || doctor->verbs_selected ? UDP_PORT_FIRST
+									       : SOFT_PORT);
+	struct paths *paths;
+
+	if (!is_routed(doctor, peer) && !options->paths)
+		return;
+	paths = doctor->paths = environment_allocate(doctor->environment, 1, sizeof(*paths));
+	if (!paths)
+		return;
+	paths->doctor = doctor;
+	paths->peer = *peer;
+	paths->count = options->paths ? (size_t)options->paths : 1;
+	for (size_t i = 0; i < paths->count; i++)
+		paths->traces[i].port = (uint16_t)(first + i);
+	trace_routers(doctor, peer, 0, paths->traces, paths->count);
+}
+
+void paths_check(struct doctor *doctor)
+{
+	struct paths *paths = doctor->paths;
+
+	if (!paths)
+		return;
+	if (doctor->options->paths)
+		ping_paths(paths);
+	check_ends(paths);
+	trace_long(paths);
+	for (unsigned hop = 0; hop < longest(paths); hop++)
+		fill_common(paths, hop);
+	for (size_t i = 0; i < paths->count; i++)
+		if (!paths->reported[i])
+			report_routers(paths, i);
+	memset(paths->reported, 0, sizeof(paths->reported));
+	for (size_t i = 0; i < paths->count; i++)
+		if (paths->facts[i].worse && !paths->reported[i])
+			report_worse(paths, i);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The routers of a path, as traceroute finds them: the router at which the hop limit of a packet ends answers with an
+ * ICMP error, which the kernel gives to the socket that sent the packet (ip(7), IP_RECVERR), so it needs no privilege.
+ * Routers choose among equal paths by addresses and ports, and these packets have those of the RDMA packets.
+ *
+ *   hop 1, 2, ...   ask --> an answer: that router, next hop
+ *                       --> silence: an unknown router, next hop
+ *   ends            at an answer of the host, or after SILENT_MAX silent hops: a host does not answer at its RoCE port
+ *   further rounds  ask the silent hops again, up to the longest path, after a pause: routers answer once a second
+ */
+#include <time.h> /* linux/errqueue.h needs struct timespec */
+
+#include <errno.h>
+#include <linux/errqueue.h>
+#include <netinet/icmp6.h>
+#include <netinet/in.h>
+#include <netinet/ip_icmp.h>
+#include <stdlib.h>
+#include <sys/param.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cmd/doctor/doctor.h"
+
+enum {
+	ROCE_PORT = 4791,
+	SILENT_MAX = 3,
+	ROUNDS = 4,
+	LONGEST = 9000,	 /* bytes of UDP payload */
+	ANSWERS_MAX = 8, /* read in a turn of the loop */
+	SEND_TRIES = 3,
+};
+
+#define ANSWER_TIME (250 * CLOCK_NS_PER_MS)
+#define ROUND_PAUSE CLOCK_NS_PER_S
+
+struct tracer {
+	struct doctor *doctor;
+	struct address peer;
+	size_t size;
+	unsigned limit;	 /* hops asked in this round */
+	unsigned active; /* paths */
+	bool again;	 /* a later round */
+};
+
+struct path_trace {
+	struct tracer *tracer;
+	struct trace *trace;
+	int fd;
+	unsigned hop, silent; /* silent: hops in a row */
+	struct loop_io readable;
+	struct loop_timer timer;
+	bool active;
+};
+
+static void path_ends(struct path_trace *path)
+{
+	struct tracer *tracer = path->tracer;
+
+	loop_timer_stop(&path->timer);
+	if (!path->active)
+		return;
+	path->active = false;
+	if (!--tracer->active)
+		loop_stop(tracer->doctor->environment->loop);
+}
+
+/* An ICMP error of an earlier packet fails one call. */
+static bool send_probe(const struct path_trace *path)
+{
+	static const uint8_t zeros[LONGEST];
+	const struct tracer *tracer = path->tracer;
+	bool four = tracer->peer.family == ADDRESS_IP4;
+	int hops = (int)path->hop + 1;
+	struct sockaddr_storage to;
+	socklen_t length = (socklen_t)address_to_socket(&tracer->peer, &to);
+	ssize_t sent = -1;
+
+	if (setsockopt(path->fd, four ? IPPROTO_IP : IPPROTO_IPV6, four ? IP_TTL : IPV6_UNICAST_HOPS, &hops,
+		       sizeof(hops)))
+		return false;
+	for (unsigned tries = 0; sent < 0 && tries < SEND_TRIES; tries++)
+		sent = sendto(path->fd, zeros, tracer->size, MSG_DONTWAIT, (struct sockaddr *)&to, length);
+	return sent >= 0;
+}
+
+static void hop_is_silent(void *context);
+
+/* Asks the next hop whose router is not known. */
+static void ask(struct path_trace *path)
+{
+	struct tracer *tracer = path->tracer;
+
+	unsigned limit = MIN(tracer->limit, path->trace->limit ? path->trace->limit : TRACE_HOPS_MAX);
+
+	while (path->hop < limit && path->trace->routers[path->hop].family)
+		path->hop++;
+	if (path->hop >= limit || (path->silent >= SILENT_MAX && !tracer->again) || !send_probe(path))
+		path_ends(path);
+	else
+		loop_timer_start(tracer->doctor->environment->loop, &path->timer, ANSWER_TIME, hop_is_silent, path);
+}
+
+static void hop_is_silent(void *context)
+{
+	struct path_trace *path = context;
+
+	path->hop++;
+	path->silent++;
+	ask(path);
+}
+
+/* What a router answered late, to the hop before, is no answer to this one. */
+static void router_answered(struct path_trace *path, const struct address *router)
+{
+	struct trace *trace = path->trace;
+
+	if (path->hop && address_same_host(&trace->routers[path->hop - 1], router))
+		return;
+	trace->routers[path->hop++] = *router;
+	trace->hops = MAX(trace->hops, path->hop);
+	path->silent = 0;
+	ask(path);
+}
+
+/* Reads one answer. Returns false if there is none. */
+static bool read_answer(struct path_trace *path)
+{
+	union {
+		struct cmsghdr header;
+		uint8_t bytes[256];
+	} control;
+	struct msghdr header = { .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes) };
+	const struct cmsghdr *row;
+	struct sock_extended_err error;
+	struct address from;
+
+	if (recvmsg(path->fd, &header, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+		return false;
+	row = CMSG_FIRSTHDR(&header);
+	if (!row || !path->active || row->cmsg_len < CMSG_LEN(sizeof(error) + sizeof(struct sockaddr_in)))
+		return true;
+	memcpy(&error, CMSG_DATA(row), sizeof(error));
+	if (error.ee_origin == SO_EE_ORIGIN_LOCAL || !address_from_socket(CMSG_DATA(row) + sizeof(error), &from)) {
+		path_ends(path);
+	} else if (error.ee_type == (error.ee_origin == SO_EE_ORIGIN_ICMP ? ICMP_TIMXCEED : ICMP6_TIME_EXCEEDED)) {
+		router_answered(path, &from);
+	} else {
+		/* Unreachable, or too long: no later hop answers. */
+		if (!address_same_host(&from, &path->tracer->peer))
+			router_answered(path, &from);
+		path_ends(path);
+	}
+	return true;
+}
+
+/* Nobody sends to the port but routers; an error fails a call, and only that clears it. */
+static void trace_readable(void *context)
+{
+	struct path_trace *path = context;
+	unsigned count = 0;
+
+	while (count < ANSWERS_MAX && (recv(path->fd, NULL, 0, MSG_DONTWAIT) >= 0 || errno != EAGAIN))
+		count++;
+	while (count++ < 2 * ANSWERS_MAX && read_answer(path))
+		;
+}
+
+/*
+ * With DF, so that no router divides a long packet. Where soft has the port, too, the youngest socket gets the answers;
+ * a connected one would, too, but Linux may then choose the path by a number of its own.
+ */
+static int open_socket(const struct address *local, uint16_t port)
+{
+	bool four = local->family == ADDRESS_IP4;
+	int level = four ? IPPROTO_IP : IPPROTO_IPV6, on = 1, probe = four ? IP_PMTUDISC_PROBE : IPV6_PMTUDISC_PROBE;
+	struct address bound = *local;
+	struct sockaddr_storage storage;
+	socklen_t length;
+	int fd = socket(four ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	bound.port = port;
+	length = (socklen_t)address_to_socket(&bound, &storage);
+	if (fd < 0)
+		return -1;
+	if (!setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) &&
+	    !bind(fd, (struct sockaddr *)&storage, length) &&
+	    !setsockopt(fd, level, four ? IP_RECVERR : IPV6_RECVERR, &on, sizeof(on)) &&
+	    !setsockopt(fd, level, four ? IP_MTU_DISCOVER : IPV6_MTU_DISCOVER, &probe, sizeof(probe)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static void time_is_over(void *context)
+{
+	loop_stop(((struct tracer *)context)->doctor->environment->loop);
+}
+
+/* Whether a silent hop is to be asked in the next round, up to the limit of its path, else up to the longest path. */
+static bool has_silent(struct tracer *tracer, const struct trace *traces, size_t count)
+{
+	bool silent = false;
+
+	tracer->limit = 0;
+	for (size_t i = 0; i < count; i++)
+		tracer->limit = MAX(tracer->limit, traces[i].limit ? traces[i].limit : traces[i].hops);
+	for (size_t i = 0; i < count; i++)
+		for (unsigned hop = 0; hop < tracer->limit; hop++)
+			silent |= traces[i].asked && !traces[i].routers[hop].family;
+	return silent;
+}
+
+static void run_round(struct tracer *tracer, struct path_trace *paths, size_t count)
+{
+	struct doctor *doctor = tracer->doctor;
+
+	for (size_t i = 0; i < count; i++) {
+		struct path_trace *path = &paths[i];
+
+		if (path->fd < 0)
+			continue;
+		path->active = true;
+		path->hop = path->silent = 0;
+		tracer->active++;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (paths[i].active)
+			ask(&paths[i]);
+	if (tracer->active)
+		environment_wait(doctor->environment);
+}
+
+void trace_routers(struct doctor *doctor, const struct address *peer, size_t size, struct trace *traces, size_t count)
+{
+	struct tracer tracer = {
+		.doctor = doctor, .peer = *peer, .size = MIN(size, (size_t)LONGEST), .limit = TRACE_HOPS_MAX
+	};
+	struct path_trace *paths = environment_allocate(doctor->environment, count, sizeof(*paths));
+	struct loop *loop = doctor->environment->loop;
+	struct loop_timer timer = { 0 };
+	int64_t end = clock_now() + doctor->options->common.timeout;
+
+	tracer.peer.port = ROCE_PORT;
+	for (size_t i = 0; paths && i < count; i++) {
+		paths[i].tracer = &tracer;
+		paths[i].trace = &traces[i];
+		paths[i].fd = open_socket(&doctor->local, traces[i].port);
+		traces[i].asked = paths[i].fd >= 0;
+		if (traces[i].asked)
+			loop_io_start(loop, &paths[i].readable, paths[i].fd, trace_readable, &paths[i]);
+	}
+	for (unsigned round = 0; paths && round < ROUNDS && !doctor->environment->ended; round++) {
+		if (round && (!has_silent(&tracer, traces, count) || clock_now() + ROUND_PAUSE > end))
+			break;
+		tracer.again = round;
+		if (round) {
+			loop_timer_start(loop, &timer, ROUND_PAUSE, time_is_over, &tracer);
+			environment_wait(doctor->environment);
+		}
+		loop_timer_start(loop, &timer, MAX(end - clock_now(), 0), time_is_over, &tracer);
+		run_round(&tracer, paths, count);
+		loop_timer_stop(&timer);
+		for (size_t i = 0; i < count; i++)
+			path_ends(&paths[i]);
+	}
+	for (size_t i = 0; paths && i < count; i++) {
+		if (paths[i].fd < 0)
+			continue;
+		loop_io_stop(&paths[i].readable);
+		close(paths[i].fd);
+	}
+	free(paths);
+}

@@ -9,6 +9,7 @@
 
 #include "cmd/daemon.h"
 #include "cmd/signals.h"
+#include "core/host.h"
 #include "core/interface.h"
 #include "core/privileges.h"
 #include "core/units.h"
@@ -106,6 +107,7 @@ static void hint_unreachable(const struct environment *environment, const struct
 	const struct address *local = &listener->local;
 	char text[ADDRESS_TEXT_SIZE];
 	struct address address;
+	struct error error;
 
 	if (host && address_is_loopback(local) && !strstr(host, "localhost") &&
 	    !address_parse(host, ADDRESS_FORMAT_ANY, &address))
@@ -121,11 +123,13 @@ static void hint_unreachable(const struct environment *environment, const struct
 	/* The kernel's listener on 0.0.0.0 serves both families. */
 	else if (!devices && local->family == ADDRESS_IP4 && address_is_any(local) && interface_has_ip6_only())
 		log_hint(&environment->log, "no client can connect yet: this host has IPv6 addresses only, add --ipv6");
-	else if (!endpoint_is_reachable(listener))
-		log_hint(&environment->log, "no client can connect yet: no address of this host has %s",
-			 listener->options.path->interface || listener->options.path->device
-				 ? "the device or interface of the options"
-				 : "an RDMA device");
+	else if (!endpoint_is_reachable(listener)) {
+		host_no_address(&error);
+		if (listener->options.path->interface || listener->options.path->device)
+			error_set(&error, NULL, "no address of this host has the device or interface of the options");
+		log_hint(&environment->log, "no client can connect yet: %s%s%s", error.cause, *error.hint ? "; " : "",
+			 error.hint);
+	}
 }
 
 bool environment_listens(struct environment *environment, const struct endpoint *listener, const char *host,

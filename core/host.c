@@ -335,6 +335,36 @@ void host_find_devices(struct host *host)
 	sysfs_names_free(&names);
 }
 
+unsigned host_device_facts(const char *root, const char *device)
+{
+	char text[SYSFS_TEXT_SIZE];
+	unsigned facts = 0;
+
+	if (sysfs_link(text, "%s" DEVICES "/%s/device/driver", root, device) && !strcmp(text, "efa"))
+		facts |= FACT_NO_CM;
+	if (sysfs_has("%s/sys/module", root) && !sysfs_has("%s/sys/module/ib_ipoib", root) &&
+	    sysfs_line(text, "%s" DEVICES "/%s/ports/1/link_layer", root, device) && !strcmp(text, "InfiniBand"))
+		facts |= FACT_NO_IPOIB;
+	return facts;
+}
+
+void host_no_address(struct error *error)
+{
+	struct names names = sysfs_names(DEVICES);
+	unsigned facts = names.count ? ~0U : 0;
+	struct remedy remedy;
+	char *hint = remedy.text;
+
+	for (int i = 0; i < names.count; i++)
+		facts &= host_device_facts("", names.entries[i]->d_name);
+	remedy = remedy_find(PROBLEM_ADDRESS, facts, NULL, NULL);
+	error_set(error, NULL, "no address of this host leads to %s%s",
+		  facts ? names.entries[0]->d_name : "an RDMA device", strsep(&hint, "\n"));
+	error_hint(error, "%s",
+		   facts ? hint ? hint : "" : "the interface of the device must be up and have an address");
+	sysfs_names_free(&names);
+}
+
 bool host_memory_is_limited(char text[HOST_MEMORY_SIZE], struct remedy *remedy)
 {
 	unsigned facts = remedy_facts();

@@ -74,6 +74,10 @@ void host_find_none(struct host *host);
 void host_find_manager(struct host *host);
 /* The file of each device, and its provider. */
 void host_find_devices(struct host *host);
+/* enum fact: what keeps every address from leading to the device without regard to an interface. */
+unsigned host_device_facts(const char *root, const char *device);
+/* Sets the error: no address leads to a device, with the cause if each device has one. */
+void host_no_address(struct error *error);
 /* Whether less memory than any amount may be locked. Then writes that, and a remedy. */
 bool host_memory_is_limited(char text[HOST_MEMORY_SIZE], struct remedy *remedy);
 

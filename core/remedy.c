@@ -45,8 +45,10 @@ static const struct row rows[] = {
 	{ PROBLEM_MEMORY, 0, FACT_CONTAINER, 0, "start the container with --ulimit memlock=-1" },
 	{ PROBLEM_MEMORY, 0, 0, 0, "raise memlock in /etc/security/limits.conf (systemd: LimitMEMLOCK=infinity)" },
 
-#if COMMAND_doctor
 	{ PROBLEM_ADDRESS, 0, FACT_NO_CM, 0, ": its driver does not support the RDMA connection manager" },
+	{ PROBLEM_ADDRESS, 0, FACT_NO_IPOIB, FACT_NAMED,
+	  ": it has no network interface (IPoIB)\non the host, as root: modprobe ib_ipoib" },
+#if COMMAND_doctor
 	{ PROBLEM_ADDRESS, 0, 0, FACT_NAMED, "" },
 	{ PROBLEM_ADDRESS, 0, FACT_NAMESAKE, 0, IN_NAMESPACE ", where another one has that name" },
 	{ PROBLEM_ADDRESS, 0, FACT_CONTAINER, FACT_HERE | FACT_USABLE,

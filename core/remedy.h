@@ -42,7 +42,7 @@ enum fact {
 	FACT_TUNNEL = 1 << 13,	/* has no link-layer address */
 	FACT_VRF = 1 << 14,
 
-	/* A device or port. The last five are of InfiniBand's. */
+	/* A device or port. The last six are of InfiniBand's. */
 	FACT_NO_CM = 1 << 15,  /* its driver does not support the RDMA CM */
 	FACT_USABLE = 1 << 16, /* another device is */
 	FACT_INFINIBAND = 1 << 17,
@@ -50,7 +50,8 @@ enum fact {
 	FACT_INACTIVE = 1 << 19,  /* it waits for the subnet manager */
 	FACT_DISABLED = 1 << 20,
 	FACT_NO_GUID = 1 << 21,
-	FACT_SLOW = 1 << 22, /* one lane, or the lowest speed */
+	FACT_SLOW = 1 << 22,	 /* one lane, or the lowest speed */
+	FACT_NO_IPOIB = 1 << 29, /* the module of its interfaces is not loaded */
 
 	/* The kernel and its limits. */
 	FACT_FIRST_NETWORK = 1 << 23, /* the network namespace of process 1, or unknown */

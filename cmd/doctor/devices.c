@@ -276,10 +276,10 @@ static unsigned port_facts(const struct port *port)
 
 unsigned devices_facts(const struct device *device, const struct port *port)
 {
-	unsigned facts = strcmp(device->driver, "efa") ? 0 : FACT_NO_CM;
+	unsigned facts = 0;
 
 	if (!port)
-		return facts;
+		return 0;
 	if (!strcmp(port->link_layer, "InfiniBand"))
 		facts |= FACT_INFINIBAND | port_facts(port) | (device->has_no_guid ? FACT_NO_GUID : 0);
 	return facts | (*port->netdev ? interface_facts(port) : 0);

@@ -33,20 +33,11 @@ static const struct option options_table[] = {
 };
 /* clang-format on */
 
-/* An address leads to a device, or a port of InfiniBand is active: mckey -M and ucmatose -f gid need no IP address. */
-static bool leads_to(const struct device *device)
-{
-	for (unsigned i = 0; i < device->port_count; i++)
-		if (device->ports[i].active && !strcmp(device->ports[i].link_layer, "InfiniBand"))
-			return true;
-	return device->may_work;
-}
-
 static bool has_device(const struct doctor *doctor)
 {
 	const struct device *device = doctor->verbs ? doctor->devices : NULL;
 
-	while (device && !leads_to(device))
+	while (device && !device->may_work)
 		device = device->next;
 	return device;
 }
@@ -87,7 +78,7 @@ static void try_verbs(struct doctor *doctor)
 	doctor->environment->transport = doctor->verbs;
 	route_check(doctor);
 	for (const struct device *device = doctor->devices; device; device = device->next)
-		doctor->usable = doctor->usable || (leads_to(device) && !error_is_set(&device->memory));
+		doctor->usable = doctor->usable || (device->may_work && !error_is_set(&device->memory));
 	if (doctor->usable)
 		doctor->host.failure = FINDING_WARN;
 }

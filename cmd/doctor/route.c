@@ -161,7 +161,8 @@ static void report_no_address(struct doctor *doctor, const struct device *device
 		if (device->ports[i].active)
 			port = &device->ports[i];
 	remedy = remedy_find(PROBLEM_ADDRESS,
-			     doctor->host.facts | devices_facts(device, port) | (doctor->usable ? FACT_USABLE : 0),
+			     doctor->host.facts | host_device_facts(doctor->host.root, device->name) |
+				     devices_facts(device, port) | (doctor->usable ? FACT_USABLE : 0),
 			     port ? port->netdev : NULL, NULL);
 	finding_add(doctor, doctor->host.failure, "address", "no address of this host leads to %s%s", device->name,
 		    remedy.text);

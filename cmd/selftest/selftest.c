@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cmd/child_run.h"
+#include "core/host.h"
 #include "core/interface.h"
 #include "core/units.h"
 
@@ -167,8 +168,7 @@ static enum outcome find_address(struct selftest *selftest, struct error *error)
 	if (outcome) {
 		if (selftest->target || needs_no_device(selftest))
 			return outcome;
-		error_set(error, NULL, "no address of this host leads to an RDMA device");
-		error_hint(error, "the interface of the device must be up and have an address");
+		host_no_address(error);
 		return OUTCOME_NO_DEVICE;
 	}
 	/* Packets to its own addresses pass the loopback interface. */

@@ -16,6 +16,9 @@ static const struct {
 } cases[] = {
 	{ PROBLEM_NONE, ~0u, "", "" },
 	{ PROBLEM_ADDRESS, FACT_NO_CM | GOOD, ": its driver does not support the RDMA connection manager", "" },
+	{ PROBLEM_ADDRESS, FACT_NO_IPOIB, ": it has no network interface (IPoIB)",
+	  "on the host, as root: modprobe ib_ipoib" },
+	{ PROBLEM_ADDRESS, FACT_NO_IPOIB | GOOD, "", "" },
 	{ PROBLEM_ADDRESS, FACT_ADMIN, "", "" },
 	{ PROBLEM_ADDRESS, FACT_NAMESAKE | FACT_NAMED | FACT_ADMIN,
 	  ": its interface NAME is in another network namespace, where another one has that name", "" },

@@ -56,19 +56,18 @@ static const struct {
 	  .lines = { "WARN  address   10.0.0.1 leads to roce0, but ", SECOND }, .not_there = "rdma link" },
 };
 
-static char *run_doctor(enum outcome *outcome)
+static char *run(const struct command *command, struct capture *capture, enum outcome *outcome)
 {
-	char line[] = "doctor --timeout 200ms", *rest = line, *argv[4] = { 0 };
+	char line[] = "NAME --timeout 200ms --transport verbs", *rest = line, *argv[6] = { 0 };
 	char *text = NULL;
 	size_t length;
 	struct output output = { .stream = open_memstream(&text, &length) };
-	struct capture capture;
 
-	for (int argc = 0; argc < 3; argc++)
+	for (int argc = 0; argc < 5; argc++)
 		argv[argc] = strsep(&rest, " ");
-	capture_begin(&capture);
-	*outcome = command_run(&doctor_command, "doctor", 3, argv, &output);
-	capture_end(&capture);
+	capture_begin(capture);
+	*outcome = command_run(command, command->name, 5, argv, &output);
+	capture_end(capture);
 	fclose(output.stream);
 	return text;
 }
@@ -83,6 +82,7 @@ static void make_software(const char *interface)
 TEST(addresses)
 {
 	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct capture capture;
 		enum outcome outcome;
 		bool good;
 		char *text;
@@ -94,7 +94,7 @@ TEST(addresses)
 		silent = rows[row].silent;
 		provider.listening = listening;
 		provider_fail(rows[row].fails, ENOMEM, 0);
-		text = run_doctor(&outcome);
+		text = run(&doctor_command, &capture, &outcome);
 		good = outcome == rows[row].outcome && strstr(text, rows[row].lines[0]) &&
 		       strstr(text, rows[row].lines[1]) && !(rows[row].not_there && strstr(text, rows[row].not_there));
 		if (!good)
@@ -103,4 +103,32 @@ TEST(addresses)
 		free(text);
 		provider_end();
 	}
+}
+
+/* Without its module InfiniBand has no interface, and no address: each command says so, and none is content. */
+TEST(no_interface)
+{
+	const char *cause = "no address of this host leads to ib0: it has no network interface (IPoIB)\n";
+	const char *remedy = "on the host, as root: modprobe ib_ipoib\n";
+	struct capture capture;
+	enum outcome outcome;
+	char *text;
+
+	provider_begin(PROVIDER_INFINIBAND, 0);
+	provider_write("", "/sys/module/ib_core");
+	for (unsigned device = 0; device < 2; device++) {
+		provider_write("InfiniBand\n", "/sys/class/infiniband/ib%u/ports/1/link_layer", device);
+		provider_write("4: ACTIVE\n", "/sys/class/infiniband/ib%u/ports/1/state", device);
+	}
+	provider_fail("rdma_resolve_addr", ENODEV, 0);
+	text = run(&doctor_command, &capture, &outcome);
+	assert_non_null(strstr(text, cause));
+	assert_non_null(strstr(text, remedy));
+	assert_int_equal(outcome, OUTCOME_NO_DEVICE);
+	free(text);
+	provider_fail("rdma_bind_addr", ENODEV, 0);
+	free(run(&selftest_command, &capture, &outcome));
+	assert_non_null(strstr(capture.text, cause));
+	assert_non_null(strstr(capture.text, remedy));
+	provider_end();
 }

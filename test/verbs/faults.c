@@ -336,24 +336,30 @@ TEST(unreachable_server)
 	static const struct {
 		const char *line;
 		unsigned bound; /* addresses that have a device, the listener's among them */
-		bool hinted;
+		const char *hint;
+		bool has_no_module; /* for the interfaces of InfiniBand */
 	} servers[] = {
-		{ "rping -s --idle-timeout 50ms", 1, true },
-		{ "ucmatose --idle-timeout 50ms", 1, true },
-		{ "rping -s --idle-timeout 50ms", 2, false },
-		{ "rping -s -a @ --idle-timeout 50ms", 1, false },
+		{ "rping -s --idle-timeout 50ms", 1, "an RDMA device; the interface of the device must be up" },
+		{ "ucmatose --idle-timeout 50ms", 1, "an RDMA device; the interface of the device must be up" },
+		{ "rping -s --idle-timeout 50ms", 2, NULL },
+		{ "rping -s -a @ --idle-timeout 50ms", 1, NULL },
+		{ "rping -s --idle-timeout 50ms", 1,
+		  "ib0: it has no network interface (IPoIB); on the host, as root: modprobe ib_ipoib\n", true },
 	};
 
 	for (size_t row = 0; row < LENGTH(servers); row++) {
 		struct pair pair = { .grace_ms = 20 };
+		const char *hint;
 
-		provider_begin(PROVIDER_ROCE, 0);
+		provider_begin(servers[row].has_no_module ? PROVIDER_INFINIBAND : PROVIDER_ROCE, 0);
+		for (unsigned device = 0; servers[row].has_no_module && device < 2; device++)
+			provider_write("InfiniBand\n", "/sys/class/infiniband/ib%u/ports/1/link_layer", device);
+		provider_write("", "/sys/module/ib_core");
 		provider_fail("rdma_bind_addr", ENODEV, servers[row].bound);
 		pair_run(&pair, servers[row].line, NULL, NULL);
+		hint = strstr(pair.capture.text, "hint: no client can connect yet: no address of this host leads to ");
 		pair_finish(&pair, servers[row].line,
-			    servers[row].hinted == !!strstr(pair.capture.text,
-							    "hint: no client can connect yet: no address of this "
-							    "host has an RDMA device\n"));
+			    servers[row].hint ? hint && strstr(hint, servers[row].hint) : !hint);
 	}
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/host.h"
 #include "core/interface.h"
 #include "core/route.h"
 
@@ -171,6 +172,7 @@ void verbs_hint_route(const struct endpoint *endpoint)
 	char start[ADDRESS_TEXT_SIZE + IF_NAMESIZE + 64] = "", addresses[4 * ADDRESS_TEXT_SIZE] = "";
 	char host[ADDRESS_TEXT_SIZE];
 	struct route route = { 0 };
+	struct error reason;
 	int fd = route_open();
 
 	if (listens)
@@ -195,8 +197,11 @@ void verbs_hint_route(const struct endpoint *endpoint)
 	if (*addresses)
 		error_hint(endpoint_error(endpoint), "%sthese addresses of this host have an RDMA device: %s%s", start,
 			   addresses, endpoint_is_group(endpoint) ? " (-b ADDRESS)" : "");
-	else
-		error_hint(endpoint_error(endpoint), "%sno address of this host has an RDMA device", start);
+	else {
+		host_no_address(&reason);
+		error_hint(endpoint_error(endpoint), "%s%s%s%s", start, reason.cause, *reason.hint ? "; " : "",
+			   reason.hint);
+	}
 }
 
 enum outcome verbs_gid_check(struct verbs_endpoint *endpoint)

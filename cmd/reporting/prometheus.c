@@ -183,6 +183,23 @@ static bool is_descriptor(const char *file)
 	return !strncmp(file, "/dev/std", 8) || !strncmp(file, "/dev/fd/", 8) || !strncmp(file, "/proc/self/fd/", 14);
 }
 
+/* Whoever could read the replaced file can read this one, whatever the umask. A link is no such file. */
+static void keep_readable(const struct reporting *reporting, int fd)
+{
+	const char *file = reporting->prometheus;
+	struct stat old, status;
+
+	if (fstat(fd, &status))
+		return;
+	if (!lstat(file, &old) && S_ISREG(old.st_mode))
+		fchmod(fd, (status.st_mode & 0777) | (old.st_mode & (S_IRGRP | S_IROTH)));
+	else if (!(status.st_mode & S_IROTH))
+		log_hint(&reporting->environment->log,
+			 "the umask keeps other users, such as a collector, from reading %s: chmod o+r %s (later runs "
+			 "keep it so)",
+			 file, file);
+}
+
 /*
  * Returns 0 or an errno value. A file that is replaced is a new one: a killed run left that of this name, or it links
  * to a file that must not be written. O_NONBLOCK: open(2) of a FIFO without a reader fails instead of blocking.
@@ -197,6 +214,8 @@ static int write_file(struct reporting *reporting, const char *name, bool replac
 	if (replaces)
 		unlink(name);
 	fd = open(name, flags, 0644);
+	if (replaces && fd >= 0)
+		keep_readable(reporting, fd);
 	stream = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!stream)
 		return errno;

@@ -3,9 +3,11 @@
 
 #include <net/if.h>
 #include <string.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include "cmd/signals.h"
+#include "core/nameservers.h"
 #include "core/units.h"
 
 #define DIGITS "0123456789"
@@ -165,6 +167,23 @@ static enum outcome filter(struct resolver *resolver, const struct common_option
 	return OUTCOME_NO_CONNECTION;
 }
 
+/* Names the servers that have not answered a query of our own until then. */
+static void hint_servers(const struct resolver *resolver, struct nameservers *servers, int64_t until)
+{
+	char text[NAMESERVERS_MAX * ADDRESS_TEXT_SIZE] = "", host[ADDRESS_TEXT_SIZE];
+
+	for (unsigned i = 0; i < servers->count; i++) {
+		if (resolver->temporary)
+			signals_wait(servers->list[i].socket, until);
+		if (!nameserver_has_answered(&servers->list[i]))
+			log_add(text, sizeof(text), ", ", "%s", address_host(&servers->list[i].address, host));
+	}
+	/* Of an interface lookup_finish() has a better hint. */
+	if (*text && resolver->temporary && !signals_received() && !if_nametoindex(resolver->text))
+		log_hint(resolver->log, "no answer from name server %s (/etc/resolv.conf); an address needs none",
+			 text);
+}
+
 /* Ends a look-up that has taken too long, or a signal interrupts. */
 static enum outcome lookup_give_up(struct resolver *resolver, bool at_deadline, int64_t limit)
 {
@@ -177,7 +196,30 @@ static enum outcome lookup_give_up(struct resolver *resolver, bool at_deadline, 
 	}
 	log_cause(resolver->log, resolver->text, "looking up", 0,
 		  at_deadline ? "deadline of %s exceeded" : "timed out after %s", units_limit(limit, text));
+	resolver->temporary = true;
 	return OUTCOME_NO_CONNECTION;
+}
+
+/*
+ * In the last quarter of the time, or after it if a server may have failed, the name servers are tried. A look-up that
+ * is waited for behind others may have no time left for that.
+ */
+static void finish_child(struct resolver *resolver, int64_t until, int64_t quarter, bool at_deadline, int64_t limit)
+{
+	bool in_time = WITH_CAUSES && clock_now() < until - quarter;
+	struct nameservers servers = { .count = 0 };
+
+	if (in_time && !signals_wait(resolver->pipe, until - quarter))
+		nameservers_ask(&servers);
+	if (signals_wait(resolver->pipe, until))
+		resolver->outcome = resolver_read(resolver);
+	else
+		resolver->outcome = lookup_give_up(resolver, at_deadline, limit);
+	if (resolver->temporary && in_time && !servers.count) {
+		nameservers_ask(&servers);
+		until = MIN(until, clock_now() + quarter);
+	}
+	hint_servers(resolver, &servers, until);
 }
 
 enum outcome lookup_finish(struct resolver *resolver, const struct environment *environment,
@@ -188,8 +230,9 @@ enum outcome lookup_finish(struct resolver *resolver, const struct environment *
 
 	if (at_deadline)
 		limit = options->deadline;
-	if (WITH_NAMES && resolver->child > 0 && !signals_wait(resolver->pipe, environment->begun + limit))
-		resolver->outcome = lookup_give_up(resolver, at_deadline, limit);
+	if (WITH_NAMES && resolver->child > 0)
+		finish_child(resolver, environment->begun + limit, MIN(limit, options->timeout) / 4, at_deadline,
+			     limit);
 	else
 		resolver->outcome = resolver_read(resolver);
 	/* As in ping -I eth0. */

@@ -112,8 +112,9 @@ void resolver_stop(struct resolver *resolver)
 }
 
 /* An error of the child: EAI_* are negative, errno values positive. */
-static enum outcome report_error(const struct resolver *resolver, int error)
+static enum outcome report_error(struct resolver *resolver, int error)
 {
+	resolver->temporary = error == EAI_AGAIN;
 	log_cause(resolver->log, resolver->text, "looking up", error, "%s",
 		  error > 0 ? strerror(error) : gai_strerror(error));
 	return error > 0 || error == EAI_MEMORY ? OUTCOME_INTERNAL : OUTCOME_NO_CONNECTION;

@@ -9,6 +9,7 @@
 #ifndef CORE_RESOLVER_H
 #define CORE_RESOLVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -27,8 +28,9 @@ struct resolver {
 	const char *text;
 	int64_t wait; /* nanoseconds: how long an unknown name is looked up again and again; 0: once */
 	enum outcome outcome;
-	pid_t child; /* 0: none */
-	int pipe;    /* of the child: readable when it has a result, or has ended without one */
+	bool temporary; /* the failure: name servers have not answered, or have failed themselves */
+	pid_t child;	/* 0: none */
+	int pipe;	/* of the child: readable when it has a result, or has ended without one */
 	size_t count;
 	struct address addresses[RESOLVER_ADDRESSES_MAX]; /* port 0 */
 };

@@ -14,7 +14,8 @@ static void no_route(struct doctor *doctor)
 	char host[ADDRESS_TEXT_SIZE];
 
 	if (!doctor->resolver.count) {
-		error_hint(&doctor->lookup_error, "see getent ahosts %s", doctor->lookup_error.object);
+		if (!*doctor->lookup_error.hint)
+			error_hint(&doctor->lookup_error, "see getent ahosts %s", doctor->lookup_error.object);
 		finding_add_error(doctor, FINDING_FAIL, "route", &doctor->lookup_error);
 		return;
 	}

@@ -46,7 +46,7 @@ enum outcome daemon_begin(const struct log *log, int *parent)
 	}
 	child = fork();
 	if (child < 0) {
-		log_errno(log, "--daemon", errno, "starting a process");
+		privileges_no_process(log, "--daemon");
 		close(ends[0]);
 		close(ends[1]);
 		return OUTCOME_INTERNAL;

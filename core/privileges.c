@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -78,6 +80,40 @@ void privileges_drop(const struct log *log, unsigned kept)
 	memset(&data[1], 0, sizeof(data[1]));
 	if (syscall(SYS_capset, &header, data) || syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		log_debug(log, "privileges are kept: %s", strerror(errno));
+}
+
+/* pids.max or pids.current of this process's control group, of version 2 or 1. */
+static bool read_pids(const char *name, char text[SYSFS_TEXT_SIZE])
+{
+	static const char *const versions[][2] = { { "0::", "/sys/fs/cgroup" }, { ":pids:", "/sys/fs/cgroup/pids" } };
+
+	for (int i = 0; i < 2; i++) {
+		char line[SYSFS_PATH_SIZE] = "/proc/self/cgroup";
+		const char *group = sysfs_find(line, versions[i][0]);
+
+		line[strcspn(line, "\n")] = 0;
+		if (group && sysfs_line(text, "%s%s/%s", versions[i][1], group + strlen(versions[i][0]), name))
+			return true;
+	}
+	return false;
+}
+
+void privileges_no_process(const struct log *log, const char *object)
+{
+	char most[SYSFS_TEXT_SIZE], group[SYSFS_TEXT_SIZE], now[SYSFS_TEXT_SIZE];
+	struct rlimit limit;
+	int error = errno;
+
+	log_errno(log, object, error, "starting a process");
+	if (!WITH_CAUSES || error != EAGAIN)
+		return;
+	log_text(most, sizeof(most), "unlimited");
+	if (!getrlimit(RLIMIT_NPROC, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		log_text(most, sizeof(most), "%llu", (unsigned long long)limit.rlim_cur);
+	if (read_pids("pids.max", group) && read_pids("pids.current", now) && atoi(group) && atoi(now) >= atoi(group))
+		log_hint(log, "the control group has no process left: pids.max is %s", group);
+	else
+		log_hint(log, "a limit of processes: ulimit -u (%s), or pids.max of a control group", most);
 }
 
 void privileges_close(unsigned last)

@@ -22,6 +22,9 @@ void privileges_drop(const struct log *log, unsigned kept);
 /* Closes all descriptors above those of the standard streams, up to last. */
 void privileges_close(unsigned last);
 
+/* Reports that fork(2) has failed, with errno, and the limit of processes if that is the cause. */
+void privileges_no_process(const struct log *log, const char *object);
+
 /* Whether this is the user namespace that the kernel starts with, or /proc does not say. */
 bool privileges_user_namespace_is_initial(void);
 /* Whether the process runs in a container: one of its namespaces is not the one that the kernel starts with. */

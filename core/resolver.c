@@ -159,7 +159,7 @@ static enum outcome start_child(struct resolver *resolver)
 		run_child(resolver, ends[1], parent);
 	close(ends[1]);
 	if (resolver->child < 0) {
-		log_errno(resolver->log, resolver->text, errno, "starting a process");
+		privileges_no_process(resolver->log, resolver->text);
 		close(ends[0]);
 		return OUTCOME_INTERNAL;
 	}

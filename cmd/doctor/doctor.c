@@ -112,6 +112,12 @@ static void doctor_run(void *state)
 	if (doctor->options->address)
 		target_lookup(doctor);
 	host_read(&doctor->host);
+	if (!sysfs_has("%s/proc/self", doctor->host.root)) {
+		finding_add(doctor, FINDING_WARN, "proc",
+			    "/proc is not mounted: holders of ports, limits of a container, modules are not looked up\n"
+			    "mount -t proc proc /proc");
+		doctor->findings.new_group = true;
+	}
 	if (WITH_VERBS && doctor->verbs_selected)
 		check_verbs(doctor);
 	soft_check(doctor);

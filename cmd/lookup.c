@@ -10,9 +10,10 @@
 #include "core/nameservers.h"
 #include "core/units.h"
 
-#define DIGITS "0123456789"
+#define DIGITS	   "0123456789"
+#define NAME_BYTES DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-._%"
 /* All that is in names and in addresses, also with an interface, in brackets or with a port. */
-#define HOST_BYTES DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-._:%[]"
+#define HOST_BYTES NAME_BYTES ":[]"
 
 enum {
 	NAME_MAX_BYTES = 253,
@@ -54,15 +55,26 @@ static const char *character_fault(const char *text, char fault[FAULT_SIZE])
 	return log_text(fault, FAULT_SIZE, "has the character U+%04X, which no host name or address has", code);
 }
 
+/* As of Slurm, "node[01-04]", and MPI, "node1,node2". */
+static bool is_list(const char *text)
+{
+	const char *bracket = strchr(text, '[');
+
+	return text[strspn(text, HOST_BYTES)] == ',' || (bracket && !strchr(text, ':') && strspn(bracket + 1, DIGITS));
+}
+
 /* Why a text that is no numeric address is no name either, or NULL. */
 static const char *name_fault(const char *text, char fault[FAULT_SIZE])
 {
-	const char *number = number_in(text), *other = text + strspn(text, HOST_BYTES);
+	const char *number = number_in(text);
+	const char *other = text + strspn(text, strchr(text, ':') ? HOST_BYTES : NAME_BYTES);
 
 	if (!WITH_NAMES)
 		return "is not an address, and this build cannot look up names";
 	if (WITH_CAUSES && strlen(text) > NAME_MAX_BYTES)
 		return "... is too long for a name";
+	if (WITH_CAUSES && is_list(text))
+		return "is a list of hosts, not a host";
 	if (WITH_CAUSES && *other)
 		return character_fault(other, fault);
 	if (number)
@@ -97,11 +109,16 @@ static void hint_meant(const struct log *log, const char *option, const char *te
 {
 	const char *number = number_in(text), *meant = port_option;
 
+	if (is_list(text)) {
+		log_hint(log, "each host by itself, as scontrol show hostnames prints them");
+		return;
+	}
 	if (text[strspn(text, HOST_BYTES)]) {
 		hint_host(log, text);
 		return;
 	}
-	if (number == text && strlen(text) < PORT_DIGITS)
+	/* In a line of a list it is the number of MPI's processes. */
+	if (number && strlen(number) < PORT_DIGITS && (number == text || strchr(option, ':')))
 		meant = !strcmp(option, "-s") ? "-S" : !strcmp(option, "ADDRESS") ? "-C" : NULL;
 	if (number && meant)
 		log_hint(log, "did you mean %s %s?", meant, number);

@@ -311,6 +311,9 @@ static enum outcome add_line(struct rping_client *client, char *line, const char
 		if (end[strspn(end, blanks)] || !port || port > UINT16_MAX) {
 			number[strcspn(number, "\r\n")] = 0;
 			log_error(log, place, "'%s' is not a port: 1 to 65535", number);
+			if (end == number)
+				log_hint(log, "a line is ADDRESS [PORT]: awk '{ print $1 }' %s | rping --targets -",
+					 client->options->targets);
 			return OUTCOME_USAGE;
 		}
 	}

@@ -179,6 +179,19 @@ static void hint_doctor(struct dial *dial)
 		   options->port, words, transport_name(environment->transport));
 }
 
+/* The address of a host that has several may be the one on which no server listens. */
+static const char *resolved_to(const struct dial *dial, char text[ERROR_HINT_SIZE])
+{
+	char host[ADDRESS_TEXT_SIZE];
+	struct address address;
+
+	*text = '\0';
+	if (dial->resolver.count == 1 && !address_parse(dial->options.host, dial->options.format, &address))
+		log_text(text, ERROR_HINT_SIZE, "%s is %s, and a server may listen on another address only; ",
+			 dial->options.host, address_host(&dial->address, host));
+	return text;
+}
+
 void dial_give_up(struct dial *dial)
 {
 	const struct dial_options *options = &dial->options;
@@ -189,12 +202,13 @@ void dial_give_up(struct dial *dial)
 	bool ended = loop_deadline_passed(environment->loop);
 	bool waited = EXTRA(dial->until) && dial->error && (ended || (dial->may_retry && clock_now() >= dial->until));
 	bool first = kind && is_first_hint(options, kind);
-	char text[LOOP_PHASE_TEXT_SIZE], interface[IF_NAMESIZE];
+	char text[LOOP_PHASE_TEXT_SIZE], interface[IF_NAMESIZE], name[ERROR_HINT_SIZE];
 
 	if (kind && !first)
 		*dial->error->hint = '\0';
 	else if (kind == ERROR_NO_LISTENER && !waited)
-		error_hint(dial->error, "if host and port are right, run %s: rdmatest %s%s -p %u --transport %s",
+		error_hint(dial->error, "%sif host and port are right, run %s: rdmatest %s%s -p %u --transport %s",
+			   resolved_to(dial, name),
 			   interface_of(&dial->address, interface) ? "here, as the address is this host's" : "there",
 			   options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
 			   transport);

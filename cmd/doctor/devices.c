@@ -51,8 +51,10 @@ static void read_gid(const char *directory, unsigned index, struct port *port)
 
 static void device_read_port(const char *directory, struct port *port)
 {
-	char lid[SYSFS_TEXT_SIZE];
+	char lid[SYSFS_TEXT_SIZE], key[SYSFS_TEXT_SIZE];
 
+	if (sysfs_line(key, "%s/pkeys/0", directory))
+		port->partition = (uint16_t)strtoul(key, NULL, 16);
 	port->managed = sysfs_line(lid, "%s/sm_lid", directory) && strtoul(lid, NULL, 16);
 	sysfs_line(port->state, "%s/state", directory);
 	sysfs_line(port->physical_state, "%s/phys_state", directory);
@@ -316,6 +318,12 @@ static void check_port(struct doctor *doctor, const struct device *device, const
 		remedy = remedy_find(PROBLEM_PORT, facts, port->netdev, number);
 	finding_add(doctor, good ? FINDING_READ : FINDING_WARN, "port", "%s/%u: %s, %s, %s%s, %s\n%s", device->name,
 		    port->number, port->state, port->physical_state, port->link_layer, mtu, port->rate, remedy.text);
+	/* IBTA 10.9.3: bit 15 is that of a full member. */
+	if (facts & FACT_INFINIBAND && port->partition && !(port->partition & 0x8000))
+		finding_add(doctor, FINDING_WARN, "port",
+			    "%s/%u: limited member of partition 0x%04x: it reaches only full members\n"
+			    "partitions.conf of opensm: the GUID of the port with =full",
+			    device->name, port->number, port->partition);
 }
 
 static void check_gids(struct doctor *doctor, const struct device *device, const struct port *port)

@@ -29,6 +29,7 @@ struct port {
 	bool managed;			      /* InfiniBand: a subnet manager has been there */
 	char state[SYSFS_TEXT_SIZE];	      /* "ACTIVE", "DOWN" */
 	char physical_state[SYSFS_TEXT_SIZE]; /* "LinkUp", "Polling", "Disabled" */
+	uint16_t partition;		      /* P_Key 0, that of all connections; 0 if unknown */
 	char link_layer[SYSFS_TEXT_SIZE];     /* "InfiniBand", "Ethernet" */
 	char rate[SYSFS_TEXT_SIZE];
 	char netdev[SYSFS_TEXT_SIZE]; /* its interface; "" if unknown */

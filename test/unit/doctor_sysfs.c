@@ -611,6 +611,33 @@ TEST(infiniband_ports, set_up, tear_down)
 	assert_int_equal(tree.doctor.findings.counts[FINDING_WARN], LENGTH(rows));
 }
 
+/* Two limited members of a partition do not reach each other. Only InfiniBand has partitions that mean something. */
+TEST(partition, set_up, tear_down)
+{
+	static const struct {
+		const char *layer, *key;
+		bool warns;
+	} rows[] = {
+		{ "InfiniBand", "0x7fff", true },
+		{ "InfiniBand", "0xffff", false },
+		{ "InfiniBand", "0x0000", false },
+		{ "Ethernet", "0x7fff", false },
+	};
+
+	add_card();
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		add(PORT "link_layer", rows[i].layer);
+		add(PORT "pkeys/0", rows[i].key);
+		read_devices();
+		devices_check(&tree.doctor);
+		assert_int_equal(has_finding(FINDING_WARN, "port",
+					     "mlx5_0/1: limited member of partition 0x7fff: it reaches only full"),
+				 rows[i].warns);
+		findings_free(&tree.doctor.findings);
+		tree.doctor.findings = (struct findings){ .first = NULL };
+	}
+}
+
 /* What keeps addresses from a device is looked for at the port that is active. */
 TEST(port_beside_one_that_is_down, set_up, tear_down)
 {

@@ -119,14 +119,19 @@ const char *common_transport(const struct common_options *common)
 	return name && *name ? name : NULL;
 }
 
+void common_hint_transport(const struct common_options *common, enum outcome outcome, struct error *error)
+{
+	if (outcome == OUTCOME_USAGE && !common->transport)
+		error_hint(error, "RDMATEST_TRANSPORT selects this transport");
+}
+
 enum outcome common_open(const struct common_options *common, const char *name, struct environment *environment,
 			 struct error *error)
 {
 	enum outcome outcome =
 		transport_open(name, environment->loop, &environment->log, error, &environment->transport);
 
-	if (outcome == OUTCOME_USAGE && !common->transport)
-		error_hint(error, "RDMATEST_TRANSPORT selects this transport");
+	common_hint_transport(common, outcome, error);
 	if (!outcome && EXTRA(common->poll || common->spin))
 		transport_spin(environment->transport,
 			       common->poll ? LOOP_SPIN_ALWAYS : common->spin * CLOCK_NS_PER_US);

@@ -128,6 +128,9 @@ const char *common_transport(const struct common_options *common);
  */
 void *common_options_create(size_t size);
 
+/* Adds to the error of a transport's name that it is not from an option, if it is so. */
+void common_hint_transport(const struct common_options *common, enum outcome outcome, struct error *error);
+
 /* Opens the transport as environment->transport and applies --poll and --spin. */
 enum outcome common_open(const struct common_options *common, const char *name, struct environment *environment,
 			 struct error *error);

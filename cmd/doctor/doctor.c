@@ -167,6 +167,7 @@ static enum outcome doctor_start(struct environment *environment, const void *op
 	probe_begin(doctor);
 	outcome = transport_open(name, environment->loop, &doctor->probe.log, &error,
 				 doctor->verbs_selected ? &doctor->verbs : &doctor->soft);
+	common_hint_transport(&doctor->options->common, outcome, &error);
 	if (outcome)
 		log_report(&environment->log, &error);
 	return outcome;

@@ -14,14 +14,13 @@
 #define NOT_READY  "1"
 #define CONGESTION "2"
 #define LINK	   "3"
+#define TWICE	   "4"
 /* Named only beside a LOSS: soft-RoCE repeats requests without need, and a busy peer is late. */
-#define LOSS_TOO "4"
+#define LOSS_TOO "5"
 
-static const char conclusions[][32] = {
-	": packets were lost or late",
-	": a receiver was not ready",
-	": congestion",
-	": check the cable",
+static const char conclusions[][33] = {
+	": packets were lost or late", ": a receiver was not ready",	   ": congestion",
+	": check the cable",	       ": the network duplicates packets",
 };
 
 /*
@@ -49,6 +48,7 @@ static const char rows[] =
 	CONGESTION "ECN mark*|np_ecn_marked_roce_packets|rx_ecn_marked_pkts|RxECNMrkd|\n"
 	CONGESTION "CNP* received|rp_cnp_handled|rx_cnp_pkts|cnpHandled|\n"
 	CONGESTION "CNP* sent|np_cnp_sent|np_cnp_pkts|tx_cnp_pkts|cnpSent|\n"
+	TWICE "response* received twice|duplicate_response|\n"
 	LINK "symbol error*|symbol_error|\n"
 	LINK "receive error*|port_rcv_errors|rx_roce_errors|\n"
 	LINK "link failure*|link_downed|\n";

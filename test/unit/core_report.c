@@ -181,6 +181,9 @@ TEST(network_in_words)
 		    { .device = "mlx5_0", .port = 2, .name = "out_of_buffer", .increase = 1 } },
 		  "mlx5_0/1: 4 CNPs sent: congestion; 2 symbol errors, 1 link failure: check the cable\n"
 		  "mlx5_0/2: 1 message without a receive: a receiver was not ready" },
+		{ { { .device = "udp", .name = "duplicate_request", .increase = 9 },
+		    { .device = "udp", .name = "duplicate_response", .increase = 2 } },
+		  "udp: 2 responses received twice: the network duplicates packets" },
 		/* However many were late or repeated, and with one that was lost. */
 		{ { { .device = "udp", .name = "duplicate_request", .increase = 900 },
 		    { .device = "udp", .name = "late_responses", .increase = 900 },

@@ -136,6 +136,30 @@ TEST(ack_does_not_complete_read, NULL, bench_close)
 	assert_int_equal(completions, 1);
 }
 
+/*
+ * The response of a READ that was sent once comes twice only if the network duplicates packets. After a resend nothing
+ * is known of what was sent before.
+ */
+TEST(responses_that_come_twice_are_counted, NULL, bench_close)
+{
+	const struct network_counter *counts;
+	const uint8_t good = syndrome_make(SYNDROME_ACK, CREDITS_UNLIMITED);
+
+	requester_open();
+	counts = testbed.hosts[0].transport->counts;
+	bench_post(WORK_READ, 100);
+	bench_post(WORK_READ, 100);
+	bench_respond(OPCODE_READ_RESPONSE_ONLY, 100, good, 100);
+	bench_respond(OPCODE_READ_RESPONSE_ONLY, 100, good, 100);
+	acknowledge(100);
+	assert_int_equal(counts[SOFT_RESPONSES_TWICE].increase, 1);
+	bench_respond(OPCODE_READ_RESPONSE_ONLY, 99, good, 100); /* of no request */
+	respond(101, SYNDROME_NAK, NAK_SEQUENCE);
+	bench_respond(OPCODE_READ_RESPONSE_ONLY, 101, good, 100);
+	bench_respond(OPCODE_READ_RESPONSE_ONLY, 101, good, 100);
+	assert_int_equal(counts[SOFT_RESPONSES_TWICE].increase, 1);
+}
+
 /* An ACK acknowledges its PSN and all earlier ones. */
 TEST(ack_covers_its_psn_and_earlier, NULL, bench_close)
 {

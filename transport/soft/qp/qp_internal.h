@@ -98,6 +98,7 @@ struct requester {
 	uint8_t backoff;
 	uint32_t rtt_psn;
 	uint32_t ambiguous_psn; /* replies before it may be to a former transmission */
+	uint32_t once_psn;	/* highest_psn when a packet was last sent again: from it on each was sent once */
 	int64_t rtt_sent_at;
 	uint64_t rtt_packet_number;  /* soft_transport.packet_number of rtt_psn */
 	uint64_t last_packet_number; /* and of the last packet that requested a reply */

@@ -183,6 +183,7 @@ bool recovery_wants_ack(struct soft_qp *qp)
 static void go_back(struct requester *requester)
 {
 	requester->next_psn = requester->ambiguous_psn = requester->unacked_psn;
+	requester->once_psn = requester->highest_psn;
 	requester->next_request = 0;
 	requester->outstanding_reads = 0;
 	requester->packets_since_ack_request = 0;

@@ -32,7 +32,7 @@ void requester_connect(struct soft_qp *qp, const struct soft_agreement *agreemen
 	requester->unacked_psn = agreement->sq_psn;
 	requester->next_psn = requester->unacked_psn;
 	requester->highest_psn = requester->ambiguous_psn = requester->unacked_psn;
-	requester->end_psn = requester->unacked_psn;
+	requester->end_psn = requester->once_psn = requester->unacked_psn;
 	recovery_connect(qp);
 	requester->reads_max =
 		agreement->reads_out > SOFT_READS_AT_ONCE ? SOFT_READS_AT_ONCE : (uint8_t)agreement->reads_out;
@@ -383,8 +383,13 @@ void requester_receive(struct soft_qp *qp, const struct packet *packet)
 	struct requester *requester = &qp->requester;
 
 	/* Not the PSN of an outstanding packet. */
-	if (psn_before(packet->psn, requester->unacked_psn) || !psn_before(packet->psn, requester->highest_psn))
+	if (psn_before(packet->psn, requester->unacked_psn) || !psn_before(packet->psn, requester->highest_psn)) {
+		/* Of an ACK it proves nothing: a queue pair that stops sends its last one again. */
+		if (opcode_form(packet->opcode) & FORM_READ && psn_before(packet->psn, requester->unacked_psn) &&
+		    !psn_before(packet->psn, requester->once_psn))
+			soft_count(qp->transport, SOFT_RESPONSES_TWICE);
 		return;
+	}
 	qp_valid_packet(qp);
 	if (opcode_form(packet->opcode) & FORM_READ)
 		read_response_received(qp, packet);
@@ -430,6 +435,7 @@ static uint32_t requester_resend(struct soft_qp *qp, uint32_t psn)
 	requester->packets_since_ack_request = PSN_MASK;
 	requester->rtt_timing = false;
 	requester->ambiguous_psn = next_psn;
+	requester->once_psn = requester->highest_psn;
 	requester->rtt_sent_at = qp_now(qp);
 	(read ? send_read : send_packet)(qp, request, (psn - request->psn) & PSN_MASK);
 	soft_count(qp->transport, SOFT_RESENT);

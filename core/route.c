@@ -79,6 +79,7 @@ static int parse_route(int fd, const struct message *reply, const struct address
 		.source.family = to->family,
 		.gateway.family = to->family,
 		.is_local = reply->route.rtm_type == RTN_LOCAL,
+		.is_broadcast = reply->route.rtm_type == RTN_BROADCAST,
 	};
 	read_attribute(rows, length, RTA_OIF, &route->interface, sizeof(route->interface));
 	read_attribute(rows, length, RTA_PREFSRC, route->source.bytes, address_size(to));

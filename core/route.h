@@ -15,6 +15,7 @@ struct route {
 	unsigned interface;	/* index */
 	uint32_t mtu;		/* bytes of an IP packet */
 	bool is_local;		/* the peer's address is one of this host */
+	bool is_broadcast;	/* the peer's address is that of all hosts of a network */
 };
 
 /* Opens a netlink socket for look-ups, which the caller closes. Returns -1 with errno on failure. */

@@ -178,6 +178,10 @@ static void find_cause(int fd, const struct address *local, const struct address
 			 address_host(local, host));
 	else if (find_route(fd, peer, given ? local : &any, &route))
 		other_source(fd, peer, text);
+	else if (route.is_broadcast)
+		log_text(text, ROUTE_CAUSE_SIZE,
+			 "it is a broadcast address on %s: is the prefix length the same at both hosts?",
+			 if_indextoname(route.interface, name) ? name : "");
 	else if (!route.is_local)
 		next_hop(fd, &route, peer, text);
 	else if (given && !address_is_loopback(local) && !address_same_host(local, peer))
@@ -224,6 +228,18 @@ bool route_is_filtered(const struct address *local, const struct address *peer, 
 	if (fd >= 0)
 		close(fd);
 	return found;
+}
+
+bool route_is_broadcast(const struct address *address)
+{
+	struct route route = { .is_broadcast = false };
+	int fd = route_open();
+
+	if (fd < 0)
+		return false;
+	find_route(fd, address, &(struct address){ .family = address->family }, &route);
+	close(fd);
+	return route.is_broadcast;
 }
 
 bool route_leads_here(const struct address *address, bool otherwise)

@@ -15,8 +15,8 @@ enum {
 
 /*
  * Writes why: the local address cannot be used, or is gone; no route begins there, but one does elsewhere; both
- * addresses are of this host; the next hop answers no ARP or NDP. local may be the any address. Writes "" and returns
- * false if the kernel knows nothing.
+ * addresses are of this host; the peer's is a broadcast address; the next hop answers no ARP or NDP. local may be the
+ * any address. Writes "" and returns false if the kernel knows nothing.
  */
 bool route_cause(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 
@@ -28,6 +28,9 @@ bool route_cause_local(const struct address *local, char text[ROUTE_CAUSE_SIZE])
  * network, because its interface's rp_filter is strict and the route back is by another. Then *dropped is that address.
  */
 bool route_is_filtered(const struct address *local, const struct address *peer, struct interface_address *dropped);
+
+/* Whether the address, of IPv4 or IPv6, is that of all hosts of a network; false if that is not known. */
+bool route_is_broadcast(const struct address *address);
 
 /* Whether packets to the address end at this host, as with an address of it; otherwise, if that is not known. */
 bool route_leads_here(const struct address *address, bool otherwise);

@@ -25,6 +25,7 @@
 #include "core/host.h"
 #include "core/interface.h"
 #include "core/route.h"
+#include "core/route_cause.h"
 #include "transport/soft/base/queue.h"
 
 enum {
@@ -366,7 +367,7 @@ enum outcome soft_path_find(const struct endpoint *endpoint, const struct addres
 			    struct soft_path *path)
 {
 	bool given = source && !address_is_any(source);
-	char host[ADDRESS_TEXT_SIZE], cause[ADDRESS_TEXT_SIZE + 64];
+	char host[ADDRESS_TEXT_SIZE], cause[ROUTE_CAUSE_SIZE];
 	enum outcome outcome = OUTCOME_OK;
 	int error;
 
@@ -394,6 +395,9 @@ enum outcome soft_path_find(const struct endpoint *endpoint, const struct addres
 			 address_host(&path->local, host));
 		return endpoint_no_connection(endpoint, RESOLVING, EINVAL, cause);
 	}
+	if (WITH_CAUSES && !error && soft_of(endpoint->transport)->route.route.is_broadcast &&
+	    route_cause(&path->local, peer, cause))
+		return endpoint_no_connection(endpoint, RESOLVING, EACCES, cause);
 	if (error == EAFNOSUPPORT)
 		return socket_report_error(endpoint, peer, error);
 	if (error) {

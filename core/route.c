@@ -22,6 +22,7 @@ struct message {
 	struct nlmsghdr header;
 	union {
 		struct rtmsg route;
+		struct ndmsg neighbour;
 		struct nlmsgerr error;
 	};
 	uint8_t rest[ATTRIBUTES_MAX];
@@ -57,6 +58,23 @@ static size_t read_attribute(const void *rows, size_t length, unsigned type, voi
 		}
 	}
 	return 0;
+}
+
+/* Sends a request, and reads the reply, of the same kind of header. Returns 0 or an errno. */
+static int ask_kernel(int fd, struct message *message, size_t header)
+{
+	ssize_t received;
+
+	/* The kernel answers within write(2). */
+	if (write(fd, message, message->header.nlmsg_len) < 0 ||
+	    (received = recv(fd, message, sizeof(*message), MSG_DONTWAIT)) < 0)
+		return errno;
+	if (message->header.nlmsg_len < NLMSG_SPACE(header) || message->header.nlmsg_len > (size_t)received)
+		return EMSGSIZE;
+	if (message->header.nlmsg_type != NLMSG_ERROR)
+		return 0;
+	/* A kernel without IPv6 knows no such request. */
+	return message->error.error == -EOPNOTSUPP ? EAFNOSUPPORT : -message->error.error;
 }
 
 /* Returns 0 if there is no such interface. */
@@ -109,7 +127,7 @@ static int query_at(int fd, const struct address *to, const struct address *sour
 			   .rtm_dst_len = (unsigned char)(8 * address_size(to)),
 			   .rtm_flags = flags },
 	};
-	ssize_t received;
+	int error;
 
 	add_attribute(&message, RTA_DST, to->bytes, address_size(to));
 	if (source) {
@@ -118,17 +136,8 @@ static int query_at(int fd, const struct address *to, const struct address *sour
 	}
 	if (interface)
 		add_attribute(&message, end, &interface, sizeof(interface));
-	/* The kernel answers within write(2). */
-	if (write(fd, &message, message.header.nlmsg_len) < 0 ||
-	    (received = recv(fd, &message, sizeof(message), MSG_DONTWAIT)) < 0)
-		return errno;
-	if (message.header.nlmsg_len < NLMSG_SPACE(sizeof(message.route)) ||
-	    message.header.nlmsg_len > (size_t)received)
-		return EMSGSIZE;
-	if (message.header.nlmsg_type != NLMSG_ERROR)
-		return parse_route(fd, &message, to, route);
-	/* A kernel without IPv6 knows no such request. */
-	return message.error.error == -EOPNOTSUPP ? EAFNOSUPPORT : -message.error.error;
+	error = ask_kernel(fd, &message, sizeof(message.route));
+	return error ? error : parse_route(fd, &message, to, route);
 }
 
 static int query(int fd, const struct address *to, const struct address *source, unsigned interface, unsigned flags,
@@ -211,4 +220,25 @@ bool route_arrives(int fd, const struct address *peer, const struct address *loc
 	struct route route;
 
 	return !query_at(fd, local, peer, RTA_IIF, interface, 0, &route);
+}
+
+struct route_neighbour route_neighbour(int fd, unsigned interface, const struct address *address)
+{
+	struct message message = {
+		.header = { .nlmsg_len = NLMSG_SPACE(sizeof(message.neighbour)),
+			    .nlmsg_type = RTM_GETNEIGH,
+			    .nlmsg_flags = NLM_F_REQUEST },
+		.neighbour = { .ndm_family = address->family == ADDRESS_IP4 ? AF_INET : AF_INET6,
+			       .ndm_ifindex = (int)interface },
+	};
+	struct route_neighbour neighbour = { .state = 0 };
+
+	add_attribute(&message, NDA_DST, address->bytes, address_size(address));
+	if (ask_kernel(fd, &message, sizeof(message.neighbour)))
+		return neighbour;
+	neighbour.state = message.neighbour.ndm_state;
+	neighbour.length = read_attribute((const uint8_t *)&message + NLMSG_SPACE(sizeof(message.neighbour)),
+					  message.header.nlmsg_len - NLMSG_SPACE(sizeof(message.neighbour)), NDA_LLADDR,
+					  neighbour.bytes, sizeof(neighbour.bytes));
+	return neighbour;
 }

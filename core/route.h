@@ -41,4 +41,14 @@ bool route_by_interface(int fd, const struct address *peer, const struct address
 /* Whether the kernel would take a packet from the peer to a local address that arrives at that interface. */
 bool route_arrives(int fd, const struct address *peer, const struct address *local, unsigned interface);
 
+/* What the kernel has of a host on the link of an interface. */
+struct route_neighbour {
+	unsigned state; /* NUD_x of linux/neighbour.h; 0: no entry */
+	size_t length;	/* bytes of its link-layer address */
+	uint8_t bytes[20];
+};
+
+/* fd: of route_open(). */
+struct route_neighbour route_neighbour(int fd, unsigned interface, const struct address *address);
+
 #endif

@@ -87,34 +87,6 @@ static void other_source(int fd, const struct address *peer, char text[ROUTE_CAU
 	}
 }
 
-/* The state of a neighbour (NUD_x of linux/neighbour.h), 0 if the kernel has no entry. */
-static unsigned neighbour_state(int fd, unsigned interface, const struct address *address)
-{
-	const unsigned short length = address->family == ADDRESS_IP4 ? 4 : sizeof(address->bytes);
-	struct {
-		struct nlmsghdr header;
-		struct ndmsg neighbour;
-		struct rtattr row;
-		uint8_t bytes[512];
-	} message = {
-		.header = { .nlmsg_len = NLMSG_SPACE(sizeof(message.neighbour)) + RTA_SPACE(length),
-			    .nlmsg_type = RTM_GETNEIGH,
-			    .nlmsg_flags = NLM_F_REQUEST },
-		.neighbour = { .ndm_family = address->family == ADDRESS_IP4 ? AF_INET : AF_INET6,
-			       .ndm_ifindex = (int)interface },
-		.row = { .rta_type = NDA_DST, .rta_len = RTA_LENGTH(length) },
-	};
-	const ssize_t least = NLMSG_SPACE(sizeof(message.neighbour));
-
-	memcpy(message.bytes, address->bytes, length);
-	/* The kernel answers within write(2). */
-	return write(fd, &message, message.header.nlmsg_len) > 0 &&
-			       recv(fd, &message, sizeof(message), MSG_DONTWAIT) >= least &&
-			       message.header.nlmsg_type == RTM_NEWNEIGH
-		       ? message.neighbour.ndm_state
-		       : 0;
-}
-
 /* Whether the entry's interface is in the network of that address. */
 static bool is_in_network(int fd, const struct interface_address *entry, const struct address *address)
 {
@@ -140,12 +112,17 @@ static bool other_link(int fd, unsigned interface, const struct address *hop, ch
 	return false;
 }
 
-static void next_hop(int fd, const struct route *route, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+static const struct address *next_hop(const struct route *route, const struct address *peer)
 {
-	const struct address *hop = address_is_any(&route->gateway) ? peer : &route->gateway;
+	return address_is_any(&route->gateway) ? peer : &route->gateway;
+}
+
+static void check_hop(int fd, const struct route *route, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	const struct address *hop = next_hop(route, peer);
 	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE] = "", other[IF_NAMESIZE];
 	const char *protocol = hop->family == ADDRESS_IP4 ? "ARP" : "NDP";
-	bool silent = neighbour_state(fd, route->interface, hop) & (NUD_INCOMPLETE | NUD_FAILED);
+	bool silent = route_neighbour(fd, route->interface, hop).state & (NUD_INCOMPLETE | NUD_FAILED);
 
 	address_host(hop, host);
 	if (!if_indextoname(route->interface, name))
@@ -183,12 +160,32 @@ static void find_cause(int fd, const struct address *local, const struct address
 			 "it is a broadcast address on %s: is the prefix length the same at both hosts?",
 			 if_indextoname(route.interface, name) ? name : "");
 	else if (!route.is_local)
-		next_hop(fd, &route, peer, text);
+		check_hop(fd, &route, peer, text);
 	else if (given && !address_is_loopback(local) && !address_same_host(local, peer))
 		log_text(text, ROUTE_CAUSE_SIZE, "both addresses are of this host: no packet leaves it");
 }
 
-bool route_cause(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+static void find_doubt(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	struct route_neighbour neighbour;
+	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE], bytes[3 * sizeof(neighbour.bytes) + 1] = "";
+	struct route route;
+
+	if (find_route(fd, peer, local, &route) || !if_indextoname(route.interface, name))
+		return;
+	neighbour = route_neighbour(fd, route.interface, next_hop(&route, peer));
+	address_host(next_hop(&route, peer), host);
+	for (size_t i = 0; i < neighbour.length; i++)
+		sprintf(bytes + 3 * i, ":%02x", neighbour.bytes[i]);
+	if (neighbour.state & NUD_PERMANENT && *bytes)
+		log_text(text, ROUTE_CAUSE_SIZE,
+			 "if %s is not at %s on %s (permanent): ip neigh del %s dev %s; else its host or a firewall "
+			 "drops packets",
+			 host, bytes + 1, name, host, name);
+}
+
+static bool look(void find(int, const struct address *, const struct address *, char *), const struct address *local,
+		 const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	bool is_host = (peer->family == ADDRESS_IP4 || peer->family == ADDRESS_IP6) && !address_is_multicast(peer);
 	int fd = is_host ? route_open() : -1;
@@ -196,9 +193,19 @@ bool route_cause(const struct address *local, const struct address *peer, char t
 	*text = '\0';
 	if (fd < 0)
 		return false;
-	find_cause(fd, local, peer, text);
+	find(fd, local, peer, text);
 	close(fd);
 	return *text;
+}
+
+bool route_cause(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	return look(find_cause, local, peer, text);
+}
+
+bool route_doubt(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	return look(find_doubt, local, peer, text);
 }
 
 /* The interface of the route back takes such a packet, and this one does not: the errno depends on the kernel. */

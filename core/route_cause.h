@@ -20,6 +20,9 @@ enum {
  */
 bool route_cause(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 
+/* As route_cause(), but what may as well be right: the neighbour's entry is permanent. */
+bool route_doubt(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
+
 /* The same of a local address alone, whether or not it was one before. */
 bool route_cause_local(const struct address *local, char text[ROUTE_CAUSE_SIZE]);
 

@@ -234,7 +234,11 @@ static void suspect_card(const struct endpoint *endpoint, struct error *error)
 static void explain(const struct endpoint *endpoint)
 {
 	struct error *error = endpoint_error(endpoint);
+	bool silent = error->kind == ERROR_NO_REPLY && !loop_deadline_passed(endpoint->transport->loop);
+	char why[ROUTE_CAUSE_SIZE];
 
+	if (silent && !endpoint->transport->explained && route_doubt(&endpoint->local, &endpoint->peer, why))
+		error_hint(error, "%s", why);
 	if (WITH_SOFT && backend_of(endpoint->transport)->explain) {
 		backend_of(endpoint->transport)->explain(endpoint, error);
 		suspect_card(endpoint, error);
@@ -243,8 +247,7 @@ static void explain(const struct endpoint *endpoint)
 	 * The peer's request has arrived. Its next packet has not, or the reply has not arrived there. A run that a
 	 * deadline ended may only have waited too briefly.
 	 */
-	if (endpoint->state == ENDPOINT_ACCEPTING && error->kind == ERROR_NO_REPLY &&
-	    !loop_deadline_passed(endpoint->transport->loop))
+	if (endpoint->state == ENDPOINT_ACCEPTING && silent)
 		error_hint(error, "requests arrive, answers do not: a firewall or route passes one direction only");
 }
 

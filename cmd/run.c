@@ -105,7 +105,7 @@ static void hint_unreachable(const struct environment *environment, const struct
 {
 	bool devices = transport_opens_devices(transport_name(listener->transport));
 	const struct address *local = &listener->local;
-	char text[ADDRESS_TEXT_SIZE];
+	char text[ADDRESS_TEXT_SIZE], why[ROUTE_CAUSE_SIZE];
 	struct address address;
 	struct error error;
 
@@ -116,6 +116,8 @@ static void hint_unreachable(const struct environment *environment, const struct
 	else if (address_is_loopback(local) && devices)
 		log_hint(&environment->log,
 			 "over verbs a loopback address is that of all devices: each client may connect");
+	else if (!devices && route_cause_port(local, why))
+		log_hint(&environment->log, "%s", why);
 	else if (!devices && !address_is_any(local) && !route_leads_here(local, true))
 		log_hint(&environment->log, "no client can connect yet: %s is no address of this host (%s)",
 			 address_host(local, text),

@@ -23,6 +23,7 @@ struct message {
 	union {
 		struct rtmsg route;
 		struct ndmsg neighbour;
+		struct ifinfomsg link;
 		struct nlmsgerr error;
 	};
 	uint8_t rest[ATTRIBUTES_MAX];
@@ -241,4 +242,27 @@ struct route_neighbour route_neighbour(int fd, unsigned interface, const struct 
 					  message.header.nlmsg_len - NLMSG_SPACE(sizeof(message.neighbour)), NDA_LLADDR,
 					  neighbour.bytes, sizeof(neighbour.bytes));
 	return neighbour;
+}
+
+unsigned route_bridge(int fd, unsigned interface)
+{
+	struct message message = {
+		.header = { .nlmsg_len = NLMSG_SPACE(sizeof(message.link)),
+			    .nlmsg_type = RTM_GETLINK,
+			    .nlmsg_flags = NLM_F_REQUEST },
+		.link = { .ifi_index = (int)interface },
+	};
+	const uint8_t *rows = (const uint8_t *)&message + NLMSG_SPACE(sizeof(message.link));
+	unsigned master = 0;
+	uint8_t info[1024];
+	char kind[16] = "";
+	size_t length;
+
+	if (ask_kernel(fd, &message, sizeof(message.link)))
+		return 0;
+	length = message.header.nlmsg_len - NLMSG_SPACE(sizeof(message.link));
+	read_attribute(rows, length, IFLA_MASTER, &master, sizeof(master));
+	length = read_attribute(rows, length, IFLA_LINKINFO, info, sizeof(info));
+	read_attribute(info, length, IFLA_INFO_SLAVE_KIND, kind, sizeof(kind) - 1);
+	return strcmp(kind, "bridge") ? 0 : master;
 }

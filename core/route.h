@@ -51,4 +51,7 @@ struct route_neighbour {
 /* fd: of route_open(). */
 struct route_neighbour route_neighbour(int fd, unsigned interface, const struct address *address);
 
+/* Returns the index of the bridge that an interface is a port of; 0 if it is none. */
+unsigned route_bridge(int fd, unsigned interface);
+
 #endif

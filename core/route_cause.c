@@ -44,6 +44,34 @@ static unsigned flags_of(const struct address *address)
 	return flags;
 }
 
+/* The bridge takes what arrives, also the answers of ARP that the port waits for. */
+static bool is_on_port(int fd, const struct interface_address *entry, char text[ROUTE_CAUSE_SIZE])
+{
+	char host[ADDRESS_TEXT_SIZE], bridge[IF_NAMESIZE];
+
+	return if_indextoname(route_bridge(fd, if_nametoindex(entry->name)), bridge) &&
+	       log_text(text, ROUTE_CAUSE_SIZE,
+			"%s cannot be used: %s is a port of the bridge %s, which should have it",
+			address_host(&entry->address, host), entry->name, bridge);
+}
+
+/* Docker's ports have link-local addresses that nobody uses. */
+bool route_cause_port(const struct address *local, char text[ROUTE_CAUSE_SIZE])
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = interface_addresses(list);
+	int fd = route_open();
+	bool found = false;
+
+	for (size_t i = 0; fd >= 0 && i < count && !found; i++)
+		found = (address_is_any(local) ? !address_is_link_local(&list[i].address)
+					       : address_same_host(&list[i].address, local)) &&
+			is_on_port(fd, &list[i], text);
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
 bool route_cause_local(const struct address *local, char text[ROUTE_CAUSE_SIZE])
 {
 	unsigned flags = local->family == ADDRESS_IP6 ? flags_of(local) : 0;
@@ -57,7 +85,7 @@ bool route_cause_local(const struct address *local, char text[ROUTE_CAUSE_SIZE])
 		state = "the check for duplicates goes on (tentative), try again";
 	if (state)
 		log_text(text, ROUTE_CAUSE_SIZE, "%s cannot be used: %s", address_host(local, host), state);
-	return state;
+	return state || (local->family && !address_is_any(local) && route_cause_port(local, text));
 }
 
 /* Each address of this host is tried as -I. A rule may have a route for what is bound to its interface alone. */

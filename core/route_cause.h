@@ -27,6 +27,12 @@ bool route_doubt(const struct address *local, const struct address *peer, char t
 bool route_cause_local(const struct address *local, char text[ROUTE_CAUSE_SIZE]);
 
 /*
+ * The same of a local address on a port of a bridge, with the any address of the first one of this host. Cards that do
+ * RDMA themselves may receive there.
+ */
+bool route_cause_port(const struct address *local, char text[ROUTE_CAUSE_SIZE]);
+
+/*
  * Whether this host drops what the peer sends to the local address, or without one to any that is in the peer's
  * network, because its interface's rp_filter is strict and the route back is by another. Then *dropped is that address.
  */

@@ -2,6 +2,7 @@
 /* The transport soft, which pings itself at a loopback address. */
 #include "cmd/doctor/doctor.h"
 #include "core/interface.h"
+#include "core/route_cause.h"
 
 enum {
 	LOOPBACK_TRIED = 16, /* 127.0.0.1 and following: each soft process needs its own address */
@@ -37,7 +38,7 @@ static void warn_card(struct doctor *doctor)
 void soft_check(struct doctor *doctor)
 {
 	struct address address;
-	char host[ADDRESS_TEXT_SIZE];
+	char host[ADDRESS_TEXT_SIZE], why[ROUTE_CAUSE_SIZE];
 	enum outcome outcome;
 
 	if (doctor->rxe_holds_port) {
@@ -66,4 +67,6 @@ void soft_check(struct doctor *doctor)
 		doctor->environment->transport = doctor->soft;
 	if (!doctor->verbs_selected)
 		warn_card(doctor);
+	if (!doctor->verbs_selected && route_cause_port(&(struct address){ 0 }, why))
+		finding_add(doctor, FINDING_WARN, "address", "%s", why);
 }

@@ -77,6 +77,23 @@ static const char *folder_of(const struct environment *environment)
 	return file && *file != '/' ? "." : "/";
 }
 
+/* What the kernel drops before the first packet that a server receives may be its client's. */
+static void check_drops(void *context)
+{
+	struct environment *environment = context;
+	const struct network_counter *counter = transport_network(environment->transport);
+	char text[DROPS_SIZE];
+
+	while (counter && !counter->increase)
+		counter = counter->next;
+	if (counter)
+		return;
+	if (drops_since(&environment->transport->drops, text))
+		log_hint(&environment->log, "%s", text);
+	else
+		loop_timer_start(environment->loop, &environment->waiting, CLOCK_NS_PER_S, check_drops, environment);
+}
+
 /* Privileges are dropped before the ready line: whoever reads it connects. */
 bool environment_ready(struct environment *environment, const struct address *address, const char *line)
 {
@@ -96,6 +113,9 @@ bool environment_ready(struct environment *environment, const struct address *ad
 	if (HAS_CHILD_RUNS && line && environment->child) {
 		environment->ready = *address;
 		loop_stop(environment->loop);
+	} else if (WITH_EXTRAS && line && environment->transport &&
+		   !transport_opens_devices(transport_name(environment->transport))) {
+		loop_timer_start(environment->loop, &environment->waiting, CLOCK_NS_PER_S, check_drops, environment);
 	}
 	return !outcome;
 }
@@ -368,6 +388,7 @@ static enum outcome end_run(struct run *run)
 	if (environment->loop) {
 		loop_deadline_stop(environment->loop);
 		loop_timer_stop(&run->shutdown);
+		loop_timer_stop(&environment->waiting);
 		signals_release(run->signals);
 		transport_close(environment->transport);
 		loop_destroy(environment->loop);

@@ -146,6 +146,7 @@ struct environment {
 
 	/* NULL in a child run of selftest or doctor. */
 	struct reporting *reporting;
+	struct loop_timer waiting;		/* of a server that has received nothing */
 	int daemon;				/* the pipe to the parent of --daemon, else 0 */
 	const struct common_options *to_set_up; /* NULL also after the first environment_ready() */
 

@@ -115,7 +115,7 @@ enum error_kind endpoint_rejection_kind(int reason)
 
 const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
 {
-	char why[ROUTE_CAUSE_SIZE];
+	char why[ROUTE_CAUSE_SIZE], dropped[DROPS_SIZE];
 
 	if (!WITH_CAUSES)
 		return "";
@@ -124,6 +124,8 @@ const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[EN
 		backend_of(endpoint->transport)->timeout_cause(endpoint, text);
 	if (!*text && route_cause(&endpoint->local, &endpoint->peer, why))
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; %s", why);
+	if (drops_since(&endpoint->transport->drops, dropped))
+		log_add(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "", "; %s", dropped);
 	endpoint->transport->explained = *text;
 	return text;
 }

@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "core/address.h"
+#include "core/drops.h"
 #include "core/log.h"
 #include "core/loop.h"
 #include "core/outcome.h"
@@ -51,6 +52,7 @@ struct transport {
 	struct log_limit request_log_limit; /* of lines about peers that are not connected */
 	struct error error;		    /* see above */
 	bool explained;			    /* endpoint_timeout_cause() has last found a cause */
+	struct drops drops;		    /* read when it was opened */
 	struct network_counter *network;    /* transport_network() */
 };
 

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/drops.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "core/units.h"
+
+#define WRONG_CHECKSUM "with a wrong UDP checksum: ethtool -K INTERFACE tx off at their sender"
+#define IPSEC	       "by IPsec: ip xfrm policy"
+
+/* The last one grows for other reasons, too, on some networks. */
+static const struct {
+	const char *file, *line; /* of /proc/net; the first word of a line of names and one of values, or NULL */
+	const char *name, *words;
+} rows[DROPS_COUNT] = {
+	{ "snmp", "Udp:", "InCsumErrors", WRONG_CHECKSUM },
+	{ "snmp6", NULL, "Udp6InCsumErrors", WRONG_CHECKSUM },
+	{ "xfrm_stat", NULL, "XfrmOutPolBlock", IPSEC },
+	{ "xfrm_stat", NULL, "XfrmOutNoStates", IPSEC },
+	{ "xfrm_stat", NULL, "XfrmInPolBlock", IPSEC },
+	{ "xfrm_stat", NULL, "XfrmInTmplMismatch", IPSEC },
+	{ "netstat", "TcpExt:", "IPReversePathFilter",
+	  "by rp_filter: its route to their sender is by another interface" },
+};
+
+enum {
+	WORD_SIZE = 64
+};
+
+static bool next_word(FILE *file, char word[WORD_SIZE])
+{
+	*word = '\0';
+	return fscanf(file, "%63s", word) == 1;
+}
+
+/* Returns the number of words up to that one. */
+static unsigned find_word(FILE *file, const char *name, char word[WORD_SIZE])
+{
+	unsigned count = 1;
+
+	while (next_word(file, word) && strcmp(word, name) != 0)
+		count++;
+	return count;
+}
+
+/* 0 if unknown, else plus 1. */
+static uint64_t read_counter(FILE *file, const char *line, const char *name)
+{
+	char word[WORD_SIZE];
+	unsigned place;
+
+	if (line)
+		find_word(file, line, word);
+	place = find_word(file, name, word);
+	if (line)
+		find_word(file, line, word);
+	else
+		place = 1;
+	while (place-- && next_word(file, word))
+		;
+	return isdigit((unsigned char)*word) ? strtoull(word, NULL, 10) + 1 : 0;
+}
+
+void drops_read(struct drops *drops)
+{
+	char path[32];
+
+	*drops = (struct drops){ { 0 } };
+	for (unsigned i = 0; i < DROPS_COUNT; i++) {
+		FILE *file = fopen(log_text(path, sizeof(path), "/proc/self/net/%s", rows[i].file), "re");
+
+		if (!file)
+			continue;
+		drops->counts[i] = read_counter(file, rows[i].line, rows[i].name);
+		fclose(file);
+	}
+}
+
+bool drops_since(const struct drops *first, char text[DROPS_SIZE])
+{
+	struct drops now;
+
+	*text = '\0';
+	drops_read(&now);
+	for (unsigned i = 0; i < DROPS_COUNT && !*text; i++) {
+		uint64_t count = now.counts[i] - first->counts[i];
+
+		if (first->counts[i] && now.counts[i] > first->counts[i])
+			log_text(text, DROPS_SIZE, "this host dropped %" PRIu64 " packet%s meanwhile %s (%s)", count,
+				 units_plural(count), rows[i].words, rows[i].name);
+	}
+	return *text;
+}

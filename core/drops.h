@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the kernel drops of all packets of this network namespace before a process sees them, or after it has sent them.
+ * Its counters are read before a run and after a failure: nothing per packet.
+ */
+#ifndef CORE_DROPS_H
+#define CORE_DROPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	DROPS_COUNT = 7,
+	DROPS_SIZE = 160
+};
+
+/* The counters, plus 1; 0: not read. */
+struct drops {
+	uint64_t counts[DROPS_COUNT];
+};
+
+void drops_read(struct drops *drops);
+/* Writes by what the kernel has dropped packets since that reading, and what to do; "" and false if by nothing. */
+bool drops_since(const struct drops *first, char text[DROPS_SIZE]);
+
+#endif

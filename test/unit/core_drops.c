@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,--wrap=fopen */
+/* Counters of the kernel, in files as of /proc/net that a test writes. */
+#include "test/unit/unit.h"
+
+#include <stdio.h>
+
+#include "core/drops.h"
+
+static struct {
+	const char *snmp, *snmp6, *netstat, *xfrm; /* NULL: no such file */
+} files;
+
+FILE *__wrap_fopen(const char *name, const char *mode)
+{
+	const char *text = !strcmp(name, "/proc/self/net/snmp")	     ? files.snmp
+			   : !strcmp(name, "/proc/self/net/snmp6")   ? files.snmp6
+			   : !strcmp(name, "/proc/self/net/netstat") ? files.netstat
+								     : files.xfrm;
+	FILE *file = text ? tmpfile() : NULL;
+
+	if (!file)
+		return NULL;
+	assert_true(fputs(text, file) >= 0);
+	rewind(file);
+	return file;
+}
+
+#define UDP(count)                                                                                                     \
+	"Icmp: InMsgs InCsumErrors\nIcmp: 1 77\n"                                                                      \
+	"Udp: InDatagrams InCsumErrors IgnoredMulti\nUdp: 9 " count                                                    \
+	" 2\nUdpLite: InDatagrams InCsumErrors\nUdpLite: 0 55\n"
+
+/* Each row is what the files have at first, and later. */
+TEST(growth_is_named)
+{
+	static const struct {
+		const char *first[4], *later[4], *text;
+	} rows[] = {
+		{ { UDP("3") }, { UDP("3") }, "" },
+		{ { UDP("3") },
+		  { UDP("4") },
+		  "this host dropped 1 packet meanwhile with a wrong UDP checksum: ethtool -K INTERFACE tx off at "
+		  "their "
+		  "sender (InCsumErrors)" },
+		{ { UDP("3") }, { NULL }, "" },
+		{ { NULL }, { UDP("4") }, "" },
+		{ { "Udp: InDatagrams\nUdp: 9\n" }, { "Udp: InDatagrams\nUdp: 9\n" }, "" },
+		{ { "Udp: InCsumErrors" }, { "Udp: InCsumErrors\nUdp: 5\n" }, "" },
+		{ { NULL, "Udp6InErrors \t8\nUdp6InCsumErrors    \t0\n" },
+		  { NULL, "Udp6InErrors \t8\nUdp6InCsumErrors    \t2\n" },
+		  "this host dropped 2 packets meanwhile with a wrong UDP checksum: ethtool -K INTERFACE tx off at "
+		  "their "
+		  "sender (Udp6InCsumErrors)" },
+		{ { NULL, NULL, NULL, "XfrmInError 0\nXfrmOutPolBlock 1\n" },
+		  { NULL, NULL, NULL, "XfrmInError 9\nXfrmOutPolBlock 4\n" },
+		  "this host dropped 3 packets meanwhile by IPsec: ip xfrm policy (XfrmOutPolBlock)" },
+		{ { NULL, NULL, "TcpExt: A IPReversePathFilter B\nTcpExt: 1 2 3\nIpExt: A\nIpExt: 8\n" },
+		  { NULL, NULL, "TcpExt: A IPReversePathFilter B\nTcpExt: 1 5 3\nIpExt: A\nIpExt: 8\n" },
+		  "this host dropped 3 packets meanwhile by rp_filter: its route to their sender is by another "
+		  "interface "
+		  "(IPReversePathFilter)" },
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct drops drops;
+		char text[DROPS_SIZE];
+
+		memcpy(&files, rows[i].first, sizeof(files));
+		drops_read(&drops);
+		memcpy(&files, rows[i].later, sizeof(files));
+		assert_int_equal(drops_since(&drops, text), *rows[i].text != '\0');
+		assert_string_equal(text, rows[i].text);
+	}
+}
+
+/* What was never read has not grown. */
+TEST(no_reading)
+{
+	char text[DROPS_SIZE];
+
+	files.snmp = UDP("4");
+	assert_false(drops_since(&(struct drops){ { 0 } }, text));
+}

@@ -38,6 +38,9 @@ bool interface_has_ip6_only(void);
 /* The index of the interface with that name, which may be an alternative one of any length; 0 for none. */
 unsigned interface_index(const char *name);
 
+/* Whether an address of the interface has the address in its network; false if that is not known. */
+bool interface_is_in_network(const char *name, const struct address *address);
+
 /*
  * Whether this network namespace has an interface of that name, up or not; true if that is not known. Else names gets
  * those that it has, "lo, eth0".

@@ -140,6 +140,15 @@ static bool other_link(int fd, unsigned interface, const struct address *hop, ch
 	return false;
 }
 
+/* Whether the peer is in the network of another interface alone than its packets leave by, as a rule wants. */
+static bool is_diverted(int fd, const struct route *route, const struct address *peer, char other[IF_NAMESIZE])
+{
+	char name[IF_NAMESIZE];
+
+	return !route->is_local && if_indextoname(route->interface, name) && !interface_is_in_network(name, peer) &&
+	       other_link(fd, route->interface, peer, other);
+}
+
 static const struct address *next_hop(const struct route *route, const struct address *peer)
 {
 	return address_is_any(&route->gateway) ? peer : &route->gateway;
@@ -157,6 +166,9 @@ static void check_hop(int fd, const struct route *route, const struct address *p
 		return;
 	if (!(interface_read(name).facts & INTERFACE_LINK))
 		log_text(text, ROUTE_CAUSE_SIZE, "%s has no link: a cable, or the switch's port", name);
+	else if (is_diverted(fd, route, peer, other))
+		log_text(text, ROUTE_CAUSE_SIZE,
+			 "packets to it leave by %s, though %s is in its network: " ROUTE_DIVERTED_HINT, name, other);
 	else if (silent && other_link(fd, route->interface, hop, other))
 		log_text(text, ROUTE_CAUSE_SIZE,
 			 "%s answers no %s on %s; %s is in that network, too: ip route add %s dev %s", host, protocol,
@@ -212,6 +224,14 @@ static void find_doubt(int fd, const struct address *local, const struct address
 			 host, bytes + 1, name, host, name);
 }
 
+static void find_diversion(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	struct route route;
+
+	if (find_route(fd, peer, local, &route) || !is_diverted(fd, &route, peer, text))
+		*text = '\0';
+}
+
 static bool look(void find(int, const struct address *, const struct address *, char *), const struct address *local,
 		 const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
@@ -234,6 +254,11 @@ bool route_cause(const struct address *local, const struct address *peer, char t
 bool route_doubt(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	return look(find_doubt, local, peer, text);
+}
+
+bool route_diverted(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	return look(find_diversion, local, peer, text);
 }
 
 /* The interface of the route back takes such a packet, and this one does not: the errno depends on the kernel. */

@@ -23,6 +23,11 @@ bool route_cause(const struct address *local, const struct address *peer, char t
 /* As route_cause(), but what may as well be right: the neighbour's entry is permanent. */
 bool route_doubt(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 
+/* Writes the interface in whose network the peer is, if its packets leave by another one that is in no such network. */
+bool route_diverted(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
+
+#define ROUTE_DIVERTED_HINT "see ip rule, and ip route show table all"
+
 /* The same of a local address alone, whether or not it was one before. */
 bool route_cause_local(const struct address *local, char text[ROUTE_CAUSE_SIZE]);
 

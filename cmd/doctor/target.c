@@ -57,15 +57,17 @@ static void add_route(struct doctor *doctor, const struct endpoint *target)
 	const struct gid *gid = find_gid(doctor, target);
 	char peer[ADDRESS_TEXT_SIZE];
 	char local[ADDRESS_TEXT_SIZE];
-	char gid_text[2 * SYSFS_TEXT_SIZE] = "";
+	char gid_text[2 * SYSFS_TEXT_SIZE] = "", other[ROUTE_CAUSE_SIZE];
+	bool diverted = route_diverted(&target->local, &target->peer, other);
 
 	doctor->silent = device && error_is_set(&device->silence) && !device->may_work;
 	interface_of(&target->local, doctor->netdev);
 	if (gid)
 		log_text(gid_text, sizeof(gid_text), ", GID %u (%s)", gid->index, gid->type);
-	finding_add(doctor, FINDING_OK, "route", "to %s from %s%s%s, by %s%s", address_host(&target->peer, peer),
-		    address_host(&target->local, local), *doctor->netdev ? " on " : "", doctor->netdev,
-		    target->domain->device, gid_text);
+	finding_add(doctor, diverted ? FINDING_WARN : FINDING_OK, "route", "to %s from %s%s%s, by %s%s%s%s%s",
+		    address_host(&target->peer, peer), address_host(&target->local, local),
+		    *doctor->netdev ? " on " : "", doctor->netdev, target->domain->device, gid_text,
+		    diverted ? ", though " : "", other, diverted ? " is in its network\n" ROUTE_DIVERTED_HINT : "");
 	if (!address_is_loopback(&target->peer) && route_leads_here(&target->peer, false))
 		finding_add(doctor, FINDING_READ, "route", "%s is an address of this host: nothing leaves it", peer);
 }

@@ -174,8 +174,9 @@ static void check_hop(int fd, const struct route *route, const struct address *p
 			 "%s answers no %s on %s; %s is in that network, too: ip route add %s dev %s", host, protocol,
 			 name, other, host, other);
 	else if (silent)
-		log_text(text, ROUTE_CAUSE_SIZE, "%s answers no %s on %s: is it up, and on that link?", host, protocol,
-			 name);
+		log_text(text, ROUTE_CAUSE_SIZE,
+			 "%s answers no %s on %s: is it up, on that link and VLAN, and not isolated by the switch?",
+			 host, protocol, name);
 }
 
 static void find_cause(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])

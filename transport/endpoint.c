@@ -17,6 +17,7 @@
 #include "core/clock.h"
 #include "core/host.h"
 #include "core/state.h"
+#include "core/units.h"
 #include "transport/backend.h"
 
 #define BIT(state) STATE_BIT(ENDPOINT_##state)
@@ -113,9 +114,25 @@ enum error_kind endpoint_rejection_kind(int reason)
 	return reason == REJECTED_NO_LISTENER ? ERROR_NO_LISTENER : ERROR_OTHER;
 }
 
+/* What limits a wait to less than two round trips, or NULL. */
+static const char *short_limit(const struct endpoint *endpoint)
+{
+	const struct path_options *path = endpoint->options.path;
+	int64_t least = 2 * endpoint->took, timeout = endpoint->options.timeout;
+	int64_t tries = path->retry == PATH_UNSET ? 8 : path->retry + 1;
+
+	if (loop_deadline_passed(endpoint->transport->loop))
+		return NULL;
+	if (timeout && timeout < least)
+		return "time-out";
+	return path->ack_timeout > 0 && tries * (4096LL << path->ack_timeout) < least ? "ACK time-out, or more retries"
+										      : NULL;
+}
+
 const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
 {
-	char why[ROUTE_CAUSE_SIZE], dropped[DROPS_SIZE];
+	char why[ROUTE_CAUSE_SIZE], dropped[DROPS_SIZE], time[UNITS_TEXT_SIZE];
+	const char *limit;
 
 	if (!WITH_CAUSES)
 		return "";
@@ -124,6 +141,9 @@ const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[EN
 		backend_of(endpoint->transport)->timeout_cause(endpoint, text);
 	if (!*text && route_cause(&endpoint->local, &endpoint->peer, why))
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; %s", why);
+	if (!*text && endpoint->took && (limit = short_limit(endpoint)))
+		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; connecting took %s: try a longer %s",
+			 units_time(endpoint->took, time), limit);
 	if (drops_since(&endpoint->transport->drops, dropped))
 		log_add(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "", "; %s", dropped);
 	endpoint->transport->explained = *text;
@@ -233,14 +253,31 @@ static void suspect_card(const struct endpoint *endpoint, struct error *error)
 			path.interface);
 }
 
+/* A longer one finds out, with the steps of the connection managers of about a second. The peer may have given up. */
+static void hint_at_timeout(const struct endpoint *endpoint, struct error *error)
+{
+	int64_t waited = clock_now() - endpoint->began;
+	bool own = endpoint->options.timeout && waited >= endpoint->options.timeout;
+	char time[UNITS_TEXT_SIZE];
+
+	if (endpoint->began && waited < CLOCK_NS_PER_S && (own || endpoint->state == ENDPOINT_ACCEPTING))
+		error_hint(error,
+			   "given up after %s: %s time-out may be shorter than a round trip; else its host is down, or "
+			   "a firewall drops packets",
+			   units_time(waited, time), own ? "this" : "the peer's");
+}
+
 static void explain(const struct endpoint *endpoint)
 {
 	struct error *error = endpoint_error(endpoint);
 	bool silent = error->kind == ERROR_NO_REPLY && !loop_deadline_passed(endpoint->transport->loop);
 	char why[ROUTE_CAUSE_SIZE];
 
-	if (silent && !endpoint->transport->explained && route_doubt(&endpoint->local, &endpoint->peer, why))
-		error_hint(error, "%s", why);
+	if (silent && !endpoint->transport->explained) {
+		if (route_doubt(&endpoint->local, &endpoint->peer, why))
+			error_hint(error, "%s", why);
+		hint_at_timeout(endpoint, error);
+	}
 	if (WITH_SOFT && backend_of(endpoint->transport)->explain) {
 		backend_of(endpoint->transport)->explain(endpoint, error);
 		suspect_card(endpoint, error);
@@ -268,6 +305,8 @@ void endpoint_report(struct endpoint *endpoint, struct endpoint_event *event)
 		explain(endpoint);
 	if (WITH_REPORT && endpoint->began)
 		event->took = clock_now() - endpoint->began;
+	if (WITH_REPORT && event->kind == EVENT_ESTABLISHED)
+		endpoint->took = event->took;
 	endpoint->began = 0;
 	if (!event->private_length)
 		event->private_data = NULL;

@@ -399,6 +399,7 @@ struct endpoint {
 	struct address peer;
 	struct loop_timer timer; /* of the current state */
 	int64_t began;		 /* clock time of the call that the next event answers; 0: none */
+	int64_t took;		 /* from the call to EVENT_ESTABLISHED: a round trip and more; 0: unknown */
 };
 
 /* Copies options. Sends nothing. */

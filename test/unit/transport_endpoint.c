@@ -259,6 +259,7 @@ TEST(deadlines, create_loop, destroy_loop)
 			continue;
 		endpoint = create(ENDPOINT_CONNECTION, NULL);
 		enter(endpoint, at);
+		now += 5 * CLOCK_NS_PER_S;
 		timer.callback(timer.context);
 		assert_int_equal(reported.events, 1);
 		assert_int_equal(reported.event.kind, EVENT_FAILED);
@@ -280,6 +281,56 @@ TEST(deadlines, create_loop, destroy_loop)
 		finish(endpoint);
 	}
 	loop_deadline_stop(transport.loop);
+}
+
+/* A limit that is shorter than a round trip looks like silence, at either end, and after a connection took longer. */
+TEST(limits_are_short, create_loop, destroy_loop)
+{
+	static const struct {
+		enum endpoint_state at;
+		int64_t timeout, waited, took; /* ms; took: by the connection */
+		int ack_timeout, retry;
+		const char *text;
+	} rows[] = {
+		{ ENDPOINT_CONNECTING, 150, 150, 0, PATH_UNSET, PATH_UNSET,
+		  "connecting: timed out after 0.15 s\ntool: hint: given up after 150 ms: this time-out may be shorter "
+		  "than a round trip; else its host is down, or a firewall drops packets\n" },
+		{ ENDPOINT_CONNECTING, 1000, 1000, 0, PATH_UNSET, PATH_UNSET, "connecting: timed out after 1 s\n" },
+		{ ENDPOINT_CONNECTING, 5000, 150, 0, PATH_UNSET, PATH_UNSET, "connecting: timed out after 5 s\n" },
+		{ ENDPOINT_ACCEPTING, 5000, 50, 0, PATH_UNSET, PATH_UNSET,
+		  "accepting: timed out after 5 s\ntool: hint: given up after 50 ms: the peer's time-out may be "
+		  "shorter than a round trip; else its host is down, or a firewall drops packets\n" },
+		{ ENDPOINT_DISCONNECTING, 350, 350, 200, PATH_UNSET, PATH_UNSET,
+		  "disconnecting: timed out after 0.35 s; connecting took 200 ms: try a longer time-out\n" },
+		{ ENDPOINT_DISCONNECTING, 400, 400, 200, PATH_UNSET, PATH_UNSET,
+		  "disconnecting: timed out after 0.4 s\n" },
+		{ ENDPOINT_DISCONNECTING, 5000, 5000, 200, 8, 0,
+		  "disconnecting: timed out after 5 s; connecting took 200 ms: try a longer ACK time-out, or more "
+		  "retries\n" },
+		{ ENDPOINT_DISCONNECTING, 5000, 5000, 200, 18, 0, "disconnecting: timed out after 5 s\n" },
+		{ ENDPOINT_DISCONNECTING, 5000, 5000, 200, 16, 1, "disconnecting: timed out after 5 s\n" },
+		{ ENDPOINT_DISCONNECTING, 5000, 5000, 200, 0, 0, "disconnecting: timed out after 5 s\n" },
+	};
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct path_options path = PATH_OPEN;
+		struct endpoint *endpoint = create(ENDPOINT_CONNECTION, &path);
+		char line[256];
+
+		path.ack_timeout = rows[i].ack_timeout;
+		path.retry = rows[i].retry;
+		endpoint->options.timeout = rows[i].timeout * CLOCK_NS_PER_MS;
+		if (rows[i].took) {
+			enter(endpoint, ENDPOINT_CONNECTING);
+			now += rows[i].took * CLOCK_NS_PER_MS;
+			endpoint_established(endpoint, NULL, 0);
+		}
+		enter(endpoint, rows[i].at);
+		now += rows[i].waited * CLOCK_NS_PER_MS;
+		timer.callback(timer.context);
+		snprintf(line, sizeof(line), "tool: peer: %s", rows[i].text);
+		assert_string_equal(finish(endpoint), line);
+	}
 }
 
 TEST(failure_is_reported_once, create_loop, destroy_loop)

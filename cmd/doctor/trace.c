@@ -42,6 +42,7 @@ struct tracer {
 	unsigned limit;	 /* hops asked in this round */
 	unsigned active; /* paths */
 	bool again;	 /* a later round */
+	uint8_t zeros[LONGEST];
 };
 
 struct path_trace {
@@ -69,7 +70,6 @@ static void path_ends(struct path_trace *path)
 /* An ICMP error of an earlier packet fails one call. */
 static bool send_probe(const struct path_trace *path)
 {
-	static const uint8_t zeros[LONGEST];
 	const struct tracer *tracer = path->tracer;
 	bool four = tracer->peer.family == ADDRESS_IP4;
 	int hops = (int)path->hop + 1;
@@ -81,7 +81,7 @@ static bool send_probe(const struct path_trace *path)
 		       sizeof(hops)))
 		return false;
 	for (unsigned tries = 0; sent < 0 && tries < SEND_TRIES; tries++)
-		sent = sendto(path->fd, zeros, tracer->size, MSG_DONTWAIT, (struct sockaddr *)&to, length);
+		sent = sendto(path->fd, tracer->zeros, tracer->size, MSG_DONTWAIT, (struct sockaddr *)&to, length);
 	return sent >= 0;
 }
 

@@ -260,11 +260,11 @@ static void hint_at_timeout(const struct endpoint *endpoint, struct error *error
 	bool own = endpoint->options.timeout && waited >= endpoint->options.timeout;
 	char time[UNITS_TEXT_SIZE];
 
-	if (endpoint->began && waited < CLOCK_NS_PER_S && (own || endpoint->state == ENDPOINT_ACCEPTING))
-		error_hint(error,
-			   "given up after %s: %s time-out may be shorter than a round trip; else its host is down, or "
-			   "a firewall drops packets",
-			   units_time(waited, time), own ? "this" : "the peer's");
+	if (endpoint->began && waited < CLOCK_NS_PER_S && (own || endpoint->state == ENDPOINT_ACCEPTING) &&
+	    !address_is_loopback(&endpoint->local))
+		log_add(error->hint, sizeof(error->hint), "; ",
+			"given up after %s: %s time-out may be shorter than a round trip", units_time(waited, time),
+			own ? "this" : "the peer's");
 }
 
 static void explain(const struct endpoint *endpoint)
@@ -273,11 +273,8 @@ static void explain(const struct endpoint *endpoint)
 	bool silent = error->kind == ERROR_NO_REPLY && !loop_deadline_passed(endpoint->transport->loop);
 	char why[ROUTE_CAUSE_SIZE];
 
-	if (silent && !endpoint->transport->explained) {
-		if (route_doubt(&endpoint->local, &endpoint->peer, why))
-			error_hint(error, "%s", why);
-		hint_at_timeout(endpoint, error);
-	}
+	if (silent && !endpoint->transport->explained && route_doubt(&endpoint->local, &endpoint->peer, why))
+		error_hint(error, "%s", why);
 	if (WITH_SOFT && backend_of(endpoint->transport)->explain) {
 		backend_of(endpoint->transport)->explain(endpoint, error);
 		suspect_card(endpoint, error);
@@ -287,7 +284,12 @@ static void explain(const struct endpoint *endpoint)
 	 * deadline ended may only have waited too briefly.
 	 */
 	if (endpoint->state == ENDPOINT_ACCEPTING && silent)
-		error_hint(error, "requests arrive, answers do not: a firewall or route passes one direction only");
+		error_hint(error, "%s",
+			   route_cause(&endpoint->local, &endpoint->peer, why) && !strstr(error->cause, why)
+				   ? why
+				   : "requests arrive, answers do not: a firewall or route passes one direction only");
+	if (silent && !endpoint->transport->explained)
+		hint_at_timeout(endpoint, error);
 }
 
 void endpoint_report(struct endpoint *endpoint, struct endpoint_event *event)

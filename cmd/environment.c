@@ -78,6 +78,7 @@ void environment_finish(struct environment *environment, enum outcome outcome, c
 	if (environment->ended)
 		return;
 	environment->ended = true;
+	loop_timer_stop(&environment->waiting);
 	environment_record_outcome(environment, outcome);
 	va_start(list, format);
 	format_result(environment, environment->verdict, device, format, list);

@@ -90,8 +90,9 @@ static void check_drops(void *context)
 		return;
 	if (drops_since(&environment->transport->drops, text))
 		log_hint(&environment->log, "%s", text);
-	else
-		loop_timer_start(environment->loop, &environment->waiting, CLOCK_NS_PER_S, check_drops, environment);
+	else /* less often with time: an idle server sleeps */
+		loop_timer_start(environment->loop, &environment->waiting, clock_now() - environment->begun, check_drops,
+				 environment);
 }
 
 /* Privileges are dropped before the ready line: whoever reads it connects. */
@@ -388,7 +389,6 @@ static enum outcome end_run(struct run *run)
 	if (environment->loop) {
 		loop_deadline_stop(environment->loop);
 		loop_timer_stop(&run->shutdown);
-		loop_timer_stop(&environment->waiting);
 		signals_release(run->signals);
 		transport_close(environment->transport);
 		loop_destroy(environment->loop);

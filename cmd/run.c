@@ -91,8 +91,8 @@ static void check_drops(void *context)
 	if (drops_since(&environment->transport->drops, text))
 		log_hint(&environment->log, "%s", text);
 	else /* less often with time: an idle server sleeps */
-		loop_timer_start(environment->loop, &environment->waiting, clock_now() - environment->begun, check_drops,
-				 environment);
+		loop_timer_start(environment->loop, &environment->waiting, clock_now() - environment->begun,
+				 check_drops, environment);
 }
 
 /* Privileges are dropped before the ready line: whoever reads it connects. */

@@ -21,7 +21,7 @@ static const struct option options_table[] = {
 		   OPTION_HELP("Local address to connect from", "chosen by the route"), .tags = FOR_PATH,
 		   .section = SECTION_PATH),
 #if WITH_EXTRAS
-	OPTION_ROW(OPTION_INTEGER, 0, "paths", struct doctor_options, paths, "N", "1 to 64", "", /* UDP_SENDERS_MAX */
+	OPTION_ROW(OPTION_INTEGER, 0, "paths", struct doctor_options, paths, "N", "2 to 64", "", /* UDP_SENDERS_MAX */
 		   OPTION_HELP("Also ping ADDRESS over N paths at once, and find their routers"), .tags = FOR_ANOTHER),
 	OPTION_ROW(OPTION_INTEGER, 0, "udp-port", struct doctor_options, udp_port, "PORT", "1 to 65535", "",
 		   OPTION_HELP("Find the routers of the path that has this UDP source port"), .tags = FOR_ANOTHER),

@@ -89,7 +89,7 @@ struct doctor {
 	uint32_t mtu;			/* of that port; 0: unknown */
 	char netdev[SYSFS_TEXT_SIZE];	/* the interface of that route; "": unknown */
 	struct address local;		/* of that route */
-	struct paths *paths;		/* to it; NULL: no router is on the way */
+	struct paths *paths;		/* to it; NULL: not asked for, and no router is on the way */
 	bool silent;			/* that device does not reach itself */
 	struct findings findings;
 };

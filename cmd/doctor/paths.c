@@ -28,6 +28,7 @@ struct paths {
 	struct doctor *doctor;
 	struct address peer;
 	size_t count;
+	bool routed; /* a router is on the way */
 	struct path_facts facts[UDP_SENDERS_MAX];
 	struct trace traces[UDP_SENDERS_MAX]; /* of short packets */
 	struct trace long_traces[UDP_SENDERS_MAX];
@@ -203,9 +204,10 @@ static void report_routers(struct paths *paths, size_t first)
 	for (unsigned hop = 0; hop < trace->hops; hop++)
 		add_text(routers, ", ", router_text(&trace->routers[hop], host));
 	finding_add(paths->doctor, FINDING_OK, "routers", "%s (UDP port%s %s)",
-		    trace->hops	   ? routers
-		    : trace->asked ? "none answers"
-				   : "not asked: another process has the port",
+		    trace->hops	     ? routers
+		    : !paths->routed ? "none: it is on this link"
+		    : trace->asked   ? "none answers"
+				     : "not asked: another process has the port",
 		    units_plural(count), ports);
 }
 
@@ -218,14 +220,29 @@ static void ping_paths(struct paths *paths)
 	struct child_run ping = { .running = false };
 	struct ping_facts facts = { .paths = paths->facts, .path_count = paths->count };
 	char options[64], host[ADDRESS_TEXT_SIZE];
+	unsigned worse = 0, failed = 0;
 
 	log_text(options, sizeof(options), "-C %d --duration 3s -S %" PRIu32 " --paths %zu", PINGS, doctor->mtu,
 		 paths->count);
 	ping_send(doctor, address_host(&paths->peer, host), options, &ping, &facts);
 	child_run_free(&ping);
-	for (size_t i = 0; i < paths->count; i++)
+	for (size_t i = 0; i < paths->count; i++) {
 		if (paths->facts[i].port)
 			paths->traces[i].port = paths->facts[i].port;
+		worse += paths->facts[i].worse && !paths->facts[i].port;
+		failed += paths->facts[i].failed;
+	}
+	if (failed == paths->count)
+		finding_add(doctor, FINDING_FAIL, "path", "none of %zu passes: %s", paths->count,
+			    doctor->probe.errors.first.cause);
+	else if (worse)
+		finding_add(doctor, failed ? FINDING_FAIL : FINDING_WARN, "path",
+			    "%u of %zu worse than the others, at unknown UDP ports%s", worse, paths->count,
+			    doctor->verbs_selected ? ": a card chooses its own; rping --paths shows which connections"
+						   : "");
+	else
+		return;
+	memset(paths->facts, 0, sizeof(paths->facts));
 }
 
 static bool same_end(const struct trace *one, const struct trace *other)
@@ -307,19 +324,22 @@ void paths_trace(struct doctor *doctor, const struct address *peer)
 	uint16_t first = (uint16_t)(options->udp_port			       ? options->udp_port
 				    : options->paths || doctor->verbs_selected ? UDP_PORT_FIRST
 									       : SOFT_PORT);
+	bool routed = is_routed(doctor, peer);
 	struct paths *paths;
 
-	if (!is_routed(doctor, peer) && !options->paths)
+	if (!routed && !options->paths)
 		return;
 	paths = doctor->paths = environment_allocate(doctor->environment, 1, sizeof(*paths));
 	if (!paths)
 		return;
 	paths->doctor = doctor;
 	paths->peer = *peer;
+	paths->routed = routed;
 	paths->count = options->paths ? (size_t)options->paths : 1;
 	for (size_t i = 0; i < paths->count; i++)
 		paths->traces[i].port = (uint16_t)(first + i);
-	trace_routers(doctor, peer, 0, paths->traces, paths->count);
+	if (routed)
+		trace_routers(doctor, peer, 0, paths->traces, paths->count);
 }
 
 void paths_check(struct doctor *doctor)
@@ -330,8 +350,10 @@ void paths_check(struct doctor *doctor)
 		return;
 	if (doctor->options->paths)
 		ping_paths(paths);
-	check_ends(paths);
-	trace_long(paths);
+	if (paths->routed) {
+		check_ends(paths);
+		trace_long(paths);
+	}
 	for (unsigned hop = 0; hop < longest(paths); hop++)
 		fill_common(paths, hop);
 	for (size_t i = 0; i < paths->count; i++)

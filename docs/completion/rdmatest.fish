@@ -192,7 +192,7 @@ complete -c rdmatest -n '__rdmatest_is selftest' -l deadline -x -d 'Maximum time
 complete -c rdmatest -n '__rdmatest_is doctor' -a '(__fish_print_hostnames)'
 complete -c rdmatest -n '__rdmatest_is doctor' -s a -l address -x -a '(__fish_print_hostnames)' -d 'Also check the route to another host and ping it; -a is optional'
 complete -c rdmatest -n '__rdmatest_is doctor' -s p -l port -x -d 'Port of the rping server to ping [1 to 65535; default 7174]'
-complete -c rdmatest -n '__rdmatest_is doctor' -l paths -x -d 'Also ping ADDRESS over N paths at once, and find their routers [1 to 64; default ]'
+complete -c rdmatest -n '__rdmatest_is doctor' -l paths -x -d 'Also ping ADDRESS over N paths at once, and find their routers [2 to 64; default ]'
 complete -c rdmatest -n '__rdmatest_is doctor' -l udp-port -x -d 'Find the routers of the path that has this UDP source port [1 to 65535; default ]'
 complete -c rdmatest -n '__rdmatest_is doctor' -l transport -x -a 'verbs soft' -d 'How to reach the peer: verbs (an RDMA device), or soft (RoCE v2 over a UDP socket) [default RDMATEST_TRANSPORT, or verbs]'
 complete -c rdmatest -n '__rdmatest_is doctor' -s h -l usage -d 'Print the common options, and examples'

@@ -51,16 +51,16 @@ enum fact {
 	FACT_DISABLED = 1 << 20,
 	FACT_NO_GUID = 1 << 21,
 	FACT_SLOW = 1 << 22,	 /* one lane, or the lowest speed */
-	FACT_NO_IPOIB = 1 << 29, /* the module of its interfaces is not loaded */
+	FACT_NO_IPOIB = 1 << 23, /* the module of its interfaces is not loaded */
 
 	/* The kernel and its limits. */
-	FACT_FIRST_NETWORK = 1 << 23, /* the network namespace of process 1, or unknown */
-	FACT_EXCLUSIVE = 1 << 24,     /* network namespaces do not share devices */
-	FACT_RXE = 1 << 25,	      /* the kernel may have the module */
-	FACT_SIW = 1 << 26,
-	FACT_MAY_RAISE = 1 << 27, /* the hard limit of locked memory is unlimited */
-	FACT_UBUNTU = 1 << 28,	  /* its kernel, most modules of which are in a package of their own */
-	FACT_SEALED = 1 << 29,	  /* it loads and unloads no module until the next boot */
+	FACT_FIRST_NETWORK = 1 << 24, /* the network namespace of process 1, or unknown */
+	FACT_EXCLUSIVE = 1 << 25,     /* network namespaces do not share devices */
+	FACT_RXE = 1 << 26,	      /* the kernel may have the module */
+	FACT_SIW = 1 << 27,
+	FACT_MAY_RAISE = 1 << 28, /* the hard limit of locked memory is unlimited */
+	FACT_UBUNTU = 1 << 29,	  /* its kernel, most modules of which are in a package of their own */
+	FACT_SEALED = 1 << 30,	  /* it loads and unloads no module until the next boot */
 
 	/* A device file, of which an interface or port knows nothing. */
 	FACT_NUMBER = 1 << 8, /* of the device is known */

@@ -19,6 +19,7 @@ static const struct {
 	{ PROBLEM_ADDRESS, FACT_NO_IPOIB, ": it has no network interface (IPoIB)",
 	  "on the host, as root: modprobe ib_ipoib" },
 	{ PROBLEM_ADDRESS, FACT_NO_IPOIB | GOOD, "", "" },
+	{ PROBLEM_ADDRESS, FACT_SEALED, "", "" },
 	{ PROBLEM_ADDRESS, FACT_ADMIN, "", "" },
 	{ PROBLEM_ADDRESS, FACT_NAMESAKE | FACT_NAMED | FACT_ADMIN,
 	  ": its interface NAME is in another network namespace, where another one has that name", "" },

@@ -77,7 +77,7 @@ static const char *folder_of(const struct environment *environment)
 	return file && *file != '/' ? "." : "/";
 }
 
-/* What the kernel drops before the first packet that a server receives may be its client's. */
+/* As long as a server has received nothing, the kernel may drop what its client sends. */
 static void check_drops(void *context)
 {
 	struct environment *environment = context;

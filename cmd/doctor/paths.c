@@ -38,20 +38,6 @@ struct paths {
 
 /* ---- texts ---- */
 
-static void add_text(char list[LIST_SIZE], const char *separator, const char *text)
-{
-	size_t used = strlen(list);
-
-	log_text(list + used, LIST_SIZE - used, "%s%s", used ? separator : "", text);
-}
-
-static void add_port(const struct paths *paths, size_t index, char list[LIST_SIZE])
-{
-	char port[8];
-
-	add_text(list, ", ", log_text(port, sizeof(port), "%u", paths->traces[index].port));
-}
-
 static bool same_router(const struct address *one, const struct address *other)
 {
 	return one->family && other->family && address_same_host(one, other);
@@ -178,7 +164,7 @@ static void report_worse(struct paths *paths, size_t first)
 		if (!paths->facts[i].worse || strcmp(paths->facts[i].worse, facts->worse) != 0 ||
 		    strcmp(locate(paths, i, other), where) != 0)
 			continue;
-		add_port(paths, i, list);
+		log_add(list, LIST_SIZE, ", ", "%u", paths->traces[i].port);
 		paths->reported[i] = true;
 		count++;
 	}
@@ -199,10 +185,10 @@ static void report_routers(struct paths *paths, size_t first)
 			continue;
 		paths->reported[i] = true;
 		count++;
-		add_port(paths, i, ports);
+		log_add(ports, LIST_SIZE, ", ", "%u", paths->traces[i].port);
 	}
 	for (unsigned hop = 0; hop < trace->hops; hop++)
-		add_text(routers, ", ", router_text(&trace->routers[hop], host));
+		log_add(routers, LIST_SIZE, ", ", "%s", router_text(&trace->routers[hop], host));
 	finding_add(paths->doctor, FINDING_OK, "routers", "%s (UDP port%s %s)",
 		    trace->hops	     ? routers
 		    : !paths->routed ? "none: it is on this link"

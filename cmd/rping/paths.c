@@ -102,13 +102,12 @@ static void print_path(const struct target *path, unsigned number)
 /* Adds the path's port to worse, with its server if there are several. */
 static void name_worse(const struct target *path, char worse[RPING_WORSE_SIZE])
 {
-	size_t used = strlen(worse);
-	bool several = path->client->count > (size_t)path->peer.options->paths;
+	bool first = !*worse, several = path->client->count > (size_t)path->peer.options->paths;
 
-	if (!used)
+	if (first)
 		log_text(worse, RPING_WORSE_SIZE, "; worse than the others: %s ports", path->udp ? "UDP" : "CM");
-	log_text(worse + strlen(worse), RPING_WORSE_SIZE - strlen(worse), "%s%s%s %u", used ? "," : "",
-		 several ? " " : "", several ? path->peer.name : "", path->port);
+	log_add(worse, RPING_WORSE_SIZE, first ? " " : ", ", "%s%s%u", several ? path->peer.name : "",
+		several ? " " : "", path->port);
 }
 
 /* For the command that has started this run. */

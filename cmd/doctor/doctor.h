@@ -198,7 +198,7 @@ void trace_routers(struct doctor *doctor, const struct address *peer, size_t siz
 
 /* ---- paths.c ---- */
 
-/* Finds the routers of each path, before the transport has the ports. Nothing is printed. */
+/* Begins: without --paths finds the routers of the path, before the transport has its port. Nothing is printed. */
 void paths_trace(struct doctor *doctor, const struct address *peer);
 /* Pings the address over each of --paths, and says which routers they have, and where bad ones differ. */
 void paths_check(struct doctor *doctor);

@@ -324,7 +324,7 @@ void paths_trace(struct doctor *doctor, const struct address *peer)
 	paths->count = options->paths ? (size_t)options->paths : 1;
 	for (size_t i = 0; i < paths->count; i++)
 		paths->traces[i].port = (uint16_t)(first + i);
-	if (routed)
+	if (routed && !options->paths)
 		trace_routers(doctor, peer, 0, paths->traces, paths->count);
 }
 
@@ -337,6 +337,9 @@ void paths_check(struct doctor *doctor)
 	if (doctor->options->paths)
 		ping_paths(paths);
 	if (paths->routed) {
+		/* Now that the ports are known. */
+		if (doctor->options->paths)
+			trace_routers(doctor, &paths->peer, 0, paths->traces, paths->count);
 		check_ends(paths);
 		trace_long(paths);
 	}

@@ -21,6 +21,9 @@ enum {
 	CONNECTING_MAX = 48 /* targets at once: the backlog of a server is limited */
 };
 
+/* Between two connections to one server. The stock rping -s -P fails one of two requests that come at one moment. */
+#define PAUSE_NS (10 * CLOCK_NS_PER_MS)
+
 /* ---- the lines of several targets ---- */
 
 static void print_alive(const struct target *target)
@@ -127,18 +130,29 @@ static void target_end_if_failed(struct target *target, enum outcome outcome)
 
 /* ---- which targets connect ---- */
 
-/* After each change: connects targets that wait. */
-static void client_advance(struct rping_client *client)
+static bool is_to(const struct target *target, const char *address, uint16_t port)
 {
+	return target->dial.options.port == port && !strcmp(target->address, address);
+}
+
+/* After each change: connects targets that wait. */
+static void client_advance(void *context)
+{
+	struct rping_client *client = context;
 	const uint32_t *in_state = client->in_state;
 
 	while (in_state[TARGET_WAITING] && in_state[TARGET_CONNECTING] < CONNECTING_MAX && !client->ending &&
-	       !client->environment->ended && !loop_deadline_passed(client->environment->loop)) {
+	       !client->environment->ended && !loop_deadline_passed(client->environment->loop) &&
+	       !client->pause.timer.link) {
 		struct target *target = client->next ? client->next : client->targets;
 
 		client->next = target->next;
-		if (target->peer.state == TARGET_WAITING)
-			dial_begin(&target->dial);
+		if (target->peer.state != TARGET_WAITING)
+			continue;
+		dial_begin(&target->dial);
+		if (OPTION_LIST_MAX > 1 && client->next &&
+		    is_to(client->next, target->address, target->dial.options.port))
+			loop_timer_start(client->environment->loop, &client->pause, PAUSE_NS, client_advance, client);
 	}
 	/* Every target is connected or has ended. */
 	if (!client->environment->ended &&
@@ -285,7 +299,7 @@ static enum outcome add_target(struct rping_client *client, const char *address,
 static bool is_repeated(const struct rping_client *client, const char *address, uint16_t port)
 {
 	for (const struct target *target = client->targets; target; target = target->next)
-		if (target->dial.options.port == port && !strcmp(target->address, address))
+		if (is_to(target, address, port))
 			return true;
 	return false;
 }
@@ -487,6 +501,7 @@ void rping_client_stop(void *state)
 	struct rping_client *client = state;
 	struct target *target;
 
+	loop_timer_stop(&client->pause);
 	while ((target = client->targets)) {
 		client->targets = target->next;
 		target_release(target);

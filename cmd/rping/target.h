@@ -68,7 +68,8 @@ struct rping_client {
 	struct target *next;		/* those that wait to connect take turns */
 	size_t count, failed;
 	uint32_t in_state[TARGET_STATES];
-	bool ending;		/* start no more targets */
+	bool ending; /* start no more targets */
+	struct loop_timer pause;
 	struct resolver source; /* of -I; else its address is ADDRESS_NONE */
 	size_t repeated;	/* lines of a target that another one has */
 	unsigned hinted;	/* dials: which hints have been given */

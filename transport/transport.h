@@ -348,7 +348,6 @@ enum {
 };
 
 enum {
-	UDP_PORT_OWN = 1,
 	UDP_PORT_FIRST = 0xc000, /* from here on, as cards have them (rdma_flow_label_to_udp_sport() of Linux) */
 	UDP_SENDERS_MAX = 64,	 /* ports of a process; a peer gets 4791 instead of another one */
 };
@@ -361,9 +360,10 @@ struct endpoint_options {
 	const struct path_options *path; /* NULL: every option unset; must outlive the endpoint */
 	/*
 	 * Soft, of a connection: its packets leave from this UDP port, so that routers which hash ports take another
-	 * path. 0: from 4791; UDP_PORT_OWN: a port that no other connection has, to which endpoint_create_qp() sets it.
+	 * path. If another process has it, from one that is udp_step higher, and so on: endpoint_create_qp() sets it.
+	 * Without a step, or with udp_port 0: from 4791.
 	 */
-	uint16_t udp_port;
+	uint16_t udp_port, udp_step;
 	bool own_qp;	  /* of a connection: create and modify the QP with verbs instead of librdmacm */
 	bool send_only;	  /* join as send-only full member */
 	bool no_loopback; /* datagrams to the group do not loop back to this host */

@@ -21,9 +21,6 @@ enum {
 	CONNECTING_MAX = 48 /* targets at once: the backlog of a server is limited */
 };
 
-/* Between two connections to one server. The stock rping -s -P fails one of two requests that come at one moment. */
-#define PAUSE_NS (10 * CLOCK_NS_PER_MS)
-
 /* ---- the lines of several targets ---- */
 
 static void print_alive(const struct target *target)
@@ -42,7 +39,7 @@ static void print_alive(const struct target *target)
 /* One that failed has a line with its cause on stderr. */
 static void print_target(const struct target *target, enum outcome outcome)
 {
-	if (EXTRA(target->own_path))
+	if (EXTRA(target->own_port))
 		return; /* it has a row beside the others */
 	if (!has_several(target->client))
 		peer_print_result(&target->peer, outcome, true);
@@ -152,7 +149,8 @@ static void client_advance(void *context)
 		dial_begin(&target->dial);
 		if (OPTION_LIST_MAX > 1 && client->next &&
 		    is_to(client->next, target->address, target->dial.options.port))
-			loop_timer_start(client->environment->loop, &client->pause, PAUSE_NS, client_advance, client);
+			loop_timer_start(client->environment->loop, &client->pause, TARGET_PAUSE_NS, client_advance,
+					 client);
 	}
 	/* Every target is connected or has ended. */
 	if (!client->environment->ended &&
@@ -276,7 +274,7 @@ static enum outcome add_target(struct rping_client *client, const char *address,
 {
 	const struct reporting_options *reporting = &client->options->common.reporting;
 	bool histogram = WITH_REPORT && (reporting->json || reporting->json_stream || EXTRA(client->options->paths));
-	int64_t paths = EXTRA(client->options->paths);
+	int64_t paths = EXTRA(client->options->paths), path = 0;
 
 	do {
 		struct target *target = environment_allocate(
@@ -285,13 +283,13 @@ static enum outcome add_target(struct rping_client *client, const char *address,
 		if (!target)
 			return OUTCOME_INTERNAL;
 		target_prepare(target, client, address, port);
-		target->own_path = paths > 0;
+		target->own_port = paths ? (uint16_t)(UDP_PORT_FIRST + path) : 0;
 		if (histogram)
 			target->histogram = (struct histogram *)(target + 1);
 		*client->last = target;
 		client->last = &target->next;
 		client->count++;
-	} while (--paths > 0);
+	} while (++path < paths);
 	return OUTCOME_OK;
 }
 

@@ -206,8 +206,13 @@ enum outcome target_connect(void *context)
 		target->times = (struct connect_times){ 0 };
 	outcome = peer_create_endpoint(ENDPOINT_CONNECTION, client->channel, client->options,
 				       &client->handlers->endpoint, target, &target->peer.endpoint);
-	if (!outcome && EXTRA(target->own_path))
-		target->peer.endpoint->options.udp_port = target->udp ? target->port : UDP_PORT_OWN;
+	if (!outcome && EXTRA(target->own_port)) {
+		target->peer.endpoint->options.udp_port = target->own_port;
+		target->peer.endpoint->options.udp_step = (uint16_t)client->options->paths;
+		/* All paths begin to ping when the last one has begun to connect, so that they meet the same load. */
+		target->slot =
+			clock_now() + (UDP_PORT_FIRST + client->options->paths - target->own_port) * TARGET_PAUSE_NS;
+	}
 	if (!outcome)
 		outcome =
 			endpoint_resolve(target->peer.endpoint, source->family ? source : NULL, &target->dial.address);
@@ -221,8 +226,8 @@ enum outcome target_request(struct target *target)
 	bool known = target->peer.requested && !EXTRA(options->duration);
 	const struct endpoint *endpoint = target->peer.endpoint;
 
-	if (EXTRA(target->own_path)) {
-		target->udp = endpoint->options.udp_port >= UDP_PORT_FIRST;
+	if (EXTRA(target->own_port)) {
+		target->udp = !transport_opens_devices(transport_name(target->peer.environment->transport));
 		target->port = target->udp ? endpoint->options.udp_port : endpoint->local.port;
 		target->qpn = endpoint->qpn;
 	}
@@ -514,7 +519,7 @@ void target_end(struct target *target, enum outcome outcome)
 	if (outcome == OUTCOME_FAILED)
 		hint_at_size(target);
 	target_enter(target, TARGET_DONE, "done", WITHOUT_LIMIT);
-	if (EXTRA(target->own_path) && endpoint)
+	if (EXTRA(target->own_port) && endpoint)
 		target->losses = endpoint->losses;
 	drop_connection(target);
 	if (!WITH_REPORT)
@@ -632,6 +637,6 @@ void target_report(struct target *target, const char *index, struct report *repo
 	figures_report(report, target_figures, target, NULL);
 	if (target->histogram && report->format == &report_json)
 		report_histogram(report, "round_trip", target->histogram);
-	if (EXTRA(target->own_path) && report->format == &report_json)
+	if (EXTRA(target->own_port) && report->format == &report_json)
 		report_own_path(report, target);
 }

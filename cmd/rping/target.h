@@ -10,6 +10,9 @@
 #include "cmd/dial.h"
 #include "cmd/rping/peer.h"
 
+/* Between two connections to one server. The stock rping -s -P fails one of two requests that come at one moment. */
+#define TARGET_PAUSE_NS (10 * CLOCK_NS_PER_MS)
+
 enum target_state {
 	TARGET_WAITING, /* for its turn to connect */
 	TARGET_PAUSED,	/* between two rounds of its dial */
@@ -95,13 +98,13 @@ struct target {
 	const char *address;	     /* as the user typed it */
 	size_t source_offset;	     /* of the ping in its source */
 	bool stock;		     /* the server sent no hello */
-	bool own_path;		     /* of --paths */
+	uint16_t own_port;	     /* of --paths: UDP, if the transport is soft; 0: none */
 	bool complete;		     /* all requested pings are answered, or any number will do */
 	uint32_t last_size;	     /* the last size of a sweep that the server accepts, or the only one */
 	uint64_t first;		     /* number of the first measured ping, of a sweep of this size */
 	int64_t sent_at;	     /* clock time of the current ping; 0: none, or a warm-up ping */
-	int64_t slot;		     /* with --interval, when the next ping may start; 0 before the first one */
-	int64_t until;		     /* the end of --duration; 0 before the first measured ping */
+	int64_t slot;  /* when the next ping may start, with --interval or the first one of --paths; else 0 */
+	int64_t until; /* the end of --duration; 0 before the first measured ping */
 
 	/* For the report: */
 	const char *index, *name;

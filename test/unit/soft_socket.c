@@ -15,6 +15,7 @@
 
 static struct {
 	int bind_error;
+	uint16_t taken; /* a port */
 	bool real_bind;
 	bool rxe_holds_port;
 	bool own_holder;
@@ -39,8 +40,16 @@ static const struct address group = { .family = ADDRESS_IP4, .bytes = { 239, 1, 
 int __real_bind(int fd, const struct sockaddr *name, socklen_t length);
 int __wrap_bind(int fd, const struct sockaddr *name, socklen_t length)
 {
+	struct sockaddr_in to = { .sin_family = AF_UNSPEC };
+
 	if (fake.real_bind)
 		return __real_bind(fd, name, length);
+	if (length >= sizeof(to))
+		memcpy(&to, name, sizeof(to));
+	if (fake.taken && ntohs(to.sin_port) == fake.taken) {
+		errno = EADDRINUSE;
+		return -1;
+	}
 	errno = fake.bind_error;
 	return fake.bind_error ? -1 : 0;
 }
@@ -310,9 +319,9 @@ TEST(senders_have_ports, begin, end)
 	assert_int_equal(soft_socket_listen(&here_endpoint, &loopback), OUTCOME_OK);
 	first = second = third = (struct soft_path){ .socket = fake.transport.sockets, .local = loopback };
 	assert_ptr_equal(soft_path_sender(&first), fake.transport.sockets);
-	assert_int_equal(soft_path_leave_from(&first, UDP_PORT_OWN), 0);
-	assert_int_equal(soft_path_leave_from(&second, UDP_PORT_OWN), 0);
-	assert_int_equal(soft_path_leave_from(&third, UDP_PORT_FIRST), 0);
+	assert_int_equal(soft_path_leave_from(&first, UDP_PORT_FIRST, 4), 0);
+	assert_int_equal(soft_path_leave_from(&second, UDP_PORT_FIRST + 1, 4), 0);
+	assert_int_equal(soft_path_leave_from(&third, UDP_PORT_FIRST, 4), 0);
 	assert_int_equal(soft_path_sender(&first)->port, UDP_PORT_FIRST);
 	assert_int_equal(soft_path_sender(&second)->port, UDP_PORT_FIRST + 1);
 	assert_ptr_equal(third.sender, first.sender);
@@ -325,11 +334,11 @@ TEST(senders_have_ports, begin, end)
 	soft_path_release(&second);
 	assert_int_equal(senders(), 1);
 	for (uint16_t port = UDP_PORT_FIRST + 1; port < UDP_PORT_FIRST + UDP_SENDERS_MAX; port++)
-		assert_int_equal(soft_path_leave_from(&first, port), 0);
+		assert_int_equal(soft_path_leave_from(&first, port, 0), 0);
 	assert_int_equal(senders(), UDP_SENDERS_MAX);
-	assert_int_equal(soft_path_leave_from(&second, UDP_PORT_FIRST + UDP_SENDERS_MAX), EMFILE);
+	assert_int_equal(soft_path_leave_from(&second, UDP_PORT_FIRST + UDP_SENDERS_MAX, 4), EMFILE);
 	assert_null(second.sender);
-	assert_int_equal(soft_path_leave_from(&second, UDP_PORT_FIRST + 1), 0);
+	assert_int_equal(soft_path_leave_from(&second, UDP_PORT_FIRST + 1, 0), 0);
 	soft_sockets_close(&fake.transport);
 	assert_int_equal(senders(), 0);
 }
@@ -341,15 +350,19 @@ TEST(senders_are_closed, begin, end)
 
 	assert_int_equal(soft_socket_listen(&here_endpoint, &loopback), OUTCOME_OK);
 	path = (struct soft_path){ .socket = fake.transport.sockets, .local = loopback };
-	assert_int_equal(soft_path_leave_from(&path, UDP_PORT_FIRST), 0);
+	assert_int_equal(soft_path_leave_from(&path, UDP_PORT_FIRST, 0), 0);
 	copy = path;
 	soft_path_share(&copy);
 	soft_path_release(&path);
 	assert_int_equal(senders(), 1);
 	soft_path_release(&copy);
 	assert_int_equal(senders(), 0);
+	fake.taken = UDP_PORT_FIRST;
+	assert_int_equal(soft_path_leave_from(&path, UDP_PORT_FIRST, 4), 0);
+	assert_int_equal(soft_path_sender(&path)->port, UDP_PORT_FIRST + 4);
+	soft_path_release(&path);
 	fake.bind_error = EADDRINUSE;
-	assert_int_equal(soft_path_leave_from(&path, UDP_PORT_FIRST), EADDRINUSE);
+	assert_int_equal(soft_path_leave_from(&path, UDP_PORT_FIRST, 0), EADDRINUSE);
 	assert_ptr_equal(soft_path_sender(&path), fake.transport.sockets);
 	soft_sockets_close(&fake.transport);
 }

@@ -426,27 +426,24 @@ static struct soft_socket *find_sender(const struct soft_path *path, uint16_t po
 	return found;
 }
 
-int soft_path_leave_from(struct soft_path *path, uint16_t port)
+int soft_path_leave_from(struct soft_path *path, uint16_t port, unsigned step)
 {
-	bool own = port == UDP_PORT_OWN;
-	unsigned next = own ? UDP_PORT_FIRST : port, count;
 	struct soft_socket *sender;
+	unsigned next = port, count;
 
 	do {
 		sender = find_sender(path, (uint16_t)next, &count);
-		if (sender && own)
-			continue;
 		if (!sender && count >= UDP_SENDERS_MAX)
 			return EMFILE;
 		if (!sender)
 			sender = socket_open(path->socket->transport, &path->local, (uint16_t)next, false);
-		if (sender) {
-			soft_socket_use(sender, 1);
-			path->sender = sender;
-			return 0;
-		}
-	} while (own && ++next <= UINT16_MAX && (sender || errno == EADDRINUSE));
-	return errno;
+		next += step;
+	} while (!sender && errno == EADDRINUSE && step && next <= UINT16_MAX);
+	if (!sender)
+		return errno;
+	soft_socket_use(sender, 1);
+	path->sender = sender;
+	return 0;
 }
 
 void soft_path_share(const struct soft_path *path)

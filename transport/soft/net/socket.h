@@ -50,10 +50,10 @@ int soft_path_route(struct soft_transport *transport, struct soft_path *path);
 /* Applies --tos, --dscp and --mtu. */
 void soft_path_apply_options(struct soft_path *path, const struct endpoint *endpoint);
 /*
- * From now on the path's packets leave from that UDP port, or from a port that no other path has (UDP_PORT_OWN). They
- * still arrive at 4791. A port of another process, or one too many, changes nothing. Returns an errno or 0.
+ * From now on the path's packets leave from that UDP port, or if another process has it, the first free one in steps
+ * (0: none). They still arrive at 4791. Without a port nothing changes. Returns an errno or 0.
  */
-int soft_path_leave_from(struct soft_path *path, uint16_t port);
+int soft_path_leave_from(struct soft_path *path, uint16_t port, unsigned step);
 /* A copy of a path shares its sender. Each is released, after which the path has none. */
 void soft_path_share(const struct soft_path *path);
 void soft_path_release(struct soft_path *path);

@@ -117,8 +117,8 @@ enum outcome soft_qp_create(struct endpoint *base)
 		return OUTCOME_INTERNAL;
 	}
 	if (WITH_EXTRAS && options->udp_port)
-		error = soft_path_leave_from(&endpoint->path, options->udp_port);
-	if (error && options->udp_port == UDP_PORT_OWN) {
+		error = soft_path_leave_from(&endpoint->path, options->udp_port, options->udp_step);
+	if (error && options->udp_step) {
 		error_errno(reason, base->name, error, "opening a UDP port of its own");
 		return OUTCOME_INTERNAL;
 	}

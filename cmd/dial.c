@@ -207,9 +207,10 @@ void dial_give_up(struct dial *dial)
 	if (kind && !first)
 		*dial->error->hint = '\0';
 	else if (kind == ERROR_NO_LISTENER && !waited)
-		error_hint(dial->error, "%sif host and port are right, run %s: rdmatest %s%s -p %u --transport %s",
-			   resolved_to(dial, name),
-			   interface_of(&dial->address, interface) ? "here, as the address is this host's" : "there",
+		error_hint(dial->error, "%s%s: rdmatest %s%s -p %u --transport %s", resolved_to(dial, name),
+			   interface_of(&dial->address, interface)
+				   ? "this host has the address; if the port is right, run"
+				   : "if host and port are right, run there",
 			   options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
 			   transport);
 	else if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && !environment->ping) /* it is doctor's */

@@ -7,7 +7,7 @@
 #include "core/units.h"
 
 enum {
-	MANY_LOSSES = 3, /* times as many as at most half of the paths have */
+	MANY_LOSSES = 3, /* times as many, and as many more, than the best quarter of the paths has */
 	SLOW = 2,	 /* times the round trip of the faster half */
 	SLOW_COUNT = 10, /* pings, the least that tell */
 };
@@ -15,9 +15,9 @@ enum {
 /* Connections that share a processor differ by this much. */
 #define SLOW_LEAST (100 * CLOCK_NS_PER_US)
 
-/* What half of the paths to a server do not exceed. */
 struct usual {
-	uint64_t losses, round_trip;
+	uint64_t losses;     /* the best quarter of the paths to a server has no more */
+	uint64_t round_trip; /* nor the faster half */
 };
 
 static int compare_numbers(const void *one, const void *other)
@@ -27,10 +27,11 @@ static int compare_numbers(const void *one, const void *other)
 	return (a > b) - (a < b);
 }
 
-static uint64_t lower_median(uint64_t *values, size_t count)
+/* Of values, what one in of does not exceed. */
+static uint64_t lowest(uint64_t *values, size_t count, size_t of)
 {
 	qsort(values, count, sizeof(*values), compare_numbers);
-	return count ? values[(count - 1) / 2] : 0;
+	return count ? values[(count - 1) / of] : 0;
 }
 
 static uint64_t middle_round_trip(const struct target *path)
@@ -54,7 +55,7 @@ static struct usual usual_of(const struct target *path, int64_t count)
 		losses[good] = losses_of(path);
 		round_trips[good++] = middle_round_trip(path);
 	}
-	return (struct usual){ lower_median(losses, good), lower_median(round_trips, good) };
+	return (struct usual){ lowest(losses, good, 4), lowest(round_trips, good, 2) };
 }
 
 static const char *compare(const struct target *path, struct usual usual)
@@ -63,7 +64,7 @@ static const char *compare(const struct target *path, struct usual usual)
 
 	if (path->failed)
 		return "failed";
-	if (losses_of(path) > MANY_LOSSES * usual.losses)
+	if (losses_of(path) > MANY_LOSSES * (usual.losses + 1))
 		return "lost packets";
 	/* Not for a time: nearly all of its pings. */
 	if (path->histogram->all.count >= SLOW_COUNT && round_trip > SLOW * usual.round_trip + SLOW_LEAST &&

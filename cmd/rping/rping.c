@@ -54,12 +54,14 @@ static const struct option rping_option_table[] = {
 	ROW(OPTION_DURATION, 0, "duration", duration, "TIME", "1ms to 8784h", "",
 	    OPTION_HELP("Client: stop this long after the first measured ping", "no end"), .tags = FOR_CLIENT,
 	    .section = SECTION_PACE, .brief = true),
+#if WITH_REPORT
 	ROW(OPTION_INTEGER, 0, "paths", paths, "N", "2 to 64", "", /* UDP_SENDERS_MAX */
 	    OPTION_HELP("Client: ping over N paths at once, each from a UDP port of its own, and compare them",
 			"one path"), .tags = FOR_CLIENT, .section = SECTION_CLIENT),
 	FLAG(0, "equal-paths", equal_paths,
 	     OPTION_HELP("Client: a path that loses packets or is slower than the others is a failure"),
 	     .tags = FOR_CLIENT, .section = SECTION_CLIENT),
+#endif
 	WAIT_SERVER_OPTION(struct rping_options, wait_server),
 	ROW(OPTION_INTEGER, 0, "max-clients", max_clients, "N", "1 or more", "",
 	    OPTION_HELP("Server: end after N clients", "none"),

@@ -602,6 +602,11 @@ static const struct figure target_figures[] = {
 	FIGURE(SAMPLES, "round_trip", struct target, round_trip, .forms = IN_TEXT | IN_PROMETHEUS),
 	FIGURES_OF_ROWS("connect", struct target, times, connect_figures, .forms = IN_PROGRAMS),
 	FIGURE(FLAG, "failed", struct target, failed, .forms = IN_PROGRAMS),
+	FIGURES_END,
+};
+
+/* For Prometheus these have more labels, so they come last. */
+static const struct figure target_path_figures[] = {
 	FIGURES_OF_CODE(OBJECT, "path", struct target, path, common_report_path, .forms = IN_PROGRAMS),
 	FIGURE(TEXT, "verdict", struct target, verdict),
 	FIGURE(TEXT, "error", struct target, error),
@@ -635,8 +640,9 @@ void target_report(struct target *target, const char *index, struct report *repo
 	}
 	target->counts.size = target->peer.size;
 	figures_report(report, target_figures, target, NULL);
+	if (EXTRA(target->own_port) && report->format->form & IN_PROGRAMS)
+		report_own_path(report, target);
+	figures_report(report, target_path_figures, target, NULL);
 	if (target->histogram && report->format == &report_json)
 		report_histogram(report, "round_trip", target->histogram);
-	if (EXTRA(target->own_port) && report->format == &report_json)
-		report_own_path(report, target);
 }

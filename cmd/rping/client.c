@@ -21,6 +21,8 @@ enum {
 	CONNECTING_MAX = 48 /* targets at once: the backlog of a server is limited */
 };
 
+#define PAUSE_NS (100 * CLOCK_NS_PER_MS)
+
 /* ---- the lines of several targets ---- */
 
 static void print_alive(const struct target *target)
@@ -132,6 +134,26 @@ static bool is_to(const struct target *target, const char *address, uint16_t por
 	return target->dial.options.port == port && !strcmp(target->address, address);
 }
 
+/*
+ * Of two requests that come at one moment the stock rping -s -P answers one. So there is one at a time to a server,
+ * unless that does not answer.
+ */
+static bool is_answer_due(const struct rping_client *client)
+{
+	return client->pause.timer.link && client->dialled->peer.state == TARGET_CONNECTING;
+}
+
+static void release_paths(struct rping_client *client)
+{
+	for (struct target *target = client->targets; target; target = target->next) {
+		if (target->slot != TARGET_HELD)
+			continue;
+		target->slot = 0;
+		if (target->peer.state == TARGET_PACING)
+			target_end_if_failed(target, target_next(target));
+	}
+}
+
 /* After each change: connects targets that wait. */
 static void client_advance(void *context)
 {
@@ -140,18 +162,22 @@ static void client_advance(void *context)
 
 	while (in_state[TARGET_WAITING] && in_state[TARGET_CONNECTING] < CONNECTING_MAX && !client->ending &&
 	       !client->environment->ended && !loop_deadline_passed(client->environment->loop) &&
-	       !client->pause.timer.link) {
+	       !is_answer_due(client)) {
 		struct target *target = client->next ? client->next : client->targets;
 
 		client->next = target->next;
 		if (target->peer.state != TARGET_WAITING)
 			continue;
 		dial_begin(&target->dial);
-		if (OPTION_LIST_MAX > 1 && client->next &&
-		    is_to(client->next, target->address, target->dial.options.port))
-			loop_timer_start(client->environment->loop, &client->pause, TARGET_PAUSE_NS, client_advance,
-					 client);
+		if (OPTION_LIST_MAX == 1 || !client->next ||
+		    !is_to(client->next, target->address, target->dial.options.port))
+			continue;
+		client->dialled = target;
+		loop_timer_stop(&client->pause);
+		loop_timer_start(client->environment->loop, &client->pause, PAUSE_NS, client_advance, client);
 	}
+	if (EXTRA(client->options->paths) && !in_state[TARGET_WAITING])
+		release_paths(client);
 	/* Every target is connected or has ended. */
 	if (!client->environment->ended &&
 	    !(in_state[TARGET_WAITING] + in_state[TARGET_PAUSED] + in_state[TARGET_CONNECTING]))
@@ -186,7 +212,9 @@ static enum outcome begin_pings(struct target *target, const struct endpoint_eve
 	if (outcome)
 		return outcome;
 	client_advance(target->client);
-	return target->client->environment->ended ? OUTCOME_OK : target_next(target);
+	/* It may have been released. */
+	return target->client->environment->ended || target->peer.state != TARGET_PACING ? OUTCOME_OK
+											 : target_next(target);
 }
 
 static void hint_at_busy(const struct target *target, const struct endpoint_event *event)

@@ -209,9 +209,7 @@ enum outcome target_connect(void *context)
 	if (!outcome && EXTRA(target->own_port)) {
 		target->peer.endpoint->options.udp_port = target->own_port;
 		target->peer.endpoint->options.udp_step = (uint16_t)client->options->paths;
-		/* All paths begin to ping when the last one has begun to connect, so that they meet the same load. */
-		target->slot =
-			clock_now() + (UDP_PORT_FIRST + client->options->paths - target->own_port) * TARGET_PAUSE_NS;
+		target->slot = TARGET_HELD;
 	}
 	if (!outcome)
 		outcome =

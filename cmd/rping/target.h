@@ -10,8 +10,8 @@
 #include "cmd/dial.h"
 #include "cmd/rping/peer.h"
 
-/* Between two connections to one server. The stock rping -s -P fails one of two requests that come at one moment. */
-#define TARGET_PAUSE_NS (10 * CLOCK_NS_PER_MS)
+/* A path of --paths does not ping before all have begun to connect, so that they meet the same load. */
+#define TARGET_HELD INT64_MAX
 
 enum target_state {
 	TARGET_WAITING, /* for its turn to connect */
@@ -71,11 +71,12 @@ struct rping_client {
 	struct target *next;		/* those that wait to connect take turns */
 	size_t count, failed;
 	uint32_t in_state[TARGET_STATES];
-	bool ending; /* start no more targets */
-	struct loop_timer pause;
-	struct resolver source; /* of -I; else its address is ADDRESS_NONE */
-	size_t repeated;	/* lines of a target that another one has */
-	unsigned hinted;	/* dials: which hints have been given */
+	bool ending;		 /* start no more targets */
+	struct target *dialled;	 /* the last one, if the next is to the same server */
+	struct loop_timer pause; /* while that may answer */
+	struct resolver source;	 /* of -I; else its address is ADDRESS_NONE */
+	size_t repeated;	 /* lines of a target that another one has */
+	unsigned hinted;	 /* dials: which hints have been given */
 	struct client_figures figures, before;
 };
 
@@ -103,8 +104,8 @@ struct target {
 	uint32_t last_size;	     /* the last size of a sweep that the server accepts, or the only one */
 	uint64_t first;		     /* number of the first measured ping, of a sweep of this size */
 	int64_t sent_at;	     /* clock time of the current ping; 0: none, or a warm-up ping */
-	int64_t slot;  /* when the next ping may start, with --interval or the first one of --paths; else 0 */
-	int64_t until; /* the end of --duration; 0 before the first measured ping */
+	int64_t slot;		     /* when the next ping may start: with --interval, or TARGET_HELD; else 0 */
+	int64_t until;		     /* the end of --duration; 0 before the first measured ping */
 
 	/* For the report: */
 	const char *index, *name;

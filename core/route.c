@@ -209,6 +209,16 @@ int route_find(int fd, unsigned vrf, const struct address *peer, const struct ad
 					  : find_peer_route(fd, vrf, peer, source, route);
 }
 
+bool route_look_up(const struct address *peer, const struct address *source, struct route *route)
+{
+	int fd = route_open();
+	bool found = fd >= 0 && !route_find(fd, route_vrf(), peer, source, route);
+
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
 bool route_by_interface(int fd, const struct address *peer, const struct address *source, unsigned interface,
 			struct route *route)
 {

@@ -30,6 +30,8 @@ unsigned route_vrf(void);
  * source: the local address, or the any address if the route decides. Returns 0 or an errno.
  */
 int route_find(int fd, unsigned vrf, const struct address *peer, const struct address *source, struct route *route);
+/* The same for one look-up, with route_vrf(). Returns whether there is a route. */
+bool route_look_up(const struct address *peer, const struct address *source, struct route *route);
 
 /*
  * Finds the entry of a table for packets from the source that are bound to that interface: by `ip rule add oif`, or of

@@ -293,14 +293,9 @@ bool route_is_filtered(const struct address *local, const struct address *peer, 
 
 bool route_is_broadcast(const struct address *address)
 {
-	struct route route = { .is_broadcast = false };
-	int fd = route_open();
+	struct route route;
 
-	if (fd < 0)
-		return false;
-	find_route(fd, address, &(struct address){ .family = address->family }, &route);
-	close(fd);
-	return route.is_broadcast;
+	return route_look_up(address, &(struct address){ .family = address->family }, &route) && route.is_broadcast;
 }
 
 bool route_leads_here(const struct address *address, bool otherwise)

@@ -348,6 +348,7 @@ enum {
 };
 
 enum {
+	UDP_PORT_ROCE = 4791,	 /* UDP destination port of RoCE v2; any source port is accepted, soft has the same */
 	UDP_PORT_FIRST = 0xc000, /* from here on, as cards have them (rdma_flow_label_to_udp_sport() of Linux) */
 	UDP_SENDERS_MAX = 64,	 /* ports of a process; a peer gets 4791 instead of another one */
 };

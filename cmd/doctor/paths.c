@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cmd/doctor/doctor.h"
 #include "core/route.h"
@@ -19,7 +18,6 @@
 
 enum {
 	PINGS = 300,	    /* of each path, in some seconds at most: to see that each hundredth packet is lost */
-	SOFT_PORT = 4791,   /* from which soft sends without --paths */
 	ROCE_OVERHEAD = 28, /* BTH, RETH and ICRC, beside a payload */
 	LIST_SIZE = 320,
 };
@@ -288,19 +286,13 @@ static void trace_long(struct paths *paths)
 /* Sets doctor->local. Returns false if there are no routers on the way. */
 static bool is_routed(struct doctor *doctor, const struct address *peer)
 {
-	struct route route = { .interface = 0 };
-	int fd = route_open();
-	bool found =
-		fd >= 0 && !route_find(fd, route_vrf(), peer,
-				       doctor->source.addresses->family ? doctor->source.addresses
-									: &(struct address){ .family = peer->family },
-				       &route);
+	const struct address any = { .family = peer->family };
+	const struct address *source = doctor->source.addresses->family ? doctor->source.addresses : &any;
+	struct route route;
 
-	if (fd >= 0)
-		close(fd);
-	if (!found)
+	if (!route_look_up(peer, source, &route))
 		return false;
-	doctor->local = doctor->source.addresses->family ? doctor->source.addresses[0] : route.source;
+	doctor->local = source == &any ? route.source : *source;
 	return !address_is_any(&route.gateway);
 }
 
@@ -309,7 +301,7 @@ void paths_trace(struct doctor *doctor, const struct address *peer)
 	const struct doctor_options *options = doctor->options;
 	uint16_t first = (uint16_t)(options->udp_port			       ? options->udp_port
 				    : options->paths || doctor->verbs_selected ? UDP_PORT_FIRST
-									       : SOFT_PORT);
+									       : UDP_PORT_ROCE);
 	bool routed = is_routed(doctor, peer);
 	struct paths *paths;
 

@@ -24,7 +24,6 @@
 #include "cmd/doctor/doctor.h"
 
 enum {
-	ROCE_PORT = 4791,
 	SILENT_MAX = 3,
 	ROUNDS = 4,
 	LONGEST = 9000,	 /* bytes of UDP payload */
@@ -242,7 +241,7 @@ void trace_routers(struct doctor *doctor, const struct address *peer, size_t siz
 	struct loop_timer timer = { 0 };
 	int64_t end = clock_now() + doctor->options->common.timeout;
 
-	tracer.peer.port = ROCE_PORT;
+	tracer.peer.port = UDP_PORT_ROCE;
 	for (size_t i = 0; paths && i < count; i++) {
 		paths[i].tracer = &tracer;
 		paths[i].trace = &traces[i];

@@ -47,7 +47,7 @@ static void take_addresses(struct input *input, struct frame *frame)
 
 	frame->from = world_address(number % 12);
 	frame->to = world_address(number / 12);
-	frame->from.port = PACKET_PORT;
+	frame->from.port = UDP_PORT_ROCE;
 }
 
 /* ---- the records ---- */
@@ -116,7 +116,7 @@ static void again(struct input *input)
 	if (frame.length < ICRC_SIZE)
 		return;
 	frame.length -= ICRC_SIZE;
-	frame.from.port = flags & 4 ? 49152 : PACKET_PORT;
+	frame.from.port = flags & 4 ? 49152 : UDP_PORT_ROCE;
 	frame.identification = flags & 4 ? take16(input) : 0;
 	change(input, &frame, flags >> 4);
 	frame.length += flags & 8 ? ICRC_SIZE : 0;
@@ -184,7 +184,7 @@ static bool aim(const struct soft_qp *qp, unsigned flags, struct frame *frame)
 		return false;
 	frame->from = flags & 1 ? world_address(3) : qp->endpoint->path.peer;
 	frame->to = qp->endpoint->path.local;
-	frame->from.port = PACKET_PORT;
+	frame->from.port = UDP_PORT_ROCE;
 	return true;
 }
 
@@ -378,7 +378,7 @@ static void message(struct input *input)
 		bytes_write(information, 8, cm_id->peer_guid);
 	if (flags & 0x80)
 		take_addresses(input, &frame);
-	frame.from.port = PACKET_PORT;
+	frame.from.port = UDP_PORT_ROCE;
 	if (mad.kind == MAD_REQ)
 		fill_request(input, &mad, cm_id, &frame, private_data);
 	else

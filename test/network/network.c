@@ -18,6 +18,7 @@
 #include "core/route.h"
 #include "core/route_cause.h"
 #include "transport/soft/wire/packet.h"
+#include "transport/transport.h"
 
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
@@ -372,7 +373,7 @@ void network_append_icrc(struct frame *frame, const struct icrc_table *table)
 	struct icrc_flow flow;
 
 	icrc_flow_prepare(&flow, frame->from.family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, frame->from.bytes,
-			  frame->to.bytes, frame->from.port, PACKET_PORT);
+			  frame->to.bytes, frame->from.port, UDP_PORT_ROCE);
 	icrc_store(frame->bytes + frame->length,
 		   icrc_compute(table, &flow, frame->identification, frame->bytes, frame->length, NULL, 0, 0));
 	frame->length += ICRC_SIZE;

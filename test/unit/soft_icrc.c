@@ -4,6 +4,7 @@
 #include "test/network/vectors.h"
 #include "transport/soft/wire/icrc.h"
 #include "transport/soft/wire/packet.h"
+#include "transport/transport.h"
 
 enum {
 	BASE_SIZE = 12,
@@ -203,7 +204,7 @@ TEST(identifications_are_solved)
 
 	assert_non_null(bytes);
 	icrc_prepare(&table);
-	icrc_flow_prepare(&flow, ICRC_IP4, source, destination, 50000, PACKET_PORT);
+	icrc_flow_prepare(&flow, ICRC_IP4, source, destination, 50000, UDP_PORT_ROCE);
 	for (size_t round = 0; round < 0x10000; round++) {
 		size_t length = BASE_SIZE + ICRC_SIZE + round % (ICRC_DATAGRAM_MAX + 1 - BASE_SIZE - ICRC_SIZE);
 

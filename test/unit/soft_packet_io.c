@@ -195,7 +195,7 @@ static void end_open(struct end *end, uint8_t host)
 	assert_true(end->transport.packet_io && end->transport.queue && end->transport.qps);
 	end->socket.transport = &end->transport;
 	end->socket.fd = -1;
-	end->socket.port = PACKET_PORT;
+	end->socket.port = UDP_PORT_ROCE;
 	end->socket.address = (struct address){ .family = ADDRESS_IP4, .bytes = { 127, 0, 0, host } };
 }
 
@@ -264,7 +264,7 @@ static int set_up(void **state)
 		transmit(&path, OPCODE_SEND_MIDDLE, 1000 + index, FULL);
 	transmit(&path, OPCODE_SEND_LAST, 1000 + SENT - 1, SHORT);
 	soft_flush(&sender.transport);
-	path.local.port = PACKET_PORT;
+	path.local.port = UDP_PORT_ROCE;
 	address_to_socket(&path.local, &packet_io->from);
 	return 0;
 }

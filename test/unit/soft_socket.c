@@ -62,7 +62,7 @@ bool __wrap_host_rxe_holds_port(const char *root)
 
 void __wrap_holder_find(struct holder *holder, const struct address *address)
 {
-	assert_int_equal(address->port, PACKET_PORT);
+	assert_int_equal(address->port, UDP_PORT_ROCE);
 	holder->is_own = fake.own_holder;
 	strcpy(holder->text, fake.own_holder ? "PID 17 (rping)" : "");
 }

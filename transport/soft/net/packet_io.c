@@ -100,7 +100,7 @@ void soft_packet_io_close(struct soft_packet_io *packet_io)
 static void prepare_flow(struct icrc_flow *flow, const struct address *from, const struct address *to, uint16_t port)
 {
 	icrc_flow_prepare(flow, from->family == ADDRESS_IP4 ? ICRC_IP4 : ICRC_IP6, from->bytes, to->bytes, port,
-			  PACKET_PORT);
+			  UDP_PORT_ROCE);
 }
 
 /* Returns the message that a packet of that size joins: the last one if it fits, else a new one. */
@@ -121,7 +121,7 @@ static struct message *get_message(struct soft_packet_io *packet_io, const struc
 		.type_of_service = path->type_of_service,
 		.unsent = path->unsent,
 	};
-	message->peer.port = PACKET_PORT;
+	message->peer.port = UDP_PORT_ROCE;
 	message->to_length = (socklen_t)address_to_socket(&message->peer, &message->to);
 	prepare_flow(&message->flow, &path->socket->address, &path->peer, packet_io->socket->port);
 	return message;

@@ -85,7 +85,7 @@ static void socket_set_options(int fd, enum address_family family)
 
 static struct soft_socket **list_of(const struct soft_socket *socket)
 {
-	return socket->port == PACKET_PORT ? &socket->transport->sockets : &socket->transport->senders;
+	return socket->port == UDP_PORT_ROCE ? &socket->transport->sockets : &socket->transport->senders;
 }
 
 /*
@@ -114,7 +114,7 @@ static struct soft_socket *socket_open(struct soft_transport *transport, const s
 	if (socket_->fd < 0)
 		goto failed;
 	socket_set_options(socket_->fd, address->family);
-	if ((group || port != PACKET_PORT) && !set_option(socket_->fd, SOL_SOCKET, SO_REUSEADDR, 1))
+	if ((group || port != UDP_PORT_ROCE) && !set_option(socket_->fd, SOL_SOCKET, SO_REUSEADDR, 1))
 		goto failed;
 	socket_->buffer = enlarge_buffers(socket_->fd);
 	if (bind(socket_->fd, (struct sockaddr *)&storage, length))
@@ -123,7 +123,7 @@ static struct soft_socket *socket_open(struct soft_transport *transport, const s
 	*list_of(socket_) = socket_;
 	soft_socket_use(socket_, 0);
 	loop_io_start(transport->base.loop, &socket_->readable, socket_->fd,
-		      port == PACKET_PORT ? soft_packet_io_readable : soft_packet_io_sender_readable, socket_);
+		      port == UDP_PORT_ROCE ? soft_packet_io_readable : soft_packet_io_sender_readable, socket_);
 	return socket_;
 failed:
 	error = errno;
@@ -211,7 +211,7 @@ static void report_holder(const struct endpoint *endpoint, const struct address 
 	struct failure failure = { .object = endpoint->name, .code = EADDRINUSE };
 	struct address held = *address;
 
-	held.port = PACKET_PORT;
+	held.port = UDP_PORT_ROCE;
 	if (WITH_CAUSES)
 		holder_find(holder, &held);
 	if (holder->is_own)
@@ -268,7 +268,7 @@ static enum outcome socket_get(const struct endpoint *endpoint, const struct add
 
 	*result = socket_find(transport, address);
 	if (!*result)
-		*result = socket_open(transport, address, PACKET_PORT, false);
+		*result = socket_open(transport, address, UDP_PORT_ROCE, false);
 	return *result ? OUTCOME_OK : socket_report_error(endpoint, address, errno);
 }
 
@@ -286,7 +286,7 @@ static struct soft_socket *own_loopback_socket(struct soft_transport *transport,
 		address.bytes[3] = (uint8_t)last;
 		if (peer && address_same_host(&address, peer))
 			continue;
-		socket = socket_open(transport, &address, PACKET_PORT, false);
+		socket = socket_open(transport, &address, UDP_PORT_ROCE, false);
 		if (socket || errno != EADDRINUSE)
 			return socket;
 	}
@@ -372,7 +372,7 @@ enum outcome soft_path_find(const struct endpoint *endpoint, const struct addres
 	int error;
 
 	*path = (struct soft_path){ .peer = *peer, .local.family = peer->family };
-	path->peer.port = PACKET_PORT;
+	path->peer.port = UDP_PORT_ROCE;
 	if (source && source->family != peer->family)
 		return endpoint_no_connection(endpoint, NULL, 0,
 					      "the source and the destination are not of the same address family");
@@ -470,7 +470,7 @@ void soft_path_release(struct soft_path *path)
 /* As socket_open(), but leaves descriptors for other uses; the kernel numbers them from the lowest free one. */
 static bool open_one_of_many(struct soft_transport *transport, const struct address *address, rlim_t limit)
 {
-	struct soft_socket *socket = socket_open(transport, address, PACKET_PORT, false);
+	struct soft_socket *socket = socket_open(transport, address, UDP_PORT_ROCE, false);
 
 	if (!socket || (rlim_t)socket->fd + SPARE_DESCRIPTORS < limit)
 		return socket;
@@ -689,7 +689,7 @@ enum outcome soft_group_socket_join(const struct endpoint *endpoint, const struc
 			   address_same_host(&socket->address, &path->peer)))
 		socket = socket->next;
 	if (!socket) {
-		socket = socket_open(transport, &path->peer, PACKET_PORT, true);
+		socket = socket_open(transport, &path->peer, UDP_PORT_ROCE, true);
 		if (!socket)
 			return socket_report_error(endpoint, &path->peer, errno);
 		if (!join_group(socket, path->interface)) {

@@ -19,7 +19,7 @@ struct soft_socket {
 	struct soft_transport *transport;
 	int fd;
 	struct address address; /* local, or the group's */
-	uint16_t port;		/* PACKET_PORT, or a sender's own */
+	uint16_t port;		/* UDP_PORT_ROCE, or a sender's own */
 	bool group;
 	bool no_segmentation; /* its interface refused UDP_SEGMENT */
 	bool errors_queued;   /* perhaps: ICMP errors */

@@ -17,7 +17,6 @@
 #include <stdint.h>
 
 enum {
-	PACKET_PORT = 4791,	   /* UDP destination port; any source port is accepted */
 	PACKET_PKEY = 0xffff,	   /* default partition, full member: the only one on RoCE */
 	PACKET_ICRC_SIZE = 4,	   /* after payload and pad */
 	PACKET_BASE_SIZE = 12,	   /* BTH */

@@ -305,6 +305,8 @@ void paths_trace(struct doctor *doctor, const struct address *peer)
 	bool routed = is_routed(doctor, peer);
 	struct paths *paths;
 
+	free(doctor->paths);
+	doctor->paths = NULL;
 	if (!routed && !options->paths)
 		return;
 	paths = doctor->paths = environment_allocate(doctor->environment, 1, sizeof(*paths));

@@ -133,6 +133,7 @@ void target_lookup(struct doctor *doctor)
 void target_check(struct doctor *doctor)
 {
 	enum outcome outcome = OUTCOME_NO_CONNECTION;
+	struct address *address = NULL;
 	size_t tried = 0;
 
 	doctor->findings.new_group = true;
@@ -140,16 +141,18 @@ void target_check(struct doctor *doctor)
 		finding_add(doctor, FINDING_WARN, "route", "to %s: not checked, see above", doctor->options->address);
 		return;
 	}
-	if (WITH_EXTRAS && doctor->resolver.count)
-		paths_trace(doctor, doctor->resolver.addresses);
-	while (outcome && tried < doctor->resolver.count && !doctor->environment->ended)
-		outcome = resolve_target(doctor, &doctor->resolver.addresses[tried++]);
+	while (outcome && tried < doctor->resolver.count && !doctor->environment->ended) {
+		address = &doctor->resolver.addresses[tried++];
+		if (WITH_EXTRAS)
+			paths_trace(doctor, address);
+		outcome = resolve_target(doctor, address);
+	}
 	if (tried)
-		check_filter(doctor, &doctor->resolver.addresses[tried - 1]);
+		check_filter(doctor, address);
 	if (outcome)
 		no_route(doctor);
 	else if (COMMAND_rping)
-		ping_check(doctor, &doctor->resolver.addresses[tried - 1]);
+		ping_check(doctor, address);
 	if (!outcome && WITH_EXTRAS)
 		paths_check(doctor);
 }

@@ -480,6 +480,18 @@ TEST(rtt_of_packets_sent_again, NULL, bench_close)
 	assert_int_equal(qp->requester.srtt / CLOCK_NS_PER_MS, 10);
 }
 
+/* The first time-out sends a probe, the second one sends that again. */
+TEST(rtt_of_a_probe_sent_again, NULL, bench_close)
+{
+	struct soft_qp *qp = requester_open();
+
+	post_sends(1, 8);
+	network_run(CLOCK_NS_PER_S);
+	assert_in_range(count, 3, SENT_MAX);
+	acknowledge(FIRST + 1);
+	assert_int_equal(qp->requester.srtt, 0);
+}
+
 /* The last one, and each second time the oldest too. */
 TEST(timeouts_send_few_packets, NULL, bench_close)
 {

@@ -21,7 +21,8 @@ enum {
 	CONNECTING_MAX = 48 /* targets at once: the backlog of a server is limited */
 };
 
-#define PAUSE_NS (100 * CLOCK_NS_PER_MS)
+/* A server has this long to answer before the next connection to it, less if it has not answered others. */
+#define ANSWER_NS (100 * CLOCK_NS_PER_MS)
 
 /* ---- the lines of several targets ---- */
 
@@ -41,7 +42,7 @@ static void print_alive(const struct target *target)
 /* One that failed has a line with its cause on stderr. */
 static void print_target(const struct target *target, enum outcome outcome)
 {
-	if (EXTRA(target->own_port))
+	if (EXTRA(target->own_path))
 		return; /* it has a row beside the others */
 	if (!has_several(target->client))
 		peer_print_result(&target->peer, outcome, true);
@@ -135,17 +136,18 @@ static bool is_to(const struct target *target, const char *address, uint16_t por
 }
 
 /*
- * Of two requests that come at one moment the stock rping -s -P answers one. So there is one at a time to a server,
- * unless that does not answer.
+ * Of two requests that come at one moment the stock rping -s -P answers one. So there is one at a time to a server that
+ * follows itself in the list, as long as it answers.
  */
 static bool is_answer_due(const struct rping_client *client)
 {
-	return client->pause.timer.link && client->dialled->peer.state == TARGET_CONNECTING;
+	return client->answer.timer.link && client->dialled->peer.state == TARGET_CONNECTING;
 }
 
+/* No more paths begin for now: those that have begun may ping. */
 static void release_paths(struct rping_client *client)
 {
-	for (struct target *target = client->targets; target; target = target->next) {
+	for (struct target *target = client->targets; target && !client->environment->ended; target = target->next) {
 		if (target->slot != TARGET_HELD)
 			continue;
 		target->slot = 0;
@@ -168,15 +170,19 @@ static void client_advance(void *context)
 		client->next = target->next;
 		if (target->peer.state != TARGET_WAITING)
 			continue;
+		target->slot = EXTRA(target->own_path) ? TARGET_HELD : target->slot;
 		dial_begin(&target->dial);
-		if (OPTION_LIST_MAX == 1 || !client->next ||
-		    !is_to(client->next, target->address, target->dial.options.port))
-			continue;
-		client->dialled = target;
-		loop_timer_stop(&client->pause);
-		loop_timer_start(client->environment->loop, &client->pause, PAUSE_NS, client_advance, client);
+		if (OPTION_LIST_MAX > 1 && client->next &&
+		    is_to(client->next, target->address, target->dial.options.port)) {
+			client->dialled = target;
+			loop_timer_start(client->environment->loop, &client->answer,
+					 ANSWER_NS / (in_state[TARGET_CONNECTING] + 1), client_advance, client);
+		} else if (EXTRA(target->own_path)) {
+			release_paths(client);
+		}
 	}
-	if (EXTRA(client->options->paths) && !in_state[TARGET_WAITING])
+	if (EXTRA(client->options->paths) &&
+	    (!in_state[TARGET_WAITING] || in_state[TARGET_CONNECTING] >= CONNECTING_MAX))
 		release_paths(client);
 	/* Every target is connected or has ended. */
 	if (!client->environment->ended &&
@@ -311,7 +317,9 @@ static enum outcome add_target(struct rping_client *client, const char *address,
 		if (!target)
 			return OUTCOME_INTERNAL;
 		target_prepare(target, client, address, port);
-		target->own_port = paths ? (uint16_t)(UDP_PORT_FIRST + path) : 0;
+		target->own_path = paths > 0;
+		target->udp = paths && !transport_opens_devices(transport_name(client->environment->transport));
+		target->port = target->udp ? (uint16_t)(UDP_PORT_FIRST + path) : 0;
 		if (histogram)
 			target->histogram = (struct histogram *)(target + 1);
 		*client->last = target;
@@ -527,7 +535,7 @@ void rping_client_stop(void *state)
 	struct rping_client *client = state;
 	struct target *target;
 
-	loop_timer_stop(&client->pause);
+	loop_timer_stop(&client->answer);
 	while ((target = client->targets)) {
 		client->targets = target->next;
 		target_release(target);

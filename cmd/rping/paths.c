@@ -7,9 +7,11 @@
 #include "core/units.h"
 
 enum {
-	MANY_LOSSES = 3, /* times as many, and as many more, than the best quarter of the paths has */
+	MANY_LOSSES = 3, /* times as many as the best quarter of the paths has */
+	MORE_LOSSES = 2, /* and these: fewer differ by chance, where all paths lose packets */
 	SLOW = 2,	 /* times the round trip of the faster half */
 	SLOW_COUNT = 10, /* pings, the least that tell */
+	NAMED_MAX = 16,	 /* paths, in the verdict */
 };
 
 /* Connections that share a processor differ by this much. */
@@ -27,11 +29,11 @@ static int compare_numbers(const void *one, const void *other)
 	return (a > b) - (a < b);
 }
 
-/* Of values, what one in of does not exceed. */
-static uint64_t lowest(uint64_t *values, size_t count, size_t of)
+/* The highest value of the lowest part. */
+static uint64_t lowest(uint64_t *values, size_t count, size_t parts)
 {
 	qsort(values, count, sizeof(*values), compare_numbers);
-	return count ? values[(count - 1) / of] : 0;
+	return count ? values[(count - 1) / parts] : 0;
 }
 
 static uint64_t middle_round_trip(const struct target *path)
@@ -64,7 +66,7 @@ static const char *compare(const struct target *path, struct usual usual)
 
 	if (path->failed)
 		return "failed";
-	if (losses_of(path) > MANY_LOSSES * (usual.losses + 1))
+	if (losses_of(path) > MANY_LOSSES * (usual.losses + MORE_LOSSES))
 		return "lost packets";
 	/* Not for a time: nearly all of its pings. */
 	if (path->histogram->all.count >= SLOW_COUNT && round_trip > SLOW * usual.round_trip + SLOW_LEAST &&
@@ -100,15 +102,20 @@ static void print_path(const struct target *path, unsigned number)
 			  path->worse ? "  " : "", path->worse ? path->worse : "");
 }
 
-/* Adds the path's port to worse, with its server if there are several. */
-static void name_worse(const struct target *path, char worse[RPING_WORSE_SIZE])
+static void name_worse(const struct rping_client *client, unsigned count, char worse[RPING_WORSE_SIZE])
 {
-	bool first = !*worse, several = path->client->count > (size_t)path->peer.options->paths;
+	unsigned named = 0;
 
-	if (first)
-		log_text(worse, RPING_WORSE_SIZE, "; worse than the others: %s ports", path->udp ? "UDP" : "CM");
-	log_add(worse, RPING_WORSE_SIZE, first ? " " : ", ", "%s%s%u", several ? path->peer.name : "",
-		several ? " " : "", path->port);
+	if (client->count > (size_t)client->options->paths) {
+		log_text(worse, RPING_WORSE_SIZE, "; %u worse than the others", count);
+		return;
+	}
+	log_text(worse, RPING_WORSE_SIZE, "; worse than the others: %s ports", client->targets->udp ? "UDP" : "CM");
+	for (const struct target *path = client->targets; path && named < NAMED_MAX; path = path->next)
+		if (path->worse)
+			log_add(worse, RPING_WORSE_SIZE, named++ ? ", " : " ", "%u", path->port);
+	if (count > named)
+		log_add(worse, RPING_WORSE_SIZE, " and ", "%u more", count - named);
 }
 
 /* For the command that has started this run. */
@@ -130,6 +137,7 @@ bool rping_compare_paths(const struct rping_client *client, char worse[RPING_WOR
 {
 	int64_t count = client->options->paths;
 	struct target *path = client->targets;
+	unsigned worse_count = 0;
 
 	*worse = '\0';
 	while (path) {
@@ -142,9 +150,10 @@ bool rping_compare_paths(const struct rping_client *client, char worse[RPING_WOR
 			path->worse = compare(path, usual);
 			print_path(path, number);
 			leave_path(path, number - 1);
-			if (path->worse)
-				name_worse(path, worse);
+			worse_count += path->worse != NULL;
 		}
 	}
-	return *worse;
+	if (worse_count)
+		name_worse(client, worse_count, worse);
+	return worse_count;
 }

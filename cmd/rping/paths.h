@@ -14,7 +14,8 @@ enum {
 
 /*
  * All targets have ended: prints a table of the paths to each server, and says of each whether it is worse than the
- * others. Returns whether one is; then worse has these, "; worse: UDP port 49153 (slow)".
+ * others. Returns whether one is; then worse has "; worse than the others: UDP ports 49153, 49154", or of several
+ * servers the number.
  */
 bool rping_compare_paths(const struct rping_client *client, char worse[RPING_WORSE_SIZE]);
 

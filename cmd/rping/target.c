@@ -206,10 +206,9 @@ enum outcome target_connect(void *context)
 		target->times = (struct connect_times){ 0 };
 	outcome = peer_create_endpoint(ENDPOINT_CONNECTION, client->channel, client->options,
 				       &client->handlers->endpoint, target, &target->peer.endpoint);
-	if (!outcome && EXTRA(target->own_port)) {
-		target->peer.endpoint->options.udp_port = target->own_port;
+	if (!outcome && EXTRA(target->udp)) {
+		target->peer.endpoint->options.udp_port = target->port;
 		target->peer.endpoint->options.udp_step = (uint16_t)client->options->paths;
-		target->slot = TARGET_HELD;
 	}
 	if (!outcome)
 		outcome =
@@ -224,8 +223,7 @@ enum outcome target_request(struct target *target)
 	bool known = target->peer.requested && !EXTRA(options->duration);
 	const struct endpoint *endpoint = target->peer.endpoint;
 
-	if (EXTRA(target->own_port)) {
-		target->udp = !transport_opens_devices(transport_name(target->peer.environment->transport));
+	if (EXTRA(target->own_path)) {
 		target->port = target->udp ? endpoint->options.udp_port : endpoint->local.port;
 		target->qpn = endpoint->qpn;
 	}
@@ -352,7 +350,9 @@ enum outcome target_next(struct target *target)
 	if (now >= EXTRA(target->slot) && !(EXTRA(target->slot) && loop_deadline_passed(loop)))
 		return start_ping(target);
 	wait = (target->until ? MIN(target->slot, target->until) : target->slot) - now;
-	target_enter(target, TARGET_PACING, "waiting for the next slot", WITHOUT_LIMIT);
+	target_enter(target, TARGET_PACING,
+		     EXTRA(target->slot) == TARGET_HELD ? "waiting for the other paths" : "waiting for the next slot",
+		     WITHOUT_LIMIT);
 	loop_timer_start(loop, &target->peer.timer, wait, target->peer.expired, target);
 	return OUTCOME_OK;
 }
@@ -517,7 +517,7 @@ void target_end(struct target *target, enum outcome outcome)
 	if (outcome == OUTCOME_FAILED)
 		hint_at_size(target);
 	target_enter(target, TARGET_DONE, "done", WITHOUT_LIMIT);
-	if (EXTRA(target->own_port) && endpoint)
+	if (EXTRA(target->own_path) && endpoint)
 		target->losses = endpoint->losses;
 	drop_connection(target);
 	if (!WITH_REPORT)
@@ -638,7 +638,7 @@ void target_report(struct target *target, const char *index, struct report *repo
 	}
 	target->counts.size = target->peer.size;
 	figures_report(report, target_figures, target, NULL);
-	if (EXTRA(target->own_port) && report->format->form & IN_PROGRAMS)
+	if (EXTRA(target->own_path) && report->format->form & IN_PROGRAMS)
 		report_own_path(report, target);
 	figures_report(report, target_path_figures, target, NULL);
 	if (target->histogram && report->format == &report_json)

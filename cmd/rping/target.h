@@ -10,7 +10,7 @@
 #include "cmd/dial.h"
 #include "cmd/rping/peer.h"
 
-/* A path of --paths does not ping before all have begun to connect, so that they meet the same load. */
+/* A path of --paths pings when the others to its server have begun to connect, so that they meet the same load. */
 #define TARGET_HELD INT64_MAX
 
 enum target_state {
@@ -71,12 +71,12 @@ struct rping_client {
 	struct target *next;		/* those that wait to connect take turns */
 	size_t count, failed;
 	uint32_t in_state[TARGET_STATES];
-	bool ending;		 /* start no more targets */
-	struct target *dialled;	 /* the last one, if the next is to the same server */
-	struct loop_timer pause; /* while that may answer */
-	struct resolver source;	 /* of -I; else its address is ADDRESS_NONE */
-	size_t repeated;	 /* lines of a target that another one has */
-	unsigned hinted;	 /* dials: which hints have been given */
+	bool ending;		  /* start no more targets */
+	struct target *dialled;	  /* the last one, if the next is to the same server */
+	struct loop_timer answer; /* the time that it has before the next one */
+	struct resolver source;	  /* of -I; else its address is ADDRESS_NONE */
+	size_t repeated;	  /* lines of a target that another one has */
+	unsigned hinted;	  /* dials: which hints have been given */
 	struct client_figures figures, before;
 };
 
@@ -99,7 +99,7 @@ struct target {
 	const char *address;	     /* as the user typed it */
 	size_t source_offset;	     /* of the ping in its source */
 	bool stock;		     /* the server sent no hello */
-	uint16_t own_port;	     /* of --paths: UDP, if the transport is soft; 0: none */
+	bool own_path;		     /* of --paths */
 	bool complete;		     /* all requested pings are answered, or any number will do */
 	uint32_t last_size;	     /* the last size of a sweep that the server accepts, or the only one */
 	uint64_t first;		     /* number of the first measured ping, of a sweep of this size */

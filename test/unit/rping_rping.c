@@ -62,6 +62,12 @@ WORD(meet)
 	connect_endpoint(connection(number), ours ? &hello : NULL);
 }
 
+/* The next words are of the server of that connection, which was met before. */
+WORD(of)
+{
+	fake.met = number;
+}
+
 WORD(resolved)
 {
 	resolved(connection(number));
@@ -245,6 +251,11 @@ static const struct run client_runs[] = {
 	      "\"verdict\":\"fail\",\"error\":\"connecting: refused by the peer\"; reports "
 	      "\"verdict\":\"pass\",\"error\":null",
 	  OUTCOME_NO_CONNECTION, REFUSED },
+	{ "a path waits for the others to its server, and for none to a dead one",
+	  RUN "10.0.0.2 --paths 3 -C 1; wait 1; connections 1; meet 0; idle 0; connections 2; meet 1; connections 4; "
+	      "pings 1; leave 1; of 0; pings 1; leave 0; meet 2; pings 1; leave 2; wait 100; connections 6; refuse 3; "
+	      "refuse 4; refuse 5",
+	  OUTCOME_NO_CONNECTION, "~connecting: refused by the peer" },
 	{ "of busy servers the hint comes once", RUN "10.0.0.2 -C 1; wait 1; connections 2; busy 0; busy 1",
 	  OUTCOME_NO_CONNECTION,
 	  REFUSED "rping: hint: a server with -P serves many at once\n"

@@ -336,7 +336,7 @@ TEST(senders_have_ports, begin, end)
 	for (uint16_t port = UDP_PORT_FIRST + 1; port < UDP_PORT_FIRST + UDP_SENDERS_MAX; port++)
 		assert_int_equal(soft_path_leave_from(&first, port, 0), 0);
 	assert_int_equal(senders(), UDP_SENDERS_MAX);
-	assert_int_equal(soft_path_leave_from(&second, UDP_PORT_FIRST + UDP_SENDERS_MAX, 4), EMFILE);
+	assert_int_equal(soft_path_leave_from(&second, UDP_PORT_FIRST + UDP_SENDERS_MAX, 4), EUSERS);
 	assert_null(second.sender);
 	assert_int_equal(soft_path_leave_from(&second, UDP_PORT_FIRST + 1, 0), 0);
 	soft_sockets_close(&fake.transport);

@@ -434,7 +434,7 @@ int soft_path_leave_from(struct soft_path *path, uint16_t port, unsigned step)
 	do {
 		sender = find_sender(path, (uint16_t)next, &count);
 		if (!sender && count >= UDP_SENDERS_MAX)
-			return EMFILE;
+			return EUSERS;
 		if (!sender)
 			sender = socket_open(path->socket->transport, &path->local, (uint16_t)next, false);
 		next += step;

@@ -51,7 +51,8 @@ int soft_path_route(struct soft_transport *transport, struct soft_path *path);
 void soft_path_apply_options(struct soft_path *path, const struct endpoint *endpoint);
 /*
  * From now on the path's packets leave from that UDP port, or if another process has it, the first free one in steps
- * (0: none). They still arrive at 4791. Without a port nothing changes. Returns an errno or 0.
+ * (0: none). They still arrive at 4791. Without a port nothing changes. Returns 0 or an
+ * errno: EUSERS if all of UDP_SENDERS_MAX are in use.
  */
 int soft_path_leave_from(struct soft_path *path, uint16_t port, unsigned step);
 /* A copy of a path shares its sender. Each is released, after which the path has none. */

@@ -119,7 +119,8 @@ enum outcome soft_qp_create(struct endpoint *base)
 	if (WITH_EXTRAS && options->udp_port)
 		error = soft_path_leave_from(&endpoint->path, options->udp_port, options->udp_step);
 	if (error && options->udp_step) {
-		error_errno(reason, base->name, error, "opening a UDP port of its own");
+		error_errno(reason, base->name, error, "opening one of at most %d UDP ports of its own",
+			    UDP_SENDERS_MAX);
 		return OUTCOME_INTERNAL;
 	}
 	/* One more send, for the probe. */

@@ -6,6 +6,7 @@
  *   ends at an earlier router           lost behind that one
  *   long packets end earlier            those are lost behind that one
  *   packets are lost on the way there   the first router that no good path has
+ *   late, in whichever direction        that router, or the way back
  *   else                                lost on the way back, which is traced from there
  */
 #include <inttypes.h>
@@ -30,7 +31,7 @@ struct paths {
 	struct path_facts facts[UDP_SENDERS_MAX];
 	struct trace traces[UDP_SENDERS_MAX]; /* of short packets */
 	struct trace long_traces[UDP_SENDERS_MAX];
-	bool ends_early[UDP_SENDERS_MAX];
+	bool ends_early[UDP_SENDERS_MAX], long_ends_early[UDP_SENDERS_MAX];
 	bool reported[UDP_SENDERS_MAX];
 };
 
@@ -93,14 +94,16 @@ static bool good_path_has(const struct paths *paths, const struct address *route
 	return false;
 }
 
-/* The first router of the path that no good one has; NULL: none. */
-static const struct address *own_router(const struct paths *paths, size_t index)
+/* The first router of the path that no good one has; NULL: none. Sets whether the one before it is silent. */
+static const struct address *own_router(const struct paths *paths, size_t index, bool *silent)
 {
 	const struct trace *trace = &paths->traces[index];
 
-	for (unsigned hop = 0; hop < trace->hops; hop++)
+	for (unsigned hop = 0; hop < trace->hops; hop++) {
+		*silent = hop && !trace->routers[hop - 1].family;
 		if (trace->routers[hop].family && !good_path_has(paths, &trace->routers[hop]))
 			return &trace->routers[hop];
+	}
 	return NULL;
 }
 
@@ -129,6 +132,7 @@ static const char *locate(const struct paths *paths, size_t index, char text[LIS
 	const struct path_facts *facts = &paths->facts[index];
 	const struct address *router = NULL;
 	char host[ADDRESS_TEXT_SIZE];
+	bool silent = false;
 
 	if (paths->ends_early[index]) {
 		router = last_router(trace);
@@ -136,17 +140,23 @@ static const char *locate(const struct paths *paths, size_t index, char text[LIS
 			return log_text(text, LIST_SIZE, "packets end behind %s", address_host(router, host));
 		return "packets do not reach the first router";
 	}
-	if (of_long->asked && of_long->hops < trace->hops) {
+	if (paths->long_ends_early[index]) {
 		router = last_router(of_long);
 		if (router)
-			return log_text(text, LIST_SIZE, "packets of the path MTU end behind %s, short ones pass",
+			return log_text(text, LIST_SIZE,
+					"packets of the path MTU, or the answers that quote them, end behind %s, "
+					"short ones pass",
 					address_host(router, host));
 	}
-	if (!facts->failed && (facts->lost_out || !facts->lost_back))
-		router = own_router(paths, index);
+	if (!paths->routed)
+		return "there is no router: the link or one of the hosts loses them";
+	if (facts->lost_back && !facts->lost_out)
+		return "they were lost on the way back: look at that with rdmatest doctor there";
+	router = facts->failed ? NULL : own_router(paths, index, &silent);
 	if (router)
-		return log_text(text, LIST_SIZE, "%s is the first router that no good path has",
-				address_host(router, host));
+		return log_text(text, LIST_SIZE, "%s is the first router that no good path has%s%s",
+				address_host(router, host), silent ? "; the one before it does not answer" : "",
+				facts->lost_out ? "" : ", if it is not the way back");
 	return "no router on the way there is theirs alone: look at the way back, with rdmatest doctor there";
 }
 
@@ -279,8 +289,10 @@ static void trace_long(struct paths *paths)
 	}
 	if (count)
 		trace_routers(paths->doctor, &paths->peer, paths->doctor->mtu + ROCE_OVERHEAD, traces, count);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		paths->long_traces[of[i]] = traces[i];
+		paths->long_ends_early[of[i]] = traces[i].asked && traces[i].hops < traces[i].limit;
+	}
 }
 
 /* Sets doctor->local. Returns false if there are no routers on the way. */
@@ -337,6 +349,10 @@ void paths_check(struct doctor *doctor)
 		check_ends(paths);
 		trace_long(paths);
 	}
+	/* What reaches the host passes as many routers as the others do. */
+	for (size_t i = 0; i < paths->count; i++)
+		if (paths->traces[i].hops && !paths->facts[i].failed)
+			paths->traces[i].hops = longest(paths);
 	for (unsigned hop = 0; hop < longest(paths); hop++)
 		fill_common(paths, hop);
 	for (size_t i = 0; i < paths->count; i++)

@@ -82,8 +82,7 @@ static void still_waiting(void *context)
 {
 	struct doctor *doctor = context;
 
-	environment_print(doctor->environment, "%s: no answer from %s so far", doctor->environment->log.name,
-			  doctor->pinged);
+	environment_print(doctor->environment, "%s: still pinging %s", doctor->environment->log.name, doctor->pinged);
 }
 
 static void probe_start(struct doctor *doctor, struct child_run *run, const char *role, int64_t timeout,

@@ -130,15 +130,24 @@ static bool read_answer(struct path_trace *path)
 		struct cmsghdr header;
 		uint8_t bytes[256];
 	} control;
-	struct msghdr header = { .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes) };
+	struct sockaddr_storage name;
+	struct msghdr header = {
+		.msg_name = &name,
+		.msg_namelen = sizeof(name),
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
 	const struct cmsghdr *row;
 	struct sock_extended_err error;
-	struct address from;
+	struct address to, from;
 
 	if (recvmsg(path->fd, &header, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
 		return false;
 	row = CMSG_FIRSTHDR(&header);
 	if (!row || !path->active || row->cmsg_len < CMSG_LEN(sizeof(error) + sizeof(struct sockaddr_in)))
+		return true;
+	/* The port may have been another socket's, and its packets to another host. */
+	if (!address_from_socket(&name, &to) || !address_same_host(&to, &path->tracer->peer))
 		return true;
 	memcpy(&error, CMSG_DATA(row), sizeof(error));
 	if (error.ee_origin == SO_EE_ORIGIN_LOCAL || !address_from_socket(CMSG_DATA(row) + sizeof(error), &from)) {
@@ -146,10 +155,7 @@ static bool read_answer(struct path_trace *path)
 	} else if (error.ee_type == (error.ee_origin == SO_EE_ORIGIN_ICMP ? ICMP_TIMXCEED : ICMP6_TIME_EXCEEDED)) {
 		router_answered(path, &from);
 	} else {
-		/* Unreachable, or too long: no later hop answers. */
-		if (!address_same_host(&from, &path->tracer->peer))
-			router_answered(path, &from);
-		path_ends(path);
+		path_ends(path); /* unreachable, or too long: no later hop answers */
 	}
 	return true;
 }

@@ -7,7 +7,7 @@
 #include "core/units.h"
 
 enum {
-	MANY_LOSSES = 3, /* times as many as the best quarter of the paths has */
+	MANY_LOSSES = 3, /* times as many as the best eighth of the paths has */
 	MORE_LOSSES = 2, /* and these: fewer differ by chance, where all paths lose packets */
 	SLOW = 2,	 /* times the round trip of the faster half */
 	SLOW_COUNT = 10, /* pings, the least that tell */
@@ -18,7 +18,7 @@ enum {
 #define SLOW_LEAST (100 * CLOCK_NS_PER_US)
 
 struct usual {
-	uint64_t losses;     /* the best quarter of the paths to a server has no more */
+	uint64_t losses;     /* the best eighth of the paths to a server has no more */
 	uint64_t round_trip; /* nor the faster half */
 };
 
@@ -57,7 +57,7 @@ static struct usual usual_of(const struct target *path, int64_t count)
 		losses[good] = losses_of(path);
 		round_trips[good++] = middle_round_trip(path);
 	}
-	return (struct usual){ lowest(losses, good, 4), lowest(round_trips, good, 2) };
+	return (struct usual){ lowest(losses, good, 8), lowest(round_trips, good, 2) };
 }
 
 static const char *compare(const struct target *path, struct usual usual)
@@ -106,11 +106,14 @@ static void name_worse(const struct rping_client *client, unsigned count, char w
 {
 	unsigned named = 0;
 
+	if (count == client->count)
+		return; /* there are no others */
 	if (client->count > (size_t)client->options->paths) {
 		log_text(worse, RPING_WORSE_SIZE, "; %u worse than the others", count);
 		return;
 	}
-	log_text(worse, RPING_WORSE_SIZE, "; worse than the others: %s ports", client->targets->udp ? "UDP" : "CM");
+	log_text(worse, RPING_WORSE_SIZE, "; worse than the others: %s port%s", client->targets->udp ? "UDP" : "CM",
+		 units_plural(count));
 	for (const struct target *path = client->targets; path && named < NAMED_MAX; path = path->next)
 		if (path->worse)
 			log_add(worse, RPING_WORSE_SIZE, named++ ? ", " : " ", "%u", path->port);

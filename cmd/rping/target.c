@@ -514,7 +514,8 @@ void target_end(struct target *target, enum outcome outcome)
 	} else {
 		dial_stop(&target->dial);
 	}
-	if (outcome == OUTCOME_FAILED)
+	/* Of the paths to a server one has it for all. */
+	if (outcome == OUTCOME_FAILED && !(EXTRA(target->own_path) && target->client->failed))
 		hint_at_size(target);
 	target_enter(target, TARGET_DONE, "done", WITHOUT_LIMIT);
 	if (EXTRA(target->own_path) && endpoint)

@@ -74,6 +74,25 @@ bool interface_of(const struct address *address, char name[IF_NAMESIZE])
 	return *name;
 }
 
+bool interface_elsewhere(const struct address *address, unsigned index, char name[IF_NAMESIZE])
+{
+	struct ifaddrs *entries;
+
+	*name = '\0';
+	if (getifaddrs(&entries))
+		return false;
+	for (const struct ifaddrs *entry = entries; (entry = interface_entry(entry, address));
+	     entry = entry->ifa_next) {
+		if (entry->ifa_flags & (IFF_LOOPBACK | IFF_NOARP) || if_nametoindex(entry->ifa_name) == index) {
+			*name = '\0';
+			break;
+		}
+		log_text(name, IF_NAMESIZE, "%s", entry->ifa_name);
+	}
+	freeifaddrs(entries);
+	return *name;
+}
+
 /* The C library refuses a name that is longer than 15 bytes, as only an alternative one is. */
 unsigned interface_index(const char *name)
 {

@@ -32,6 +32,12 @@ const struct ifaddrs *interface_entry(const struct ifaddrs *list, const struct a
 /* Gets the name of the interface, up or not, that has the address. "" and false: none, or getifaddrs(3) fails. */
 bool interface_of(const struct address *address, char name[IF_NAMESIZE]);
 
+/*
+ * Gets the name of the interface, up or not, that has the address, if the one with that index has not. "" and false for
+ * one without neighbours, as lo or a VRF: its addresses are those of the host.
+ */
+bool interface_elsewhere(const struct address *address, unsigned index, char name[IF_NAMESIZE]);
+
 /* Whether other hosts reach this one by IPv6 alone: beside loopback and link-local addresses it has no others. */
 bool interface_has_ip6_only(void);
 

@@ -233,6 +233,20 @@ static void find_diversion(int fd, const struct address *local, const struct add
 		*text = '\0';
 }
 
+static void find_stray(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	const struct address any = { .family = peer->family };
+	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE], other[IF_NAMESIZE];
+	struct route route, chosen;
+
+	if (address_is_any(local) || find_route(fd, peer, local, &route) || route.is_local ||
+	    !if_indextoname(route.interface, name) || !interface_elsewhere(local, route.interface, other) ||
+	    (!find_route(fd, peer, &any, &chosen) && address_same_host(&chosen.source, local)))
+		return;
+	log_text(text, ROUTE_CAUSE_SIZE, "packets from %s leave by %s, though %s has it", address_host(local, host),
+		 name, other);
+}
+
 static bool look(void find(int, const struct address *, const struct address *, char *), const struct address *local,
 		 const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
@@ -260,6 +274,11 @@ bool route_doubt(const struct address *local, const struct address *peer, char t
 bool route_diverted(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	return look(find_diversion, local, peer, text);
+}
+
+bool route_strays(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	return look(find_stray, local, peer, text);
 }
 
 /* The interface of the route back takes such a packet, and this one does not: the errno depends on the kernel. */

@@ -28,7 +28,15 @@ bool route_diverted(const struct address *local, const struct address *peer, cha
 
 #define ROUTE_DIVERTED_HINT "see ip rule, and ip route show table all"
 
-/* The same of a local address alone, whether or not it was one before. */
+/*
+ * Writes that packets from the local address leave by an interface that has it not, unless the route to the peer has
+ * chosen it. That is so of sockets: RDMA devices send from the one that has the address.
+ */
+bool route_strays(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
+
+#define ROUTE_STRAYS_HINT "give that interface a route there: ip route, or ip rule from"
+
+/* route_cause() of a local address alone, whether or not it was one before. */
 bool route_cause_local(const struct address *local, char text[ROUTE_CAUSE_SIZE]);
 
 /*

@@ -59,15 +59,23 @@ static void add_route(struct doctor *doctor, const struct endpoint *target)
 	char local[ADDRESS_TEXT_SIZE];
 	char gid_text[2 * SYSFS_TEXT_SIZE] = "", other[ROUTE_CAUSE_SIZE];
 	bool diverted = route_diverted(&target->local, &target->peer, other);
+	struct path path;
 
 	doctor->silent = device && error_is_set(&device->silence) && !device->may_work;
-	interface_of(&target->local, doctor->netdev);
+	if (doctor->verbs_selected) {
+		interface_of(&target->local, doctor->netdev);
+	} else {
+		endpoint_path(target, &path);
+		strcpy(doctor->netdev, path.interface);
+	}
 	if (gid)
 		log_text(gid_text, sizeof(gid_text), ", GID %u (%s)", gid->index, gid->type);
 	finding_add(doctor, diverted ? FINDING_WARN : FINDING_OK, "route", "to %s from %s%s%s, by %s%s%s%s%s",
 		    address_host(&target->peer, peer), address_host(&target->local, local),
 		    *doctor->netdev ? " on " : "", doctor->netdev, target->domain->device, gid_text,
 		    diverted ? ", though " : "", other, diverted ? " is in its network\n" ROUTE_DIVERTED_HINT : "");
+	if (!doctor->verbs_selected && !diverted && route_strays(&target->local, &target->peer, other))
+		finding_add(doctor, FINDING_WARN, "route", "%s\n" ROUTE_STRAYS_HINT, other);
 	if (!address_is_loopback(&target->peer) && route_leads_here(&target->peer, false))
 		finding_add(doctor, FINDING_READ, "route", "%s is an address of this host: nothing leaves it", peer);
 }

@@ -276,6 +276,8 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
 			 "; %" PRIu32 " packets dropped: this socket's receive buffer was full, see net.core.rmem_max",
 			 dropped);
+	if (WITH_CAUSES && (!*text || icmp->error) && route_strays(&endpoint->path.local, &endpoint->path.peer, why))
+		log_add(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "", "; %s: " ROUTE_STRAYS_HINT, why);
 }
 
 /* Who rejects can let pass. Silence has several causes, one of which the facts leave, unless a deadline ended it. */

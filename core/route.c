@@ -92,6 +92,7 @@ static int parse_route(int fd, const struct message *reply, const struct address
 	size_t length = reply->header.nlmsg_len - NLMSG_SPACE(sizeof(reply->route));
 	struct rta_cacheinfo cache = { 0 };
 	uint32_t metrics[64];
+	size_t metrics_length;
 	uint32_t mtu = 0;
 
 	*route = (struct route){
@@ -106,11 +107,11 @@ static int parse_route(int fd, const struct message *reply, const struct address
 	if (address_is_link_local(&route->source))
 		route->source.scope = route->interface;
 	read_attribute(rows, length, RTA_CACHEINFO, &cache, sizeof(cache));
+	metrics_length = read_attribute(rows, length, RTA_METRICS, metrics, sizeof(metrics));
+	read_attribute(metrics, metrics_length, RTAX_HOPLIMIT, &route->hop_limit, sizeof(route->hop_limit));
 	route->mtu = interface_mtu(fd, route->interface);
 	/* The MTU of a route that expires was learned from ICMP. */
-	if (!cache.rta_expires &&
-	    read_attribute(metrics, read_attribute(rows, length, RTA_METRICS, metrics, sizeof(metrics)), RTAX_MTU, &mtu,
-			   sizeof(mtu)) &&
+	if (!cache.rta_expires && read_attribute(metrics, metrics_length, RTAX_MTU, &mtu, sizeof(mtu)) &&
 	    mtu < route->mtu)
 		route->mtu = mtu;
 	return -(int)cache.rta_error;

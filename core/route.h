@@ -14,6 +14,7 @@ struct route {
 	struct address gateway; /* the any address if the peer is on the link */
 	unsigned interface;	/* index */
 	uint32_t mtu;		/* bytes of an IP packet */
+	uint32_t hop_limit;	/* of the route; 0: that of the host or interface */
 	bool is_local;		/* the peer's address is one of this host */
 	bool is_broadcast;	/* the peer's address is that of all hosts of a network */
 };

@@ -5,6 +5,7 @@
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,6 +13,11 @@
 #include "core/interface.h"
 #include "core/log.h"
 #include "core/route.h"
+#include "core/sysfs.h"
+
+enum {
+	HOPS_DEFAULT = 64 /* of Linux: more than any way has */
+};
 
 static int find_route(int fd, const struct address *peer, const struct address *source, struct route *route)
 {
@@ -247,6 +253,30 @@ static void find_stray(int fd, const struct address *local, const struct address
 		 name, other);
 }
 
+static void find_hops(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE], value[SYSFS_TEXT_SIZE], setting[64] = "ipv4/ip_default_ttl";
+	struct route route;
+	unsigned long hops;
+
+	if (find_route(fd, peer, local, &route) || !if_indextoname(route.interface, name))
+		return;
+	if (peer->family == ADDRESS_IP6)
+		log_text(setting, sizeof(setting), "ipv6/conf/%s/hop_limit", name);
+	sysfs_line(value, "/proc/sys/net/%s", setting);
+	hops = route.hop_limit ? route.hop_limit : strtoul(value, NULL, 10);
+	address_host(peer, host);
+	if (!hops || hops >= HOPS_DEFAULT)
+		log_text(text, ROUTE_CAUSE_SIZE, "after %lu hops they are not there, a routing loop: traceroute %s",
+			 hops ? hops : HOPS_DEFAULT, host);
+	else if (route.hop_limit)
+		log_text(text, ROUTE_CAUSE_SIZE, "a hop limit of %lu is too small: that of ip route get %s", hops,
+			 host);
+	else
+		log_text(text, ROUTE_CAUSE_SIZE, "a hop limit of %lu is too small: sysctl -w net/%s=%d", hops, setting,
+			 HOPS_DEFAULT);
+}
+
 static bool look(void find(int, const struct address *, const struct address *, char *), const struct address *local,
 		 const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
@@ -279,6 +309,11 @@ bool route_diverted(const struct address *local, const struct address *peer, cha
 bool route_strays(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	return look(find_stray, local, peer, text);
+}
+
+bool route_hops(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	return look(find_hops, local, peer, text);
 }
 
 /* The interface of the route back takes such a packet, and this one does not: the errno depends on the kernel. */

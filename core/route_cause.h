@@ -36,6 +36,9 @@ bool route_strays(const struct address *local, const struct address *peer, char 
 
 #define ROUTE_STRAYS_HINT "give that interface a route there: ip route, or ip rule from"
 
+/* Writes why the hop limit of packets to the peer may end on their way: it is small, or routers send them in a loop. */
+bool route_hops(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
+
 /* route_cause() of a local address alone, whether or not it was one before. */
 bool route_cause_local(const struct address *local, char text[ROUTE_CAUSE_SIZE]);
 

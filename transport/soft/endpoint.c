@@ -231,6 +231,13 @@ static bool is_prohibited(const struct soft_icmp *icmp)
 		       : icmp->type == ICMP6_DST_UNREACH && icmp->code == ICMP6_DST_UNREACH_ADMIN;
 }
 
+/* A router has dropped a packet that had passed as many as it might. */
+static bool is_hop_limit(const struct soft_icmp *icmp)
+{
+	return icmp->code == ICMP_TIMXCEED_INTRANS &&
+	       icmp->type == (icmp->peer.family == ADDRESS_IP4 ? ICMP_TIMXCEED : ICMP6_TIME_EXCEEDED);
+}
+
 /* The kernel's errno has one word for many. Itself it sends "host unreachable" if ARP or NDP finds no neighbour. */
 static const char *icmp_text(const struct soft_icmp *icmp, const struct address *local)
 {
@@ -238,6 +245,8 @@ static const char *icmp_text(const struct soft_icmp *icmp, const struct address 
 		return "prohibited by a firewall";
 	if (icmp->error == ECONNREFUSED)
 		return "port unreachable";
+	if (is_hop_limit(icmp))
+		return "their hop limit ends there";
 	if (icmp->error == EHOSTUNREACH && address_same_host(&icmp->from, local))
 		return "no neighbour on the link answers";
 	return strerror(icmp->error);
@@ -287,6 +296,7 @@ void soft_explain(const struct endpoint *base, struct error *error)
 	const struct soft_icmp *icmp = &endpoint->icmp;
 	const struct soft_socket *sender = soft_path_sender(&endpoint->path);
 	bool loopback = address_is_loopback(&endpoint->path.local);
+	char interface[IF_NAMESIZE] = "";
 	char host[ADDRESS_TEXT_SIZE], why[ROUTE_CAUSE_SIZE] = "";
 
 	if (icmp->error && error->kind &&
@@ -297,10 +307,14 @@ void soft_explain(const struct endpoint *base, struct error *error)
 		   !sender->send_error &&
 		   (icmp->error || !(base->transport->explained || loop_deadline_passed(base->transport->loop)))) {
 		if (icmp->error)
-			route_cause(&endpoint->path.local, &endpoint->path.peer, why);
+			(is_hop_limit(icmp) ? route_hops : route_cause)(&endpoint->path.local, &endpoint->path.peer,
+									why);
+		if (icmp->error && !*why)
+			log_text(why, sizeof(why), "is the address right, and its host up?%s%s",
+				 if_indextoname(endpoint->path.interface, interface) ? " packets to it leave by " : "",
+				 interface);
 		error_hint(error, "%s",
-			   *why		 ? why
-			   : icmp->error ? "is the address right, and its host up?"
+			   *why	      ? why
 			   : loopback ? "this host's firewall drops UDP port 4791 even on loopback (nft list ruleset), "
 					"or the process there does not answer"
 				      : "if the server there prints nothing, no packet arrives: its host is down, or a "

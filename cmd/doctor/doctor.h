@@ -91,6 +91,8 @@ struct doctor {
 	struct address local;		/* of that route */
 	struct paths *paths;		/* to it; NULL: not asked for, and no router is on the way */
 	bool silent;			/* that device does not reach itself */
+	bool unanswered;		/* pings of it: nothing is known to have arrived there */
+	bool unexplained;		/* and no cause of that is known */
 	struct findings findings;
 };
 

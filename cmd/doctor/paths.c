@@ -28,6 +28,7 @@ struct paths {
 	struct address peer;
 	size_t count;
 	bool routed; /* a router is on the way */
+	bool failed; /* no path passes */
 	struct path_facts facts[UDP_SENDERS_MAX];
 	struct trace traces[UDP_SENDERS_MAX]; /* of short packets */
 	struct trace long_traces[UDP_SENDERS_MAX];
@@ -105,6 +106,16 @@ static const struct address *own_router(const struct paths *paths, size_t index,
 			return &trace->routers[hop];
 	}
 	return NULL;
+}
+
+/* The hops up to a router that has answered before another one, too; 0: there is none. */
+static unsigned hops_of_loop(const struct trace *trace)
+{
+	for (unsigned hop = 2; hop < trace->hops; hop++)
+		for (unsigned before = 0; before + 1 < hop; before++)
+			if (same_router(&trace->routers[before], &trace->routers[hop]))
+				return hop + 1;
+	return 0;
 }
 
 /* The last router that answered; NULL: none. */
@@ -186,7 +197,10 @@ static void report_routers(struct paths *paths, size_t first)
 {
 	const struct trace *trace = &paths->traces[first];
 	char ports[LIST_SIZE] = "", routers[LIST_SIZE] = "", host[ADDRESS_TEXT_SIZE];
-	unsigned count = 0;
+	/* A late answer is taken for that of a later router. Where pings pass there is no loop. */
+	unsigned loop = paths->failed ? hops_of_loop(trace) : 0, count = 0;
+	enum finding_status status = FINDING_OK;
+	const char *end = "";
 
 	for (size_t i = first; i < paths->count; i++) {
 		if (paths->reported[i] || !same_routers(&paths->traces[i], trace))
@@ -195,14 +209,22 @@ static void report_routers(struct paths *paths, size_t first)
 		count++;
 		log_add(ports, LIST_SIZE, ", ", "%u", paths->traces[i].port);
 	}
-	for (unsigned hop = 0; hop < trace->hops; hop++)
+	for (unsigned hop = 0; hop < (loop ? loop : trace->hops); hop++)
 		log_add(routers, LIST_SIZE, ", ", "%s", router_text(&trace->routers[hop], host));
-	finding_add(paths->doctor, FINDING_OK, "routers", "%s (UDP port%s %s)",
+	if (loop) {
+		status = FINDING_FAIL;
+		log_add(routers, LIST_SIZE, ", ", "...");
+		end = ": a routing loop\nip route get, on each of them";
+	} else if (paths->failed && paths->doctor->unexplained && trace->hops) {
+		status = FINDING_WARN;
+		end = ": packets end behind the last one\nip route get, there and on the next one; is its host up?";
+	}
+	finding_add(paths->doctor, status, "routers", "%s (UDP port%s %s)%s",
 		    trace->hops	     ? routers
 		    : !paths->routed ? "none: it is on this link"
 		    : trace->asked   ? "none answers"
 				     : "not asked: another process has the port",
-		    units_plural(count), ports);
+		    units_plural(count), ports, end);
 }
 
 /* ---- what is tried ---- */
@@ -226,6 +248,7 @@ static void ping_paths(struct paths *paths)
 		worse += paths->facts[i].worse && !paths->facts[i].port;
 		failed += paths->facts[i].failed;
 	}
+	paths->failed &= failed == paths->count;
 	if (failed == paths->count)
 		finding_add(doctor, FINDING_FAIL, "path", "none of %zu passes: %s", paths->count,
 			    doctor->probe.errors.first.cause);
@@ -340,6 +363,7 @@ void paths_check(struct doctor *doctor)
 
 	if (!paths)
 		return;
+	paths->failed = doctor->unanswered;
 	if (doctor->options->paths)
 		ping_paths(paths);
 	if (paths->routed) {

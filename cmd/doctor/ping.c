@@ -219,6 +219,8 @@ void ping_check(struct doctor *doctor, const struct address *address)
 		log_text(options, sizeof(options), "-C %u", pings_of(doctor));
 	send_pings(doctor, address_host(address, host), doctor->given, options, doctor->options->common.timeout, &ping,
 		   &facts);
+	doctor->unanswered = error->kind == ERROR_NO_REPLY && !facts.answered;
+	doctor->unexplained = doctor->unanswered && !doctor->environment->transport->explained;
 	/* soft has hints of its own. */
 	if (error->kind == ERROR_NO_REPLY && doctor->verbs_selected)
 		hint_at_firewall(doctor, error);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cmd/signals.h"
+#include "core/name_cause.h"
 #include "core/nameservers.h"
 #include "core/units.h"
 
@@ -196,7 +197,11 @@ static void hint_servers(const struct resolver *resolver, struct nameservers *se
 			log_add(text, sizeof(text), ", ", "%s", address_host(&servers->list[i].address, host));
 	}
 	/* Of an interface lookup_finish() has a better hint. */
-	if (*text && resolver->temporary && !signals_received() && !if_nametoindex(resolver->text))
+	if (!*text || !resolver->temporary || signals_received() || if_nametoindex(resolver->text))
+		return;
+	if (servers->none_named)
+		log_hint(resolver->log, "/etc/resolv.conf names no name server; an address needs none");
+	else
 		log_hint(resolver->log, "no answer from name server %s (/etc/resolv.conf); an address needs none",
 			 text);
 }
@@ -224,6 +229,7 @@ static enum outcome lookup_give_up(struct resolver *resolver, bool at_deadline, 
 static void finish_child(struct resolver *resolver, int64_t until, int64_t quarter, bool at_deadline, int64_t limit)
 {
 	bool in_time = WITH_CAUSES && clock_now() < until - quarter;
+	char why[NAME_CAUSE_SIZE];
 	struct nameservers servers = { .count = 0 };
 
 	if (in_time && !signals_wait(resolver->pipe, until - quarter))
@@ -235,6 +241,11 @@ static void finish_child(struct resolver *resolver, int64_t until, int64_t quart
 	if (resolver->temporary && in_time && !servers.count) {
 		nameservers_ask(&servers);
 		until = MIN(until, clock_now() + quarter);
+	}
+	if (WITH_CAUSES && resolver->outcome == OUTCOME_NO_CONNECTION && !signals_received() &&
+	    name_cause("", resolver->text, why)) {
+		log_hint(resolver->log, "%s", why);
+		resolver->temporary = false;
 	}
 	hint_servers(resolver, &servers, until);
 }

@@ -44,7 +44,8 @@ void nameservers_ask(struct nameservers *servers)
 			ask_server(servers, text);
 	if (file)
 		fclose(file);
-	if (!servers->count)
+	servers->none_named = !servers->count;
+	if (servers->none_named)
 		ask_server(servers, "127.0.0.1");
 }
 

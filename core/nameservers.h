@@ -13,6 +13,7 @@ enum {
 
 struct nameservers {
 	unsigned count;
+	bool none_named; /* in /etc/resolv.conf */
 	struct nameserver {
 		struct address address;
 		int socket; /* readable when the server, or an ICMP error of its host, has answered */

@@ -2,6 +2,7 @@
 #include "cmd/lookup.h"
 
 #include <net/if.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 #include <unistd.h>
@@ -64,10 +65,33 @@ static bool is_list(const char *text)
 	return text[strspn(text, HOST_BYTES)] == ',' || (bracket && !strchr(text, ':') && strspn(bracket + 1, DIGITS));
 }
 
+/*
+ * Whether a number of an IPv4 address is another one in octal, which the C library takes one with a leading zero for.
+ * Then writes the decimal address.
+ */
+static bool is_octal(const char *text, char meant[ADDRESS_TEXT_SIZE])
+{
+	bool octal = false;
+
+	*meant = '\0';
+	for (unsigned i = 0; i < 4; i++) {
+		size_t digits = strspn(text, DIGITS);
+		unsigned long number = strtoul(text, NULL, 10);
+
+		if (!digits || number > UINT8_MAX || text[digits] != (i < 3 ? '.' : '\0'))
+			return false;
+		octal |= *text == '0' && number > 7;
+		log_add(meant, ADDRESS_TEXT_SIZE, ".", "%lu", number);
+		text += digits + 1;
+	}
+	return octal;
+}
+
 /* Why a text that is no numeric address is no name either, or NULL. */
 static const char *name_fault(const char *text, char fault[FAULT_SIZE])
 {
 	const char *number = number_in(text);
+	char meant[ADDRESS_TEXT_SIZE];
 	const char *other = text + strspn(text, strchr(text, ':') ? HOST_BYTES : NAME_BYTES);
 
 	if (!WITH_NAMES)
@@ -78,6 +102,8 @@ static const char *name_fault(const char *text, char fault[FAULT_SIZE])
 		return "is a list of hosts, not a host";
 	if (WITH_CAUSES && *other)
 		return character_fault(other, fault);
+	if (WITH_CAUSES && is_octal(text, meant))
+		return "has a leading zero, which makes a number octal";
 	if (number)
 		return number == text ? "is a number, not an address" : "includes a port";
 	return EXTRA(host_is_device(text)) ? "is an RDMA device, not a host" : NULL;
@@ -109,6 +135,7 @@ static void hint_host(const struct log *log, const char *text)
 static void hint_meant(const struct log *log, const char *option, const char *text, const char *port_option)
 {
 	const char *number = number_in(text), *meant = port_option;
+	char decimal[ADDRESS_TEXT_SIZE];
 
 	if (is_list(text)) {
 		log_hint(log, "each host by itself, as scontrol show hostnames prints them");
@@ -116,6 +143,10 @@ static void hint_meant(const struct log *log, const char *option, const char *te
 	}
 	if (text[strspn(text, HOST_BYTES)]) {
 		hint_host(log, text);
+		return;
+	}
+	if (is_octal(text, decimal)) {
+		log_hint(log, "did you mean %s?", decimal);
 		return;
 	}
 	/* In a line of a list it is the number of MPI's processes. */

@@ -143,6 +143,8 @@ static void hint_unreachable(const struct environment *environment, const struct
 		log_hint(&environment->log, "no client can connect yet: %s is no address of this host (%s)",
 			 address_host(local, text),
 			 route_is_broadcast(local) ? "a broadcast address here" : "ip_nonlocal_bind");
+	else if (!devices && address_is_any(local) && route_ip6_is_off(local, why))
+		log_hint(&environment->log, "%s", why);
 	/* The kernel's listener on 0.0.0.0 serves both families. */
 	else if (!devices && local->family == ADDRESS_IP4 && address_is_any(local) && interface_has_ip6_only())
 		log_hint(&environment->log, "no client can connect yet: this host has IPv6 addresses only, add --ipv6");

@@ -50,6 +50,58 @@ static unsigned flags_of(const struct address *address)
 	return flags;
 }
 
+static bool is_set(const char *interface, const char *setting, const char *wanted)
+{
+	char value[SYSFS_TEXT_SIZE];
+
+	return sysfs_line(value, "/proc/sys/net/ipv6/conf/%s/%s", interface, setting) && !strcmp(value, wanted);
+}
+
+bool route_ip6_is_off(const struct address *address, char text[ROUTE_CAUSE_SIZE])
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	bool loopback = address_is_loopback(address);
+	size_t count = address->family == ADDRESS_IP6 ? interface_addresses(list) : 0;
+	const char *off = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (list[i].loopback != loopback)
+			continue;
+		if (list[i].address.family == ADDRESS_IP6)
+			return false;
+		if (!off && is_set(list[i].name, "disable_ipv6", "1"))
+			off = list[i].name;
+	}
+	if (off)
+		log_text(text, ROUTE_CAUSE_SIZE, "IPv6 is disabled on %s: sysctl -w net/ipv6/conf/%s/disable_ipv6=0",
+			 off, off);
+	return off;
+}
+
+/* It comes from routers, in advertisements, which a host that forwards packets ignores by default. */
+static void default_route(char text[ROUTE_CAUSE_SIZE])
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = interface_addresses(list);
+	bool global = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *name = list[i].name;
+
+		if (list[i].address.family != ADDRESS_IP6 || list[i].loopback ||
+		    (global && address_is_link_local(&list[i].address)))
+			continue;
+		global |= !address_is_link_local(&list[i].address);
+		if (!is_set(name, "forwarding", "1") || !is_set(name, "accept_ra", "1"))
+			continue;
+		log_text(text, ROUTE_CAUSE_SIZE,
+			 "%s takes no default route from routers, as it forwards packets: sysctl -w "
+			 "net/ipv6/conf/%s/accept_ra=2",
+			 name, name);
+		return;
+	}
+}
+
 /* The bridge takes what arrives, also the answers of ARP that the port waits for. */
 static bool is_on_port(int fd, const struct interface_address *entry, char text[ROUTE_CAUSE_SIZE])
 {
@@ -91,7 +143,8 @@ bool route_cause_local(const struct address *local, char text[ROUTE_CAUSE_SIZE])
 		state = "the check for duplicates goes on (tentative), try again";
 	if (state)
 		log_text(text, ROUTE_CAUSE_SIZE, "%s cannot be used: %s", address_host(local, host), state);
-	return state || (local->family && !address_is_any(local) && route_cause_port(local, text));
+	return state || (local->family && !address_is_any(local) &&
+			 (route_cause_port(local, text) || route_ip6_is_off(local, text)));
 }
 
 /* Each address of this host is tried as -I. A rule may have a route for what is bound to its interface alone. */
@@ -119,6 +172,13 @@ static void other_source(int fd, const struct address *peer, char text[ROUTE_CAU
 					 : "only the VRF of %s has a route: ip vrf exec, or over verbs -I %s",
 				 list[i].name, host);
 	}
+}
+
+static void unrouted(int fd, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	other_source(fd, peer, text);
+	if (!*text && peer->family == ADDRESS_IP6 && !route_ip6_is_off(peer, text))
+		default_route(text);
 }
 
 /* Whether the entry's interface is in the network of that address. */
@@ -201,7 +261,7 @@ static void find_cause(int fd, const struct address *local, const struct address
 				 : "%s is no address of this host any more: it has expired, or was removed",
 			 address_host(local, host));
 	else if (find_route(fd, peer, given ? local : &any, &route))
-		other_source(fd, peer, text);
+		unrouted(fd, peer, text);
 	else if (route.is_broadcast)
 		log_text(text, ROUTE_CAUSE_SIZE,
 			 "it is a broadcast address on %s: is the prefix length the same at both hosts?",

@@ -220,11 +220,16 @@ static const struct address *next_hop(const struct route *route, const struct ad
 	return address_is_any(&route->gateway) ? peer : &route->gateway;
 }
 
+static const char *protocol_of(const struct address *address)
+{
+	return address->family == ADDRESS_IP4 ? "ARP" : "NDP";
+}
+
 static void check_hop(int fd, const struct route *route, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	const struct address *hop = next_hop(route, peer);
 	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE] = "", other[IF_NAMESIZE];
-	const char *protocol = hop->family == ADDRESS_IP4 ? "ARP" : "NDP";
+	const char *protocol = protocol_of(hop);
 	bool silent = route_neighbour(fd, route->interface, hop).state & (NUD_INCOMPLETE | NUD_FAILED);
 
 	address_host(hop, host);
@@ -289,6 +294,16 @@ static void find_doubt(int fd, const struct address *local, const struct address
 			 "if %s is not at %s on %s (permanent): ip neigh del %s dev %s; else its host or a firewall "
 			 "drops packets",
 			 host, bytes + 1, name, host, name);
+}
+
+static void find_answer(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	char name[IF_NAMESIZE];
+	struct route route;
+
+	if (!find_route(fd, peer, local, &route) && !route.is_local && address_is_any(&route.gateway) &&
+	    if_indextoname(route.interface, name) && route_neighbour(fd, route.interface, peer).state & NUD_REACHABLE)
+		log_text(text, ROUTE_CAUSE_SIZE, "it answers %s on %s", protocol_of(peer), name);
 }
 
 static void find_diversion(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
@@ -359,6 +374,11 @@ bool route_cause(const struct address *local, const struct address *peer, char t
 bool route_doubt(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	return look(find_doubt, local, peer, text);
+}
+
+bool route_answers(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	return look(find_answer, local, peer, text);
 }
 
 bool route_diverted(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])

@@ -24,6 +24,12 @@ bool route_cause(const struct address *local, const struct address *peer, char t
 /* As route_cause(), but what may as well be right: the neighbour's entry is permanent. */
 bool route_doubt(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 
+/*
+ * Writes by what it is known that the peer, on this link, is up: it has just answered ARP or NDP, whatever drops its
+ * packets of IP. "" and false if that is not known.
+ */
+bool route_answers(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
+
 /* Writes the interface in whose network the peer is, if its packets leave by another one that is in no such network. */
 bool route_diverted(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 

@@ -66,6 +66,39 @@ TEST(test_icmp_host_unreachable, testbed_open, testbed_close)
 	assert_int_equal(connecting->events[SOFT_EVENT_FAILED], 0);
 }
 
+/* Of a datagram to a closed port: of the peer itself, and no more than were sent. It ends nothing. */
+TEST(test_icmp_from_a_closed_port, testbed_open, testbed_close)
+{
+	struct host *host = &cm_hosts.hosts[0], *peer = &cm_hosts.hosts[1], *other = &cm_hosts.hosts[2];
+	struct soft_icmp icmp = { .peer = peer->address, .from = other->address, .error = ECONNREFUSED };
+	const uint8_t nothing[1] = { 0 };
+	struct conn *conns[2];
+
+	cm_hosts.dropped = DROP_ALL;
+	icmp.peer.port = UDP_PORT_CLOSED;
+	for (int i = 0; i < 2; i++)
+		conns[i] = connect_one();
+	host->transport->endpoints = &conns[0]->endpoint;
+	conns[0]->endpoint.next = &conns[1]->endpoint;
+	conns[0]->endpoint.probe = SOFT_PROBE_SENT;
+	soft_cm_unreachable(host->transport, host->socket, &icmp, nothing, 0);
+	icmp.from = peer->address;
+	soft_cm_unreachable(host->transport, host->socket, &icmp, nothing, 0);
+	assert_int_equal(conns[0]->endpoint.probe, SOFT_PROBE_SENT);
+	host->transport->probes = 1;
+	icmp.from = other->address;
+	soft_cm_unreachable(host->transport, host->socket, &icmp, nothing, 0);
+	assert_int_equal(conns[0]->endpoint.probe, SOFT_PROBE_SENT);
+	icmp.from = peer->address;
+	soft_cm_unreachable(host->transport, host->socket, &icmp, nothing, 0);
+	assert_int_equal(conns[0]->endpoint.probe, SOFT_PROBE_ANSWERED);
+	assert_int_equal(conns[1]->endpoint.probe, SOFT_PROBE_NONE);
+	assert_int_equal(host->transport->probes, 0);
+	assert_int_equal(conns[0]->endpoint.icmp.error, 0);
+	assert_int_equal(conns[0]->events[SOFT_EVENT_FAILED], 0);
+	host->transport->endpoints = NULL;
+}
+
 /* QPNs can be guessed: an ICMP error that quotes only a QPN does not fail a half-open connection. */
 TEST(test_icmp_half_open, testbed_open, testbed_close)
 {

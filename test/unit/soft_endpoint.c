@@ -335,13 +335,17 @@ TEST(hints_belong_to_causes, begin, end)
 		uint32_t path_mtu;
 		const char *route_cause, *cause, *hint;
 		unsigned route_causes;
+		enum soft_probe probe;
 	} rows[] = {
-		{ 0, 0, NULL, "", "if the server there prints nothing", 1 },
-		{ 0, 0, "no ARP", "; no ARP", "", 1 },
-		{ 0, 1280, NULL, "; ICMP: packets too long", "", 0 },
-		{ 0, 1280, "no ARP", "; ICMP: packets too long", "", 0 },
-		{ EHOSTUNREACH, 0, NULL, "; ICMP type 3", "is the address right", 1 },
-		{ EHOSTUNREACH, 0, "no ARP", "; ICMP type 3", "no ARP", 1 },
+		{ 0, 0, NULL, "", "if the server there prints nothing, no packet arrives", 1, SOFT_PROBE_NONE },
+		{ 0, 0, NULL, "", "if the server there prints nothing, no packet arrives", 1, SOFT_PROBE_SENT },
+		{ 0, 0, NULL, "", "its host is up, by ICMP from a closed port: ", 1, SOFT_PROBE_ANSWERED },
+		{ EHOSTUNREACH, 0, NULL, "; ICMP type 3", "is the address right", 1, SOFT_PROBE_ANSWERED },
+		{ 0, 0, "no ARP", "; no ARP", "", 1, SOFT_PROBE_NONE },
+		{ 0, 1280, NULL, "; ICMP: packets too long", "", 0, SOFT_PROBE_NONE },
+		{ 0, 1280, "no ARP", "; ICMP: packets too long", "", 0, SOFT_PROBE_NONE },
+		{ EHOSTUNREACH, 0, NULL, "; ICMP type 3", "is the address right", 1, SOFT_PROBE_NONE },
+		{ EHOSTUNREACH, 0, "no ARP", "; ICMP type 3", "no ARP", 1, SOFT_PROBE_NONE },
 	};
 	const struct address address = address_of("10.0.0.1");
 	struct soft_endpoint endpoint = {
@@ -359,6 +363,7 @@ TEST(hints_belong_to_causes, begin, end)
 						    .code = 1,
 						    .peer = address_of("10.0.9.9"),
 						    .from = address_of("10.0.9.1") };
+		endpoint.probe = rows[row].probe;
 		network->route_cause = rows[row].route_cause;
 		network->route_causes = 0;
 		error_failure(&error, &(struct failure){ .kind = ERROR_NO_REPLY }, "timed out%s",

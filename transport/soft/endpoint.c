@@ -252,6 +252,9 @@ static const char *icmp_text(const struct soft_icmp *icmp, const struct address 
 	return strerror(icmp->error);
 }
 
+#define HOST_ANSWERED "its host is up, by ICMP from a closed port: "
+#define STOPPED	      "its process is stopped or too busy, or a firewall drops UDP port 4791"
+
 void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
 {
 	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)base;
@@ -285,8 +288,26 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
 			 "; %" PRIu32 " packets dropped: this socket's receive buffer was full, see net.core.rmem_max",
 			 dropped);
+	else if (base->state >= ENDPOINT_ESTABLISHED && endpoint->probe == SOFT_PROBE_ANSWERED)
+		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; " HOST_ANSWERED STOPPED);
 	if (WITH_CAUSES && (!*text || icmp->error) && route_strays(&endpoint->path.local, &endpoint->path.peer, why))
 		log_add(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "", "; %s: " ROUTE_STRAYS_HINT, why);
+}
+
+/* A client has asked the host, too, if there was the time. */
+static void hint_at_silence(const struct soft_endpoint *endpoint, struct error *error)
+{
+	const char *silent = "if the server there prints nothing, ", *else_ = "; else its lines name the cause";
+	char life[ROUTE_CAUSE_SIZE];
+
+	if (endpoint->probe == SOFT_PROBE_ANSWERED)
+		error_hint(error, HOST_ANSWERED "%s" STOPPED "%s", silent, else_);
+	else if (route_answers(&endpoint->path.local, &endpoint->path.peer, life))
+		error_hint(error, "its host is up, %s: %sa firewall drops UDP%s, or its process is stopped%s", life,
+			   silent, endpoint->probe ? ", to a closed port, too" : "", else_);
+	else
+		error_hint(error, "%sno packet arrives: its host is down, or a firewall drops UDP port 4791%s%s",
+			   silent, endpoint->probe ? " (a closed port there sent no ICMP either)" : "", else_);
 }
 
 /* Who rejects can let pass. Silence has several causes, one of which the facts leave, unless a deadline ended it. */
@@ -313,12 +334,14 @@ void soft_explain(const struct endpoint *base, struct error *error)
 			log_text(why, sizeof(why), "is the address right, and its host up?%s%s",
 				 if_indextoname(endpoint->path.interface, interface) ? " packets to it leave by " : "",
 				 interface);
-		error_hint(error, "%s",
-			   *why	      ? why
-			   : loopback ? "this host's firewall drops UDP port 4791 even on loopback (nft list ruleset), "
-					"or the process there does not answer"
-				      : "if the server there prints nothing, no packet arrives: its host is down, or a "
-					"firewall drops UDP port 4791; else its lines name the cause");
+		if (!*why && !loopback)
+			hint_at_silence(endpoint, error);
+		else
+			error_hint(error, "%s",
+				   *why ? why
+					: "this host's firewall drops UDP port 4791 even on loopback (nft list "
+					  "ruleset), or "
+					  "the process there does not answer");
 	}
 }
 

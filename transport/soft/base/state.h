@@ -105,6 +105,14 @@ struct soft_icmp {
 	uint8_t type, code;
 };
 
+/* A client that waits in vain asks the peer's host for an ICMP error, which shows that the host is up. */
+enum soft_probe {
+	SOFT_PROBE_NONE,
+	SOFT_PROBE_SENT,
+	SOFT_PROBE_ANSWERED,
+};
+#define SOFT_PROBES (WITH_CAUSES && WITH_EXTRAS)
+
 struct soft_endpoint {
 	struct endpoint base;
 	struct soft_qp *qp;
@@ -113,6 +121,8 @@ struct soft_endpoint {
 	struct soft_endpoint *listener;	     /* of a request; NULL once destroyed */
 	unsigned pending_requests;	     /* of a listener: requests without accept or reject */
 	bool no_memory;			     /* it fails in the next soft_callback_end() */
+	bool connects;			     /* it is the client's */
+	enum soft_probe probe;		     /* of the present silence */
 	struct soft_icmp icmp;		     /* the last one since a packet of the peer */
 	struct soft_socket *group_socket;    /* a full member's, bound to the group */
 	struct soft_endpoint *next, **pprev; /* in the transport's listeners or endpoints */
@@ -134,6 +144,7 @@ struct soft_transport {
 	struct channel channel; /* the only one: it has no descriptor, timers of the loop deliver its events */
 	struct soft_socket *sockets;
 	struct soft_socket *senders; /* with a port of their own, each in use */
+	unsigned probes;	     /* of soft_probe_host(), without an answer: others are forged */
 	int routes_fd;		     /* rtnetlink, for look-ups of routes */
 	unsigned vrf;		     /* of route_vrf() */
 	int addresses_fd;	     /* rtnetlink, for changes of local addresses; -1: not watched */
@@ -168,6 +179,12 @@ static inline void soft_count(struct soft_transport *transport, enum soft_count 
 {
 	if (WITH_REPORT)
 		transport->counts[count].increase++;
+}
+
+/* Its probe is SOFT_PROBE_NONE where none is built in. */
+static inline bool soft_has_probed(const struct soft_endpoint *endpoint, enum soft_probe probe)
+{
+	return SOFT_PROBES && endpoint->probe == probe;
 }
 
 static inline struct soft_transport *soft_of(struct transport *transport)

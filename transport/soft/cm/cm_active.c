@@ -100,6 +100,7 @@ enum outcome soft_cm_connect(struct endpoint *base, const void *data, size_t len
 		return transport_no_memory(endpoint_error(base), base->name, "connecting");
 	soft_cm_id_attach(cm_id, endpoint);
 	cm_id->active = true;
+	endpoint->connects = true;
 	cm_id->local_qpn = base->qpn;
 	cm_id->transaction = soft_random(&transport->random);
 	cm_id->agreement.rq_psn = (uint32_t)soft_random(&transport->random) & PSN_MASK;

@@ -165,6 +165,17 @@ static const char *refusal_text(const struct soft_icmp *icmp)
 							   : "a firewall or router on the way rejects UDP port 4791";
 }
 
+/* To a datagram of soft_probe_host(). All connections to that host had no answer. */
+static void host_answered(struct soft_transport *transport, const struct soft_icmp *icmp)
+{
+	if (!transport->probes || !address_same_host(&icmp->from, &icmp->peer))
+		return;
+	transport->probes--;
+	for (struct soft_endpoint *endpoint = transport->endpoints; endpoint; endpoint = endpoint->next)
+		if (endpoint->probe && address_same_host(&endpoint->path.peer, &icmp->peer))
+			endpoint->probe = SOFT_PROBE_ANSWERED;
+}
+
 void soft_cm_unreachable(struct soft_transport *transport, const struct soft_socket *socket,
 			 const struct soft_icmp *icmp, const uint8_t *quoted, size_t length)
 {
@@ -173,7 +184,9 @@ void soft_cm_unreachable(struct soft_transport *transport, const struct soft_soc
 	uint32_t id = is_mad ? (uint32_t)bytes_read(quoted + QUOTED_ID, 4) : 0;
 	struct soft_cm_id *cm_id = soft_cm_id_find_sender(transport->cm, id, qpn, socket, &icmp->peer);
 
-	if (!cm_id)
+	if (SOFT_PROBES && icmp->peer.port == UDP_PORT_CLOSED)
+		host_answered(transport, icmp);
+	if (!cm_id || (SOFT_PROBES && icmp->peer.port == UDP_PORT_CLOSED))
 		return;
 	if (cm_id->endpoint && !address_is_loopback(&icmp->peer))
 		cm_id->endpoint->icmp = *icmp;

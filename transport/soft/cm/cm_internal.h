@@ -60,6 +60,7 @@ enum {
 	CM_ORPHAN_RESENDS = 5,	      /* of an orphan's DREQ: 3.1 s */
 	CM_RESENDS = 40,	      /* of any other message: 73 s, as a stock peer */
 	CM_BACKOFF_STEPS = 5,	      /* resends until the interval is the longest */
+	CM_PROBE_RESENDS = 3,	      /* until a client asks whether the peer's host is up: 0.7 s */
 	CM_OUTGOING = 64,	      /* MADs between two flushes */
 	CM_CLOSE_COPIES = 2,	      /* extra copies of each DREQ and DREP when the transport closes */
 	CM_QP_RETRIES = 7,	      /* retry count and RNR retry count; for RNR, 7 is infinite */

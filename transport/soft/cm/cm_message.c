@@ -103,6 +103,8 @@ static void response_timeout(void *context)
 		cm_id->resends++;
 		if (may_resend(cm_id))
 			soft_cm_id_resend(cm_id);
+		if (SOFT_PROBES && cm_id->endpoint && cm_id->resends >= CM_PROBE_RESENDS)
+			soft_probe_host(cm_id->endpoint);
 		start_response_timer(cm_id);
 	}
 	soft_callback_end(transport);

@@ -467,6 +467,28 @@ void soft_path_release(struct soft_path *path)
 	socket_close(sender);
 }
 
+/* The first call may only report an ICMP error of an earlier packet. */
+void soft_probe_host(struct soft_endpoint *endpoint)
+{
+	struct soft_socket *sender = soft_path_sender(&endpoint->path);
+	struct address closed = endpoint->path.peer;
+	struct sockaddr_storage to;
+	socklen_t length;
+
+	if (!SOFT_PROBES || !endpoint->connects || endpoint->probe)
+		return;
+	closed.port = UDP_PORT_CLOSED;
+	length = (socklen_t)address_to_socket(&closed, &to);
+	for (unsigned tries = 0; tries < 2 && !endpoint->probe; tries++) {
+		if (!sendto(sender->fd, NULL, 0, MSG_DONTWAIT, (struct sockaddr *)&to, length)) {
+			endpoint->probe = SOFT_PROBE_SENT;
+			sender->transport->probes++;
+		} else {
+			sender->errors_queued = true;
+		}
+	}
+}
+
 /* As socket_open(), but leaves descriptors for other uses; the kernel numbers them from the lowest free one. */
 static bool open_one_of_many(struct soft_transport *transport, const struct address *address, rlim_t limit)
 {

@@ -55,6 +55,13 @@ void soft_path_apply_options(struct soft_path *path, const struct endpoint *endp
  * errno: EUSERS if all of UDP_SENDERS_MAX are in use.
  */
 int soft_path_leave_from(struct soft_path *path, uint16_t port, unsigned step);
+/*
+ * Of a client that gets no answer: one datagram to a port of the peer's host at which no program is, for the ICMP error
+ * of a host that is up. soft_handlers.icmp gets it. Does nothing if the present silence has had one.
+ */
+void soft_probe_host(struct soft_endpoint *endpoint);
+/* Registered to traceroute, whose datagrams no program should receive. */
+#define UDP_PORT_CLOSED 33434
 /* A copy of a path shares its sender. Each is released, after which the path has none. */
 void soft_path_share(const struct soft_path *path);
 void soft_path_release(struct soft_path *path);

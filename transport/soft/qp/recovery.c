@@ -41,7 +41,8 @@ enum {
 #define RTO_UNMEASURED	  (128 * CLOCK_NS_PER_MS)
 #define RTO_BACKOFF_MAX	  (64 * CLOCK_NS_PER_MS) /* or ack_timeout / TIMEOUTS_PER_RETRY, if that is longer */
 #define RTO_MARGIN_MIN	  (250 * CLOCK_NS_PER_US)
-#define PROBE_ACK_TIMEOUT (2 * CLOCK_NS_PER_S)	/* maximum; about the ack_timeout of stock peers */
+#define PROBE_ACK_TIMEOUT (2 * CLOCK_NS_PER_S) /* maximum; about the ack_timeout of stock peers */
+#define HOST_PROBE_AFTER  (500 * CLOCK_NS_PER_MS)
 #define RNR_BACKOFF_MAX	  (5 * CLOCK_NS_PER_MS) /* of the doubled wait; the peer's RNR timer may be longer */
 
 void recovery_connect(struct soft_qp *qp)
@@ -280,6 +281,17 @@ static bool are_retries_exhausted(struct soft_qp *qp)
 	       qp_now(qp) - requester->unanswered_since >= tries * limited_ack_timeout(qp);
 }
 
+/* A new silence begins with a time-out. A short one is of packets lost by chance, or of a busy peer. */
+static void probe_host(struct soft_qp *qp)
+{
+	const struct requester *requester = &qp->requester;
+
+	if (requester->consecutive_timeouts == 1)
+		qp->endpoint->probe = SOFT_PROBE_NONE;
+	else if (qp_now(qp) - requester->unanswered_since >= HOST_PROBE_AFTER)
+		soft_probe_host(qp->endpoint);
+}
+
 enum recovery_step recovery_timed_out(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
@@ -292,6 +304,8 @@ enum recovery_step recovery_timed_out(struct soft_qp *qp)
 		requester->consecutive_timeouts++;
 	if (requester->backoff <= RTO_DOUBLINGS_MAX)
 		requester->backoff++;
+	if (SOFT_PROBES)
+		probe_host(qp);
 	if (are_retries_exhausted(qp))
 		return RECOVERY_FAILS;
 	if (requester->consecutive_timeouts > 1) {

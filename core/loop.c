@@ -33,6 +33,10 @@ enum {
 #define SPIN_LONGEST (100 * CLOCK_NS_PER_US)
 #define NEVER	     INT64_MAX
 
+/* Timers of a process that only has no processor are less late. */
+#define STILL_LEAST  (2 * CLOCK_NS_PER_S)
+#define STILL_RECENT CLOCK_NS_PER_S
+
 struct loop {
 	struct ev_loop *ev;
 	struct loop_poller *pollers;
@@ -47,7 +51,8 @@ struct loop {
 	int alarm_fd;	 /* a timerfd, which ends it */
 	int64_t alarm_at;
 	struct loop_io alarm;
-	int64_t turn; /* when timers were last looked at */
+	int64_t turn;			/* when timers were last looked at */
+	int64_t still_for, still_until; /* loop_stood_still() */
 	struct timers timers;
 
 	int64_t deadline_length; /* 0: none */
@@ -227,6 +232,21 @@ static bool set_alarm(struct loop *loop)
 	return true;
 }
 
+static int64_t lateness(const struct loop *loop, int64_t now)
+{
+	int64_t late = loop->timers.first ? now - loop->timers.first->at : 0;
+
+	return late >= STILL_LEAST ? late : 0;
+}
+
+/* Callbacks of descriptors come before the late timers expire. */
+int64_t loop_stood_still(const struct loop *loop)
+{
+	int64_t now = clock_now(), late = lateness(loop, now);
+
+	return late ? late : now - loop->still_until < STILL_RECENT ? loop->still_for : 0;
+}
+
 /* Timers that callbacks start are for the next iteration. */
 static void expire_timers(struct loop *loop)
 {
@@ -234,6 +254,10 @@ static void expire_timers(struct loop *loop)
 	struct timer *first;
 
 	loop->turn = clock_now();
+	if (WITH_CAUSES && WITH_EXTRAS && lateness(loop, loop->turn)) {
+		loop->still_for = lateness(loop, loop->turn);
+		loop->still_until = loop->turn;
+	}
 	while ((first = loop->timers.first) && first->at <= loop->turn && first->number <= last) {
 		struct loop_timer *timer = (struct loop_timer *)first; /* whose first member it is */
 

@@ -96,6 +96,11 @@ void loop_timer_stop(struct loop_timer *timer);
  */
 void loop_deadline_start(struct loop *loop, int64_t nanoseconds, loop_callback *expired, void *context);
 void loop_deadline_stop(struct loop *loop);
+/*
+ * For how long this process, or its container, had stood still when a timer was due: two seconds or more, in the last
+ * second. 0: it had not.
+ */
+int64_t loop_stood_still(const struct loop *loop);
 /* True from then until loop_deadline_stop(): no further attempts are wanted. */
 bool loop_deadline_passed(const struct loop *loop);
 

@@ -129,15 +129,30 @@ static const char *short_limit(const struct endpoint *endpoint)
 										      : NULL;
 }
 
+/* "" if this process has not stood still: the silence is its own. */
+static const char *still_text(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
+{
+	int64_t still = WITH_EXTRAS ? loop_stood_still(endpoint->transport->loop) : 0;
+	char time[UNITS_TEXT_SIZE];
+
+	return still ? log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
+				"this process stood still for %s: it was stopped or paused, or its output blocked",
+				units_time(still, time))
+		     : "";
+}
+
 const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
 {
 	char why[ROUTE_CAUSE_SIZE], dropped[DROPS_SIZE], time[UNITS_TEXT_SIZE];
+	char still[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 	const char *limit;
 
 	if (!WITH_CAUSES)
 		return "";
 	*text = '\0';
-	if (backend_of(endpoint->transport)->timeout_cause)
+	if (*still_text(endpoint, still))
+		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; %s", still);
+	else if (backend_of(endpoint->transport)->timeout_cause)
 		backend_of(endpoint->transport)->timeout_cause(endpoint, text);
 	if (!*text && route_cause(&endpoint->local, &endpoint->peer, why))
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; %s", why);
@@ -271,8 +286,13 @@ static void explain(const struct endpoint *endpoint)
 {
 	struct error *error = endpoint_error(endpoint);
 	bool silent = error->kind == ERROR_NO_REPLY && !loop_deadline_passed(endpoint->transport->loop);
-	char why[ROUTE_CAUSE_SIZE];
+	char why[ROUTE_CAUSE_SIZE], still[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
+	if (silent && *still_text(endpoint, still)) {
+		if (!endpoint->transport->explained)
+			error_hint(error, "%s", still);
+		return;
+	}
 	if (silent && !endpoint->transport->explained && route_doubt(&endpoint->local, &endpoint->peer, why))
 		error_hint(error, "%s", why);
 	if (WITH_SOFT && backend_of(endpoint->transport)->explain) {

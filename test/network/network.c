@@ -543,6 +543,11 @@ const char *__wrap_loop_phase_text(const struct loop *loop, int64_t limit, char 
 	return text;
 }
 
+int64_t __wrap_loop_stood_still(const struct loop *loop)
+{
+	return 0;
+}
+
 bool __wrap_loop_deadline_passed(const struct loop *loop)
 {
 	return false;

@@ -140,6 +140,37 @@ TEST(timers_are_exact, create, destroy)
 	}
 }
 
+static void expect_still(void *context)
+{
+	const int64_t *still = context;
+
+	assert_int_equal(loop_stood_still(loop), *still);
+	loop_stop(loop);
+}
+
+/* Whoever reads what has waited meanwhile knows, as do timers for a second. Shorter delays are of a busy machine. */
+TEST(process_that_was_stopped_knows_it, create, destroy)
+{
+	int64_t still = 3 * CLOCK_NS_PER_S, none = 0;
+	struct loop_timer timer = { .loop = NULL };
+	struct loop_io io = { .loop = NULL };
+
+	fake_clock.real = false;
+	loop_io_start(loop, &io, ends[0], expect_still, &still);
+	loop_timer_start(loop, &timer, CLOCK_NS_PER_S, expect_still, &still);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	fake_clock_pass(4 * CLOCK_NS_PER_S);
+	loop_run(loop);
+	loop_io_stop(&io);
+	loop_timer_start(loop, &timer, CLOCK_NS_PER_S / 2, expect_still, &still);
+	loop_run(loop);
+	loop_timer_start(loop, &timer, CLOCK_NS_PER_S / 2, expect_still, &none);
+	loop_run(loop);
+	loop_timer_start(loop, &timer, CLOCK_NS_PER_S, expect_still, &none);
+	fake_clock_pass(3 * CLOCK_NS_PER_S - 1);
+	loop_run(loop);
+}
+
 static void put_off(void *context)
 {
 	struct actor *actor = context;

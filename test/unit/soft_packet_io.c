@@ -171,6 +171,11 @@ uint32_t __wrap_soft_socket_dropped(const struct soft_socket *socket)
 	return packet_io ? packet_io->dropped : __real_soft_socket_dropped(socket);
 }
 
+int64_t __wrap_loop_stood_still(const struct loop *loop)
+{
+	return 0;
+}
+
 void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
 			     void *context)
 {

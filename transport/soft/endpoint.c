@@ -288,7 +288,7 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
 			 "; %" PRIu32 " packets dropped: this socket's receive buffer was full, see net.core.rmem_max",
 			 dropped);
-	else if (base->state >= ENDPOINT_ESTABLISHED && endpoint->probe == SOFT_PROBE_ANSWERED)
+	else if (base->state >= ENDPOINT_ESTABLISHED && soft_has_probed(endpoint, SOFT_PROBE_ANSWERED))
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; " HOST_ANSWERED STOPPED);
 	if (WITH_CAUSES && (!*text || icmp->error) && route_strays(&endpoint->path.local, &endpoint->path.peer, why))
 		log_add(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "", "; %s: " ROUTE_STRAYS_HINT, why);
@@ -300,14 +300,34 @@ static void hint_at_silence(const struct soft_endpoint *endpoint, struct error *
 	const char *silent = "if the server there prints nothing, ", *else_ = "; else its lines name the cause";
 	char life[ROUTE_CAUSE_SIZE];
 
-	if (endpoint->probe == SOFT_PROBE_ANSWERED)
+	if (soft_has_probed(endpoint, SOFT_PROBE_ANSWERED))
 		error_hint(error, HOST_ANSWERED "%s" STOPPED "%s", silent, else_);
-	else if (route_answers(&endpoint->path.local, &endpoint->path.peer, life))
+	else if (SOFT_PROBES && route_answers(&endpoint->path.local, &endpoint->path.peer, life))
 		error_hint(error, "its host is up, %s: %sa firewall drops UDP%s, or its process is stopped%s", life,
-			   silent, endpoint->probe ? ", to a closed port, too" : "", else_);
+			   silent, soft_has_probed(endpoint, SOFT_PROBE_SENT) ? ", to a closed port, too" : "", else_);
 	else
-		error_hint(error, "%sno packet arrives: its host is down, or a firewall drops UDP port 4791%s%s",
-			   silent, endpoint->probe ? " (a closed port there sent no ICMP either)" : "", else_);
+		error_hint(
+			error, "%sno packet arrives: its host is down, or a firewall drops UDP port 4791%s%s", silent,
+			soft_has_probed(endpoint, SOFT_PROBE_SENT) ? " (a closed port there sent no ICMP either)" : "",
+			else_);
+}
+
+/*
+ * A peer waits between its requests. If all arrive at once, they have waited here: an idle process has no timer by
+ * which it knows.
+ */
+static void hint_at_delay(const struct soft_endpoint *endpoint, struct error *error)
+{
+	const struct soft_cm_id *cm_id = endpoint->cm_id;
+
+	if (error->kind != ERROR_NO_REPLY || !cm_id || cm_id->repeats < 2 || endpoint->base.transport->explained ||
+	    clock_now() - endpoint->base.began >= CM_FIRST_INTERVAL)
+		return;
+	error_hint(error,
+		   "the peer sent its request %u times and gave up before this process read the first: it was stopped, "
+		   "paused or too busy",
+		   cm_id->repeats + 1);
+	endpoint->base.transport->explained = true;
 }
 
 /* Who rejects can let pass. Silence has several causes, one of which the facts leave, unless a deadline ended it. */
@@ -320,6 +340,8 @@ void soft_explain(const struct endpoint *base, struct error *error)
 	char interface[IF_NAMESIZE] = "";
 	char host[ADDRESS_TEXT_SIZE], why[ROUTE_CAUSE_SIZE] = "";
 
+	if (WITH_EXTRAS && base->state == ENDPOINT_ACCEPTING)
+		hint_at_delay(endpoint, error);
 	if (icmp->error && error->kind &&
 	    (is_prohibited(icmp) || (icmp->error == ECONNREFUSED && !address_same_host(&icmp->from, &icmp->peer)))) {
 		error->kind = ERROR_BLOCKED;

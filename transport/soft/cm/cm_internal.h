@@ -105,6 +105,7 @@ struct soft_cm_id {
 	int64_t drep_sent_at;	   /* clock; 0: not sent */
 	uint32_t local_qpn;	   /* 0 before soft_cm_accept() */
 	unsigned resends;
+	unsigned repeats; /* of the peer's REQ */
 	struct soft_table_entry entries[CM_INDEXES];
 	struct soft_link by_state;	 /* in its state's list, if that has one */
 	struct soft_path path;		 /* of the MADs; the endpoint's, which may be destroyed, has the MTU */

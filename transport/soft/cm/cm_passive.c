@@ -40,6 +40,7 @@ static void send_mra(const struct soft_cm_id *cm_id)
 
 static void duplicate_req(struct soft_cm_id *cm_id, const struct mad *req)
 {
+	cm_id->repeats++;
 	switch (cm_id->state) {
 	case CM_REQ_RECEIVED:
 		send_mra(cm_id);

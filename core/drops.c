@@ -13,7 +13,7 @@
 #define WRONG_CHECKSUM "with a wrong UDP checksum: ethtool -K INTERFACE tx off at their sender"
 #define IPSEC	       "by IPsec: ip xfrm policy"
 
-/* The last one grows for other reasons, too, on some networks. */
+/* The last drop grows for other reasons, too, on some networks. */
 static const struct {
 	const char *file, *line; /* of /proc/net; the first word of a line of names and one of values, or NULL */
 	const char *name, *words;
@@ -26,6 +26,9 @@ static const struct {
 	{ "xfrm_stat", NULL, "XfrmInTmplMismatch", IPSEC },
 	{ "netstat", "TcpExt:", "IPReversePathFilter",
 	  "by rp_filter: its route to their sender is by another interface" },
+	/* Not drops: the kernel counts them before its firewall. Packets that were merged on the way are one. */
+	[DROPS_MULTICAST] = { "netstat", "IpExt:", "InMcastOctets", NULL },
+	[DROPS_MULTICAST6] = { "snmp6", NULL, "Ip6InMcastOctets", NULL },
 };
 
 enum {
@@ -87,12 +90,28 @@ bool drops_since(const struct drops *first, char text[DROPS_SIZE])
 
 	*text = '\0';
 	drops_read(&now);
-	for (unsigned i = 0; i < DROPS_COUNT && !*text; i++) {
+	for (unsigned i = 0; i < DROPS_MULTICAST && !*text; i++) {
 		uint64_t count = now.counts[i] - first->counts[i];
 
 		if (first->counts[i] && now.counts[i] > first->counts[i])
 			log_text(text, DROPS_SIZE, "this host dropped %" PRIu64 " packet%s meanwhile %s (%s)", count,
 				 units_plural(count), rows[i].words, rows[i].name);
 	}
+	return *text;
+}
+
+bool drops_of_groups(const struct drops *first, bool is_ip6, uint64_t least, char text[DROPS_SIZE])
+{
+	unsigned row = is_ip6 ? DROPS_MULTICAST6 : DROPS_MULTICAST;
+	struct drops now;
+
+	*text = '\0';
+	drops_read(&now);
+	if (first->counts[row] && now.counts[row] >= first->counts[row] + least)
+		log_text(text, DROPS_SIZE,
+			 "%" PRIu64
+			 " bytes of multicast packets reached this host (%s): if they are of this group, its "
+			 "firewall drops them: nft list ruleset",
+			 now.counts[row] - first->counts[row], rows[row].name);
 	return *text;
 }

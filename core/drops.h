@@ -10,7 +10,9 @@
 #include <stdint.h>
 
 enum {
-	DROPS_COUNT = 7,
+	DROPS_MULTICAST = 7,
+	DROPS_MULTICAST6,
+	DROPS_COUNT,
 	DROPS_SIZE = 160
 };
 
@@ -22,5 +24,10 @@ struct drops {
 void drops_read(struct drops *drops);
 /* Writes by what the kernel has dropped packets since that reading, and what to do; "" and false if by nothing. */
 bool drops_since(const struct drops *first, char text[DROPS_SIZE]);
+/*
+ * Of a receiver to which nothing has come: writes how many bytes of multicast packets of that family have reached this
+ * host since that reading, which its firewall may have dropped; "" and false if it were fewer than that.
+ */
+bool drops_of_groups(const struct drops *first, bool is_ip6, uint64_t least, char text[DROPS_SIZE]);
 
 #endif

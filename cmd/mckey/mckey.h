@@ -88,9 +88,10 @@ struct mckey_run {
 	int64_t due;	     /* when it may post one more */
 	uint64_t expected;   /* of each flow: 0 during the run, as only gaps are losses then */
 	struct address group, source;
-	const char *device;	 /* for the verdict; NULL: none yet */
-	struct loop_timer timer; /* to what comes next: sending, more datagrams, the end of a silence */
-	char silence[64];	 /* cause */
+	const char *device;	  /* for the verdict; NULL: none yet */
+	struct loop_timer timer;  /* to what comes next: sending, more datagrams, the end of a silence */
+	char silence[64];	  /* cause */
+	char arrived[DROPS_SIZE]; /* hint */
 	uint8_t pattern[DATAGRAM_SIZE_MAX + PAYLOAD_PATTERN];
 };
 

@@ -192,8 +192,13 @@ void receiver_result(struct mckey_run *run, struct mckey_result *result)
 	}
 	/* It destroys its QP at once, and soft-RoCE drops what it has not sent by then. */
 	if (WITH_CAUSES && !senders->count && !transport_opens_devices(transport_name(run->environment->transport)))
-		result->hint = "is there a sender in this network? routers may pass no multicast, and switches that "
-			       "snoop IGMP or MLD need a querier";
+		result->hint =
+			WITH_EXTRAS && drops_of_groups(&run->environment->transport->drops,
+						       run->group.family == ADDRESS_IP6,
+						       run->count * (uint64_t)run->options->size, run->arrived)
+				? run->arrived
+				: "is there a sender in this network? routers may pass no multicast, and switches that "
+				  "snoop IGMP or MLD need a querier";
 	else if (WITH_CAUSES && (!senders->count || (all.lost && all.unnumbered)))
 		result->hint = "a stock mckey -s on soft-RoCE sends only a part: run there rdmatest mckey -s";
 	if (run->differs)

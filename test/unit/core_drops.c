@@ -74,6 +74,29 @@ TEST(growth_is_named)
 	}
 }
 
+/* As many as a receiver waits for. */
+TEST(packets_of_groups)
+{
+	struct drops drops;
+	char text[DROPS_SIZE];
+
+	files.netstat = "TcpExt: InMcastOctets\nTcpExt: 50\nIpExt: A InMcastOctets\nIpExt: 7 2\n";
+	files.snmp6 = "Ip6InMcastOctets 5\nIp6OutMcastOctets 5\n";
+	drops_read(&drops);
+	files.netstat = "TcpExt: InMcastOctets\nTcpExt: 99\nIpExt: A InMcastOctets\nIpExt: 9 12\n";
+	files.snmp6 = "Ip6InMcastOctets 8\nIp6OutMcastOctets 99\n";
+	assert_false(drops_since(&drops, text));
+	assert_false(drops_of_groups(&drops, false, 11, text));
+	assert_true(drops_of_groups(&drops, false, 10, text));
+	assert_string_equal(
+		text, "10 bytes of multicast packets reached this host (InMcastOctets): if they are of this group, its "
+		      "firewall drops them: nft list ruleset");
+	assert_true(drops_of_groups(&drops, true, 3, text));
+	files.netstat = files.snmp6 = NULL;
+	assert_false(drops_of_groups(&drops, false, 1, text));
+	assert_false(drops_of_groups(&(struct drops){ { 0 } }, true, 1, text));
+}
+
 /* What was never read has not grown. */
 TEST(no_reading)
 {

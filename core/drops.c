@@ -84,6 +84,32 @@ void drops_read(struct drops *drops)
 	}
 }
 
+/* 0: unknown, as where nothing tracks connections. */
+static uint64_t read_limit(const char *name)
+{
+	char path[64], word[WORD_SIZE] = "";
+	FILE *file = fopen(log_text(path, sizeof(path), "/proc/sys/net/netfilter/nf_conntrack_%s", name), "re");
+
+	if (!file)
+		return 0;
+	next_word(file, word);
+	fclose(file);
+	return strtoull(word, NULL, 10);
+}
+
+/* Not a counter that grows: what is dropped for it is in one that many kernels leave out. */
+static void check_connections(char text[DROPS_SIZE])
+{
+	uint64_t count = read_limit("count"), max = read_limit("max");
+
+	if (max && count >= max)
+		log_text(text, DROPS_SIZE,
+			 "this host tracks %" PRIu64
+			 " connections and may drop packets of new ones: its table is full, "
+			 "see sysctl net.netfilter.nf_conntrack_max",
+			 count);
+}
+
 bool drops_since(const struct drops *first, char text[DROPS_SIZE])
 {
 	struct drops now;
@@ -97,6 +123,8 @@ bool drops_since(const struct drops *first, char text[DROPS_SIZE])
 			log_text(text, DROPS_SIZE, "this host dropped %" PRIu64 " packet%s meanwhile %s (%s)", count,
 				 units_plural(count), rows[i].words, rows[i].name);
 	}
+	if (WITH_EXTRAS && !*text)
+		check_connections(text);
 	return *text;
 }
 

@@ -22,7 +22,10 @@ struct drops {
 };
 
 void drops_read(struct drops *drops);
-/* Writes by what the kernel has dropped packets since that reading, and what to do; "" and false if by nothing. */
+/*
+ * Writes by what the kernel has dropped packets since that reading, or that its table of connections is full, and what
+ * to do; "" and false if neither is known.
+ */
 bool drops_since(const struct drops *first, char text[DROPS_SIZE]);
 /*
  * Of a receiver to which nothing has come: writes how many bytes of multicast packets of that family have reached this

@@ -8,7 +8,7 @@
 #include "core/drops.h"
 
 static struct {
-	const char *snmp, *snmp6, *netstat, *xfrm; /* NULL: no such file */
+	const char *snmp, *snmp6, *netstat, *xfrm, *tracked, *limit; /* NULL: no such file */
 } files;
 
 FILE *__wrap_fopen(const char *name, const char *mode)
@@ -16,6 +16,8 @@ FILE *__wrap_fopen(const char *name, const char *mode)
 	const char *text = !strcmp(name, "/proc/self/net/snmp")	     ? files.snmp
 			   : !strcmp(name, "/proc/self/net/snmp6")   ? files.snmp6
 			   : !strcmp(name, "/proc/self/net/netstat") ? files.netstat
+			   : strstr(name, "/nf_conntrack_count")     ? files.tracked
+			   : strstr(name, "/nf_conntrack_max")	     ? files.limit
 								     : files.xfrm;
 	FILE *file = text ? tmpfile() : NULL;
 
@@ -66,12 +68,34 @@ TEST(growth_is_named)
 		struct drops drops;
 		char text[DROPS_SIZE];
 
-		memcpy(&files, rows[i].first, sizeof(files));
+		memcpy(&files, rows[i].first, sizeof(rows[i].first));
 		drops_read(&drops);
-		memcpy(&files, rows[i].later, sizeof(files));
+		memcpy(&files, rows[i].later, sizeof(rows[i].later));
 		assert_int_equal(drops_since(&drops, text), *rows[i].text != '\0');
 		assert_string_equal(text, rows[i].text);
 	}
+}
+
+TEST(table_of_connections)
+{
+	static const struct {
+		const char *tracked, *limit;
+		bool full;
+	} rows[] = {
+		{ "65535\n", "65536\n", false }, { "65536\n", "65536\n", true }, { "7\n", "6\n", true },
+		{ NULL, "65536\n", false },	 { "65536\n", NULL, false },	 { "0\n", "0\n", false },
+	};
+	char text[DROPS_SIZE];
+
+	memset(&files, 0, sizeof(files));
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		files.tracked = rows[i].tracked;
+		files.limit = rows[i].limit;
+		assert_int_equal(drops_since(&(struct drops){ { 0 } }, text), rows[i].full);
+		assert_int_equal(!!strstr(text, "its table is full, see sysctl net.netfilter.nf_conntrack_max"),
+				 rows[i].full);
+	}
+	memset(&files, 0, sizeof(files));
 }
 
 /* As many as a receiver waits for. */

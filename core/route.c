@@ -255,25 +255,47 @@ struct route_neighbour route_neighbour(int fd, unsigned interface, const struct 
 	return neighbour;
 }
 
-unsigned route_bridge(int fd, unsigned interface)
+/* Returns the bytes of the attributes behind its header; 0 if there is no such interface. */
+static size_t read_link(int fd, unsigned interface, struct message *message)
 {
-	struct message message = {
-		.header = { .nlmsg_len = NLMSG_SPACE(sizeof(message.link)),
+	*message = (struct message){
+		.header = { .nlmsg_len = NLMSG_SPACE(sizeof(message->link)),
 			    .nlmsg_type = RTM_GETLINK,
 			    .nlmsg_flags = NLM_F_REQUEST },
 		.link = { .ifi_index = (int)interface },
 	};
-	const uint8_t *rows = (const uint8_t *)&message + NLMSG_SPACE(sizeof(message.link));
-	unsigned master = 0;
-	uint8_t info[1024];
-	char kind[16] = "";
-	size_t length;
+	return ask_kernel(fd, message, sizeof(message->link))
+		       ? 0
+		       : message->header.nlmsg_len - NLMSG_SPACE(sizeof(message->link));
+}
 
-	if (ask_kernel(fd, &message, sizeof(message.link)))
-		return 0;
-	length = message.header.nlmsg_len - NLMSG_SPACE(sizeof(message.link));
-	read_attribute(rows, length, IFLA_MASTER, &master, sizeof(master));
+/* type: IFLA_INFO_KIND, or IFLA_INFO_SLAVE_KIND of what it is a port of. */
+static void read_kind(const uint8_t *rows, size_t length, unsigned type, char kind[ROUTE_KIND_SIZE])
+{
+	uint8_t info[1024];
+
+	memset(kind, 0, ROUTE_KIND_SIZE);
 	length = read_attribute(rows, length, IFLA_LINKINFO, info, sizeof(info));
-	read_attribute(info, length, IFLA_INFO_SLAVE_KIND, kind, sizeof(kind) - 1);
+	read_attribute(info, length, type, kind, ROUTE_KIND_SIZE - 1);
+}
+
+void route_kind(int fd, unsigned interface, char kind[ROUTE_KIND_SIZE])
+{
+	struct message message;
+	size_t length = read_link(fd, interface, &message);
+
+	read_kind((const uint8_t *)&message + NLMSG_SPACE(sizeof(message.link)), length, IFLA_INFO_KIND, kind);
+}
+
+unsigned route_bridge(int fd, unsigned interface)
+{
+	struct message message;
+	size_t length = read_link(fd, interface, &message);
+	const uint8_t *rows = (const uint8_t *)&message + NLMSG_SPACE(sizeof(message.link));
+	char kind[ROUTE_KIND_SIZE];
+	unsigned master = 0;
+
+	read_attribute(rows, length, IFLA_MASTER, &master, sizeof(master));
+	read_kind(rows, length, IFLA_INFO_SLAVE_KIND, kind);
 	return strcmp(kind, "bridge") ? 0 : master;
 }

@@ -54,6 +54,13 @@ struct route_neighbour {
 /* fd: of route_open(). */
 struct route_neighbour route_neighbour(int fd, unsigned interface, const struct address *address);
 
+enum {
+	ROUTE_KIND_SIZE = 16
+};
+
+/* Gets what a virtual interface is: "macvlan", "bridge"; "" for a card, or if that is not known. */
+void route_kind(int fd, unsigned interface, char kind[ROUTE_KIND_SIZE]);
+
 /* Returns the index of the bridge that an interface is a port of; 0 if it is none. */
 unsigned route_bridge(int fd, unsigned interface);
 

@@ -225,15 +225,62 @@ static const char *protocol_of(const struct address *address)
 	return address->family == ADDRESS_IP4 ? "ARP" : "NDP";
 }
 
+static bool has_ports(int fd, unsigned bridge)
+{
+	struct if_nameindex *list = if_nameindex();
+	bool found = false;
+
+	for (struct if_nameindex *entry = list; entry && entry->if_index && !found; entry++)
+		found = route_bridge(fd, entry->if_index) == bridge;
+	if (list)
+		if_freenameindex(list);
+	return found;
+}
+
+/* As Docker's, in whose network nobody is until a container starts. Its network may be that of other hosts, too. */
+static bool is_empty_bridge(int fd, unsigned interface, const char *name, const struct address *hop,
+			    char text[ROUTE_CAUSE_SIZE])
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	char kind[ROUTE_KIND_SIZE], host[ADDRESS_TEXT_SIZE], router[ADDRESS_TEXT_SIZE];
+	size_t count = interface_addresses(list);
+	struct route route;
+
+	route_kind(fd, interface, kind);
+	if (strcmp(kind, "bridge") != 0 || has_ports(fd, interface))
+		return false;
+	log_text(text, ROUTE_CAUSE_SIZE, "packets to it leave by %s, a bridge without ports", name);
+	for (size_t i = 0; i < count; i++)
+		if (list[i].address.family == hop->family && !list[i].loopback && strcmp(list[i].name, name) != 0 &&
+		    route_by_interface(fd, hop, &list[i].address, if_nametoindex(list[i].name), &route) &&
+		    !address_is_any(&route.gateway))
+			return log_text(
+				text, ROUTE_CAUSE_SIZE,
+				"packets to it leave by %s, a bridge without ports; if it is behind %s: ip route add "
+				"%s via %s",
+				name, list[i].name, address_host(hop, host), address_host(&route.gateway, router));
+	return true;
+}
+
+/* These have a link of their parent's, which does not take their packets for its own host. */
+static bool is_apart_from_its_host(int fd, unsigned interface, char kind[ROUTE_KIND_SIZE])
+{
+	route_kind(fd, interface, kind);
+	return !strcmp(kind, "macvlan") || !strcmp(kind, "macvtap") || !strcmp(kind, "ipvlan") ||
+	       !strcmp(kind, "ipvtap");
+}
+
 static void check_hop(int fd, const struct route *route, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	const struct address *hop = next_hop(route, peer);
-	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE] = "", other[IF_NAMESIZE];
+	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE] = "", other[IF_NAMESIZE], kind[ROUTE_KIND_SIZE];
 	const char *protocol = protocol_of(hop);
 	bool silent = route_neighbour(fd, route->interface, hop).state & (NUD_INCOMPLETE | NUD_FAILED);
 
 	address_host(hop, host);
 	if (!if_indextoname(route->interface, name))
+		return;
+	if (WITH_EXTRAS && is_empty_bridge(fd, route->interface, name, hop, text))
 		return;
 	if (!(interface_read(name).facts & INTERFACE_LINK))
 		log_text(text, ROUTE_CAUSE_SIZE, "%s has no link: a cable, or the switch's port", name);
@@ -244,6 +291,11 @@ static void check_hop(int fd, const struct route *route, const struct address *p
 		log_text(text, ROUTE_CAUSE_SIZE,
 			 "%s answers no %s on %s; %s is in that network, too: ip route add %s dev %s", host, protocol,
 			 name, other, host, other);
+	else if (WITH_EXTRAS && silent && is_apart_from_its_host(fd, route->interface, kind))
+		log_text(
+			text, ROUTE_CAUSE_SIZE,
+			"%s answers no %s on %s: is it up, and on that link and VLAN? A %s does not reach its own host",
+			host, protocol, name, kind);
 	else if (silent)
 		log_text(text, ROUTE_CAUSE_SIZE,
 			 "%s answers no %s on %s: is it up, on that link and VLAN, and not isolated by the switch?",

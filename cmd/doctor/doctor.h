@@ -197,6 +197,8 @@ struct trace {
 
 /* Finds the routers of paths from doctor->local, by packets with that many bytes. Takes --timeout at most. */
 void trace_routers(struct doctor *doctor, const struct address *peer, size_t size, struct trace *traces, size_t count);
+/* Whether that router has answered. */
+bool trace_has(const struct trace *trace, const struct address *router);
 
 /* ---- paths.c ---- */
 

@@ -79,18 +79,10 @@ static void fill_common(struct paths *paths, unsigned hop)
 			paths->traces[i].routers[hop] = *common;
 }
 
-static bool has_router(const struct trace *trace, const struct address *router)
-{
-	for (unsigned hop = 0; hop < trace->hops; hop++)
-		if (same_router(&trace->routers[hop], router))
-			return true;
-	return false;
-}
-
 static bool good_path_has(const struct paths *paths, const struct address *router)
 {
 	for (size_t i = 0; i < paths->count; i++)
-		if (!paths->facts[i].worse && has_router(&paths->traces[i], router))
+		if (!paths->facts[i].worse && trace_has(&paths->traces[i], router))
 			return true;
 	return false;
 }

@@ -123,6 +123,14 @@ static void router_answered(struct path_trace *path, const struct address *route
 	ask(path);
 }
 
+bool trace_has(const struct trace *trace, const struct address *router)
+{
+	for (unsigned hop = 0; hop < trace->hops; hop++)
+		if (trace->routers[hop].family && address_same_host(&trace->routers[hop], router))
+			return true;
+	return false;
+}
+
 /* Reads one answer. Returns false if there is none. */
 static bool read_answer(struct path_trace *path)
 {
@@ -155,7 +163,10 @@ static bool read_answer(struct path_trace *path)
 	} else if (error.ee_type == (error.ee_origin == SO_EE_ORIGIN_ICMP ? ICMP_TIMXCEED : ICMP6_TIME_EXCEEDED)) {
 		router_answered(path, &from);
 	} else {
-		path_ends(path); /* unreachable, or too long: no later hop answers */
+		/* Unreachable, or too long: no later hop answers. */
+		if (!address_same_host(&from, &path->tracer->peer) && !trace_has(path->trace, &from))
+			router_answered(path, &from);
+		path_ends(path);
 	}
 	return true;
 }

@@ -297,19 +297,19 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 /* A client has asked the host, too, if there was the time. */
 static void hint_at_silence(const struct soft_endpoint *endpoint, struct error *error)
 {
-	const char *silent = "if the server there prints nothing, ", *else_ = "; else its lines name the cause";
+	const char *silent = "if the server there prints nothing, ", *lines = "; else its lines name the cause";
+	const char *asked =
+		soft_has_probed(endpoint, SOFT_PROBE_SENT) ? " (a closed port there sent no ICMP either)" : "";
 	char life[ROUTE_CAUSE_SIZE];
 
 	if (soft_has_probed(endpoint, SOFT_PROBE_ANSWERED))
-		error_hint(error, HOST_ANSWERED "%s" STOPPED "%s", silent, else_);
+		error_hint(error, HOST_ANSWERED "%s" STOPPED "%s", silent, lines);
 	else if (SOFT_PROBES && route_answers(&endpoint->path.local, &endpoint->path.peer, life))
 		error_hint(error, "its host is up, %s: %sa firewall drops UDP%s, or its process is stopped%s", life,
-			   silent, soft_has_probed(endpoint, SOFT_PROBE_SENT) ? ", to a closed port, too" : "", else_);
+			   silent, asked, lines);
 	else
-		error_hint(
-			error, "%sno packet arrives: its host is down, or a firewall drops UDP port 4791%s%s", silent,
-			soft_has_probed(endpoint, SOFT_PROBE_SENT) ? " (a closed port there sent no ICMP either)" : "",
-			else_);
+		error_hint(error, "%sno packet arrives: its host is down, or a firewall drops UDP port 4791%s%s",
+			   silent, asked, lines);
 }
 
 /*

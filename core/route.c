@@ -223,8 +223,11 @@ bool route_look_up(const struct address *peer, const struct address *source, str
 bool route_by_interface(int fd, const struct address *peer, const struct address *source, unsigned interface,
 			struct route *route)
 {
-	/* FIB_MATCH: without an entry of a table the kernel takes any peer for one on the link of the interface. */
-	return !query(fd, peer, source, interface, RTM_F_FIB_MATCH, route);
+	/*
+	 * FIB_MATCH: without an entry of a table the kernel takes any peer for one on the link of the interface. IPv6
+	 * has no such flag, and may find the entry of another interface.
+	 */
+	return !query(fd, peer, source, interface, RTM_F_FIB_MATCH, route) && route->interface == interface;
 }
 
 bool route_arrives(int fd, const struct address *peer, const struct address *local, unsigned interface)

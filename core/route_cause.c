@@ -297,9 +297,10 @@ static void check_hop(int fd, const struct route *route, const struct address *p
 			"%s answers no %s on %s: is it up, and on that link and VLAN? A %s does not reach its own host",
 			host, protocol, name, kind);
 	else if (silent)
-		log_text(text, ROUTE_CAUSE_SIZE,
-			 "%s answers no %s on %s: is it up, on that link and VLAN, and not isolated by the switch?",
-			 host, protocol, name);
+		log_text(text, ROUTE_CAUSE_SIZE, "%s answers no %s on %s: is it up, on that link and VLAN, %s?", host,
+			 protocol, name,
+			 hop->family == ADDRESS_IP4 ? "and not isolated by the switch"
+						    : "not isolated by the switch, and does its firewall pass ICMPv6");
 }
 
 static void find_cause(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])

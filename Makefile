@@ -248,7 +248,7 @@ demo: writable setup-demo ## a tour of one to three minutes (verbs in a virtual 
 # make ends, they end too.
 run_tests = env BUILD=$(BUILD) setpriv --pdeathsig TERM test/run
 quick := layers unit
-fast := $(quick) verbs cli fault:servers fault:calls fault:limits soft:conformance soft:commands soft:endings soft:two-hosts soft:routes soft:paths fuzz walk cost make style
+fast := $(quick) verbs cli fault:servers fault:calls fault:limits soft:conformance soft:commands soft:endings soft:two-hosts soft:routes soft:unanswered soft:paths fuzz walk cost make style
 whole := lab:core $(fast) soft:benches builds:core size
 nightly := debian:unstable debian:13 debian:12 $(filter-out soft:% fault:%,$(fast)) fault soft:all memcheck builds size load cluster completion cross packaging machine \
 	   then soft:floods then lab then lab:core then lab:tiny then lab:self then debian:lab then mutants

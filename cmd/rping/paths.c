@@ -8,7 +8,7 @@
 
 enum {
 	MANY_LOSSES = 3, /* times as many as the best eighth of the paths has */
-	MORE_LOSSES = 2, /* and these: fewer differ by chance, where all paths lose packets */
+	MORE_LOSSES = 3, /* and these: fewer differ by chance, where all paths lose packets */
 	SLOW = 2,	 /* times the round trip of the faster half */
 	SLOW_COUNT = 10, /* pings, the least that tell */
 	NAMED_MAX = 16,	 /* paths, in the verdict */

@@ -121,6 +121,21 @@ static void name_worse(const struct rping_client *client, unsigned count, char w
 		log_add(worse, RPING_WORSE_SIZE, " and ", "%u more", count - named);
 }
 
+/* A path that failed has a hint of its own. */
+static void hint_at_routers(const struct target *path)
+{
+	const struct dial_options *dial = &path->dial.options;
+	const struct environment *environment = path->peer.environment;
+	char words[PATH_WORDS_SIZE];
+
+	if (!COMMAND_doctor || !path->udp || environment->ping)
+		return;
+	common_path_words(environment->command->options, environment->given, dial->common, words);
+	log_hint(&environment->log,
+		 "which routers they have: rdmatest doctor %s -p %u --paths %" PRId64 "%s --transport %s", dial->host,
+		 dial->port, path->peer.options->paths, words, transport_name(environment->transport));
+}
+
 /* For the command that has started this run. */
 static void leave_path(const struct target *path, unsigned index)
 {
@@ -139,7 +154,7 @@ static void leave_path(const struct target *path, unsigned index)
 bool rping_compare_paths(const struct rping_client *client, char worse[RPING_WORSE_SIZE])
 {
 	int64_t count = client->options->paths;
-	struct target *path = client->targets;
+	struct target *path = client->targets, *connected = NULL;
 	unsigned worse_count = 0;
 
 	*worse = '\0';
@@ -154,9 +169,13 @@ bool rping_compare_paths(const struct rping_client *client, char worse[RPING_WOR
 			print_path(path, number);
 			leave_path(path, number - 1);
 			worse_count += path->worse != NULL;
+			if (path->worse && !path->failed)
+				connected = path;
 		}
 	}
 	if (worse_count)
 		name_worse(client, worse_count, worse);
+	if (connected)
+		hint_at_routers(connected);
 	return worse_count;
 }

@@ -38,6 +38,10 @@ enum outcome daemon_begin(const struct log *log, int *parent)
 	int ends[2];
 	pid_t child;
 
+	if (getpid() == 1) {
+		log_error(log, "--daemon", "this is process 1, with which the whole container would end: leave it out");
+		return OUTCOME_USAGE;
+	}
 	/* The caller's, whose readers would wait for this process. */
 	privileges_close(~0u);
 	if (pipe2(ends, O_CLOEXEC)) {

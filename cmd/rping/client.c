@@ -21,8 +21,10 @@ enum {
 	CONNECTING_MAX = 48 /* targets at once: the backlog of a server is limited */
 };
 
-/* A server has this long to answer before the next connection to it, less if it has not answered others. */
-#define ANSWER_NS (100 * CLOCK_NS_PER_MS)
+/* How long a server has to answer before the next connection to it, less if it has not answered others. */
+#define ANSWER_FIRST CLOCK_NS_PER_S
+#define ANSWER_LEAST (100 * CLOCK_NS_PER_MS)
+#define ANSWER_TIMES 4 /* as long as the last one took */
 
 /* ---- the lines of several targets ---- */
 
@@ -146,6 +148,13 @@ static bool is_answer_due(const struct rping_client *client)
 	return client->answer.timer.link && client->dialled->peer.state == TARGET_CONNECTING;
 }
 
+static int64_t answer_time(const struct rping_client *client)
+{
+	int64_t longest = client->took ? MAX(ANSWER_TIMES * client->took, ANSWER_LEAST) : ANSWER_FIRST;
+
+	return longest / (client->in_state[TARGET_CONNECTING] + 1);
+}
+
 /* No more paths begin for now: those that have begun may ping. */
 static void release_paths(struct rping_client *client)
 {
@@ -177,8 +186,8 @@ static void client_advance(void *context)
 		if (OPTION_LIST_MAX > 1 && client->next &&
 		    is_to(client->next, target->address, target->dial.options.port)) {
 			client->dialled = target;
-			loop_timer_start(client->environment->loop, &client->answer,
-					 ANSWER_NS / (in_state[TARGET_CONNECTING] + 1), client_advance, client);
+			loop_timer_start(client->environment->loop, &client->answer, answer_time(client),
+					 client_advance, client);
 		} else if (EXTRA(target->own_path)) {
 			release_paths(client);
 		}
@@ -252,6 +261,7 @@ static void target_event(void *context, struct endpoint *endpoint, const struct 
 		outcome = target_request(target);
 		break;
 	case EVENT_ESTABLISHED:
+		target->client->took = MAX(event->took, 1);
 		target_end_if_failed(target, begin_pings(target, event));
 		break;
 	case EVENT_DISCONNECTED:

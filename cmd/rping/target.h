@@ -73,6 +73,7 @@ struct rping_client {
 	uint32_t in_state[TARGET_STATES];
 	bool ending;		  /* start no more targets */
 	struct target *dialled;	  /* the last one, if the next is to the same server */
+	int64_t took;		  /* the last connection, ns; 0: none */
 	struct loop_timer answer; /* the time that it has before the next one */
 	struct resolver source;	  /* of -I; else its address is ADDRESS_NONE */
 	size_t repeated;	  /* lines of a target that another one has */

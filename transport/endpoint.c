@@ -129,6 +129,8 @@ static const char *short_limit(const struct endpoint *endpoint)
 										      : NULL;
 }
 
+#define ASK_PAUSE (100 * CLOCK_NS_PER_MS)
+
 /* "" if this process has not stood still: the silence is its own. */
 static const char *still_text(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
 {
@@ -141,6 +143,20 @@ static const char *still_text(const struct endpoint *endpoint, char text[ENDPOIN
 		     : "";
 }
 
+/* A flood of requests that come to nothing must not have the kernel's tables read for each. */
+static bool has_just_asked(const struct endpoint *endpoint)
+{
+	struct transport *transport = endpoint->transport;
+	int64_t now = clock_now();
+
+	if (endpoint->state != ENDPOINT_ACCEPTING)
+		return false;
+	if (transport->asked_at && now - transport->asked_at < ASK_PAUSE)
+		return true;
+	transport->asked_at = now;
+	return false;
+}
+
 const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
 {
 	char why[ROUTE_CAUSE_SIZE], dropped[DROPS_SIZE], time[UNITS_TEXT_SIZE];
@@ -150,6 +166,8 @@ const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[EN
 	if (!WITH_CAUSES)
 		return "";
 	*text = '\0';
+	if (has_just_asked(endpoint))
+		return text;
 	if (*still_text(endpoint, still))
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; %s", still);
 	else if (backend_of(endpoint->transport)->timeout_cause)

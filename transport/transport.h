@@ -53,7 +53,8 @@ struct transport {
 	struct error error;		    /* see above */
 	bool explained;			    /* endpoint_timeout_cause() has last found a cause */
 	struct drops drops;		    /* read when it was opened */
-	struct network_counter *network;    /* transport_network() */
+	int64_t asked_at; /* clock: when endpoint_timeout_cause() has last looked for a request; 0: never */
+	struct network_counter *network; /* transport_network() */
 };
 
 /*

@@ -352,6 +352,7 @@ void paths_trace(struct doctor *doctor, const struct address *peer)
 void paths_check(struct doctor *doctor)
 {
 	struct paths *paths = doctor->paths;
+	unsigned hops;
 
 	if (!paths)
 		return;
@@ -365,11 +366,12 @@ void paths_check(struct doctor *doctor)
 		check_ends(paths);
 		trace_long(paths);
 	}
-	/* What reaches the host passes as many routers as the others do. */
+	hops = longest(paths);
+	/* A path that is known to pass has as many routers as the longest one. */
 	for (size_t i = 0; i < paths->count; i++)
-		if (paths->traces[i].hops && !paths->facts[i].failed)
-			paths->traces[i].hops = longest(paths);
-	for (unsigned hop = 0; hop < longest(paths); hop++)
+		if (paths->traces[i].hops && paths->facts[i].port && !paths->facts[i].failed)
+			paths->traces[i].hops = hops;
+	for (unsigned hop = 0; hop < hops; hop++)
 		fill_common(paths, hop);
 	for (size_t i = 0; i < paths->count; i++)
 		if (!paths->reported[i])

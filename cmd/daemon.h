@@ -9,7 +9,7 @@
 /*
  * Call it before a file, loop or device is open: it closes all but the standard descriptors. Only the child returns,
  * with the pipe to its parent: that exits with 0 when the child is ready, or with the child's exit code if the child
- * ends first.
+ * ends first. OUTCOME_USAGE: this is process 1, whose end would end the child.
  */
 enum outcome daemon_begin(const struct log *log, int *parent);
 

@@ -15,9 +15,8 @@ enum {
 
 /*
  * Writes why: the local address cannot be used, or is gone; no route begins there, but one does elsewhere; IPv6 is
- * disabled, or takes no routes of routers; both
- * addresses are of this host; the peer's is a broadcast address; the next hop answers no ARP or NDP. local may be the
- * any address. Writes "" and returns false if the kernel knows nothing.
+ * disabled, or takes no routes of routers; both addresses are of this host; the peer's is a broadcast address; the next
+ * hop answers no ARP or NDP. local may be the any address. Writes "" and returns false if the kernel knows nothing.
  */
 bool route_cause(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 
@@ -41,10 +40,10 @@ bool route_diverted(const struct address *local, const struct address *peer, cha
  */
 bool route_strays(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 
+#define ROUTE_STRAYS_HINT "give that interface a route there: ip route, or ip rule from"
+
 /* Writes that IPv6 is disabled here: for ::1 on its interface, for any other address on all that others could reach. */
 bool route_ip6_is_off(const struct address *address, char text[ROUTE_CAUSE_SIZE]);
-
-#define ROUTE_STRAYS_HINT "give that interface a route there: ip route, or ip rule from"
 
 /* Writes why the hop limit of packets to the peer may end on their way: it is small, or routers send them in a loop. */
 bool route_hops(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);

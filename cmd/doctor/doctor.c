@@ -23,10 +23,12 @@ static const struct option options_table[] = {
 #if WITH_EXTRAS
 #if WITH_REPORT
 	OPTION_ROW(OPTION_INTEGER, 0, "paths", struct doctor_options, paths, "N", "2 to 64", "", /* UDP_SENDERS_MAX */
-		   OPTION_HELP("Also ping ADDRESS over N paths at once, and find their routers", "one path"), .tags = FOR_ANOTHER),
+		   OPTION_HELP("Also ping ADDRESS over N paths at once, and find their routers", "one path"),
+		   .tags = FOR_ANOTHER),
 #endif
 	OPTION_ROW(OPTION_INTEGER, 0, "udp-port", struct doctor_options, udp_port, "PORT", "1 to 65535", "",
-		   OPTION_HELP("Find the routers of the path that has this UDP source port", "4791 over soft, else 49152"), .tags = FOR_ANOTHER),
+		   OPTION_HELP("Find the routers of the path that has this UDP source port", "4791 over soft, else 49152"),
+		   .tags = FOR_ANOTHER),
 #endif
 	TYPE_OF_SERVICE_OPTION(struct doctor_options, 0),
 	TRANSPORT_OPTION(struct doctor_options, TRANSPORT_DEFAULT),

@@ -284,7 +284,9 @@ static enum outcome run_loop(struct run *run)
 	if (outcome)
 		return outcome;
 	if (WITH_REPORT)
-		reporting_start(&run->reporting, run->state);
+		outcome = reporting_start(&run->reporting, run->state);
+	if (outcome)
+		return outcome;
 	if (HAS_CHILD_RUNS && environment->command->run) {
 		environment->command->run(run->state);
 		return OUTCOME_OK;

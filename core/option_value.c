@@ -95,6 +95,13 @@ static const char *parse_number(enum option_type type, const char *text, int64_t
 	return NULL;
 }
 
+bool option_number(enum option_type type, const char *text, int64_t *value)
+{
+	const char *end = parse_number(type, text, value);
+
+	return end && !*end;
+}
+
 void option_limits(const struct option *row, int64_t *minimum, int64_t *maximum)
 {
 	const char *rest = parse_number(row->type, option_field(row, OPTION_RANGE), minimum);

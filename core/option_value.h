@@ -18,6 +18,9 @@ const char *option_label(const struct option *row, char text[OPTION_TEXT_SIZE]);
 /* The limits of a number; nanoseconds for a duration. */
 void option_limits(const struct option *row, int64_t *minimum, int64_t *maximum);
 
+/* Parses a number as an option of that type takes it. Returns false if text is none. */
+bool option_number(enum option_type type, const char *text, int64_t *value);
+
 /* Parses text into the row's member of the options struct. Returns false if that is no such value. Not for flags. */
 bool option_set(const struct option *row, const char *text, void *options);
 

@@ -121,19 +121,24 @@ static void open_record(struct reporting *reporting, FILE *stream, const char *t
 	report_text(&reporting->report, "type", type);
 }
 
-/* Opens the first record of a stream, or a summary. */
-static void open_first(struct reporting *reporting, FILE *stream, const char *type)
+/* Of the first record of a stream, and of a summary. */
+static void add_first(struct reporting *reporting)
 {
 	const struct environment *environment = reporting->environment;
 	struct report *report = &reporting->report;
 
-	open_record(reporting, stream, type);
 	report_count(report, "schema", REPORTING_SCHEMA);
 	report_text(report, "command", environment->command->name);
 	report_text(report, "version", RDMATEST_VERSION RDMATEST_COMMIT);
 	report_text(report, "transport", environment->transport ? transport_name(environment->transport) : NULL);
 	report_text(report, "start", reporting->start);
 	report_time(report, "duration", clock_now() - environment->begun);
+}
+
+static void open_first(struct reporting *reporting, FILE *stream, const char *type)
+{
+	open_record(reporting, stream, type);
+	add_first(reporting);
 }
 
 /* Adds the intervals that reporting_json_interval() has kept, a line each. */
@@ -173,22 +178,36 @@ static void add_errors(struct report *report, const struct errors *errors)
 	report_end(report);
 }
 
-char *reporting_json_summary(struct reporting *reporting)
+static void add_results(struct reporting *reporting)
 {
-	const struct environment *environment = reporting->environment;
 	const struct reporting_processor processor = reporting_processor();
 	struct report *report = &reporting->report;
-	char *text = NULL, *note = reporting_network_note(environment->transport);
-	size_t length;
-	FILE *stream = open_memstream(&text, &length);
+	char *note = reporting_network_note(reporting->environment->transport);
 
-	open_first(reporting, stream ? stream : stdout, "summary");
 	reporting_add_figures(reporting, false);
 	reporting_add_network(reporting);
 	report_text(report, "network_note", note);
 	report_time(report, "processor", processor.ran);
 	report_time(report, "processor_wait", processor.waited);
 	free(note);
+}
+
+void reporting_json_add(struct reporting *reporting)
+{
+	add_first(reporting);
+	add_results(reporting);
+}
+
+char *reporting_json_summary(struct reporting *reporting)
+{
+	const struct environment *environment = reporting->environment;
+	struct report *report = &reporting->report;
+	char *text = NULL;
+	size_t length;
+	FILE *stream = open_memstream(&text, &length);
+
+	open_first(reporting, stream ? stream : stdout, "summary");
+	add_results(reporting);
 	if (reporting->options->json && report->of_steps)
 		add_steps(reporting);
 	report_text(report, "verdict", environment->outcome ? "fail" : "pass");

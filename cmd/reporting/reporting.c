@@ -37,6 +37,8 @@ enum outcome reporting_choose(struct reporting *reporting, struct environment *e
 	}
 	if (environment->outcome)
 		return environment->outcome;
+	if (reporting_expect_parse(reporting))
+		return OUTCOME_USAGE;
 	if (options->interval && (options->json || options->quiet) && !options->prometheus) {
 		log_error(&environment->log, "--interval-report", "%s prints no intervals",
 			  options->quiet ? "--quiet" : "--json");
@@ -142,10 +144,11 @@ enum outcome reporting_begin(struct reporting *reporting)
 	return reporting->environment->outcome;
 }
 
-void reporting_start(struct reporting *reporting, void *state)
+enum outcome reporting_start(struct reporting *reporting, void *state)
 {
 	reporting->state = state;
 	reporting_write_prometheus(reporting);
+	return reporting_expect_check(reporting);
 }
 
 void reporting_ready(struct reporting *reporting)
@@ -169,6 +172,7 @@ char *reporting_end(struct reporting *reporting)
 		report_interval(reporting);
 		report->without_rates = false;
 	}
+	reporting_expect_judge(reporting);
 	/*
 	 * Before the verdict, which fails if the file cannot be written. A usage error must not replace the file of an
 	 * earlier run.
@@ -177,6 +181,7 @@ char *reporting_end(struct reporting *reporting)
 		reporting_write_prometheus(reporting);
 	/* What fails later changes no outcome. */
 	reporting->environment->log.reported = NULL;
+	free(reporting->expect);
 	if (!is_text)
 		return reporting_json_summary(reporting);
 	if (summarises)

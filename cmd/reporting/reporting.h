@@ -5,6 +5,7 @@
  * Each file calls only those below it:
  *
  *   reporting.c   intervals, and the calls that a run makes
+ *   expect.c      --expect: compares the figures of JSON at the end
  *   text.c        a block before the verdict and at SIGQUIT; a row of a table each --interval-report, on a terminal
  *                 each second
  *   json.c        --json: one object at the end, with the intervals of a run of steps
@@ -25,6 +26,7 @@
 #include "core/figures.h"
 #include "core/log.h"
 #include "core/loop.h"
+#include "core/options.h"
 #include "core/outcome.h"
 #include "core/report.h"
 
@@ -48,6 +50,7 @@ struct reporting_options {
 	bool histogram;
 	int64_t interval; /* nanoseconds, 0 for none */
 	const char *prometheus;
+	struct option_list expect;
 };
 
 /* What a person sees of a run while it lasts. Only steps are shown without a terminal. */
@@ -85,6 +88,7 @@ struct reporting {
 	bool interval_open;			/* not reported yet */
 	int64_t interval_due;			/* the scheduled end of the interval */
 	unsigned rows;				/* of intervals, in text */
+	struct expect *expect;			/* of --expect, or NULL */
 	FILE *steps; /* --json: the intervals of a run of steps, a line each; of open_memstream(3) */
 	char *steps_text;
 	char start[REPORTING_WALL_TIME_SIZE]; /* JSON: of the run */
@@ -104,8 +108,11 @@ enum outcome reporting_choose(struct reporting *reporting, struct environment *e
 /* Call it before the command starts. Returns an error if the file of --prometheus cannot be written. */
 enum outcome reporting_begin(struct reporting *reporting);
 
-/* Call it when the command has started. Its figures() is called until reporting_end(), first for --prometheus. */
-void reporting_start(struct reporting *reporting, void *state);
+/*
+ * Call it when the command has started. Its figures() is called until reporting_end(), first for --prometheus. Reports
+ * an error if --expect names a figure that it has not.
+ */
+enum outcome reporting_start(struct reporting *reporting, void *state);
 
 /* Call it before the data moves: in text the first interval ends that long after it. */
 void reporting_ready(struct reporting *reporting);
@@ -150,6 +157,12 @@ void reporting_text_interval(struct reporting *reporting);
 void reporting_text_summary(struct reporting *reporting);
 /* Prints the current figures as text, on stderr if the form of standard output is for programs. */
 void reporting_print_current(struct reporting *reporting);
+enum {
+	REPORTING_VALUE_SIZE = ERROR_TEXT_SIZE /* an error is the longest */
+};
+/* The value for a person. Returns text, or a text of its own. */
+const char *reporting_value_text(const struct report *report, struct report_value value,
+				 char text[REPORTING_VALUE_SIZE]);
 
 /* Call it at once: the clock may be set during the run. */
 void reporting_json_begin(struct reporting *reporting);
@@ -158,6 +171,16 @@ void reporting_json_interval(struct reporting *reporting);
 /* For struct log. */
 void reporting_json_error(void *reporting, const struct error *error);
 char *reporting_json_summary(struct reporting *reporting);
+/* Adds to an open report what is known of the run before its verdict. */
+void reporting_json_add(struct reporting *reporting);
+
+/* Parses what --expect wants. Reports an error. */
+enum outcome reporting_expect_parse(struct reporting *reporting);
+/* Reports an error if there is no such figure, or if it cannot be compared with that. Call it when the command has
+ * started. */
+enum outcome reporting_expect_check(struct reporting *reporting);
+/* Reports each figure that is not as wanted, which fails a run that has passed. Call it before the verdict. */
+void reporting_expect_judge(struct reporting *reporting);
 /*
  * Begins an object of that type in the JSON stream. The caller adds fields and ends it with report_close().
  * Returns NULL in every other form. reporting may be NULL.

@@ -19,22 +19,18 @@
 
 /* ---- the formats ---- */
 
-enum {
-	VALUE_TEXT_SIZE = ERROR_TEXT_SIZE /* an error is the longest */
-};
-
 static void text_name(FILE *stream, const char *name)
 {
 	for (; *name; name++)
 		fputc(*name == '_' ? ' ' : *name, stream);
 }
 
-/* Returns the value for a person: text, or a text of its own. */
-static const char *value_text(const struct report *report, struct report_value value, char text[VALUE_TEXT_SIZE])
+const char *reporting_value_text(const struct report *report, struct report_value value,
+				 char text[REPORTING_VALUE_SIZE])
 {
 	switch (value.kind) {
 	case REPORT_COUNT:
-		return log_text(text, VALUE_TEXT_SIZE, "%" PRIu64, value.number);
+		return log_text(text, REPORTING_VALUE_SIZE, "%" PRIu64, value.number);
 	case REPORT_TIME:
 		return units_time((int64_t)value.number, text);
 	case REPORT_RATE:
@@ -42,7 +38,7 @@ static const char *value_text(const struct report *report, struct report_value v
 	case REPORT_BANDWIDTH:
 		return (report->format->form == IN_STEP ? units_bits : units_bandwidth)(value.rate, text);
 	case REPORT_TEXT:
-		return log_text(text, VALUE_TEXT_SIZE, "%s", value.text);
+		return log_text(text, REPORTING_VALUE_SIZE, "%s", value.text);
 	case REPORT_FLAG:
 		return value.number ? "yes" : "no";
 	case REPORT_NONE:
@@ -82,7 +78,7 @@ static void block_end(struct report *report)
 /* Top-level texts (the command, the target) are for programs: a person finds them in the lines around the report. */
 static void block_value(struct report *report, const char *name, struct report_value value)
 {
-	char text[VALUE_TEXT_SIZE];
+	char text[REPORTING_VALUE_SIZE];
 
 	if (value.kind == REPORT_NONE || (value.kind == REPORT_TEXT && !report->depth))
 		return;
@@ -91,7 +87,7 @@ static void block_value(struct report *report, const char *name, struct report_v
 		if (!report->frames[i].shown)
 			block_item(report, i - 1, report->frames[i].name, i > 1 ? " (" : ":");
 	block_item(report, report->depth, name, report->depth ? " " : ": ");
-	fputs(value_text(report, value, text), report->stream);
+	fputs(reporting_value_text(report, value, text), report->stream);
 	if (!report->depth)
 		fputc('\n', report->stream);
 }
@@ -116,8 +112,8 @@ static void table_value(struct report *report, const char *name, struct report_v
 	};
 	uint64_t kind = value.kind == REPORT_NONE ? value.number : value.kind;
 	int width = (int)strlen(name) + 1, blanks;
-	char text[VALUE_TEXT_SIZE];
-	const char *cell = report->header ? name : value_text(report, value, text);
+	char text[REPORTING_VALUE_SIZE];
+	const char *cell = report->header ? name : reporting_value_text(report, value, text);
 
 	if ((kind == REPORT_TEXT && !report->depth) || report_in_list(report))
 		return;

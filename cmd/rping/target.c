@@ -592,9 +592,13 @@ const struct figure connect_figures[] = {
  * Text has one short line for each target. For Prometheus the index is a label, too: an address may be given twice, and
  * labels must be unique.
  */
-static const struct figure target_figures[] = {
+static const struct figure target_name_figures[] = {
 	FIGURE(TEXT, "index", struct target, index, .forms = IN_PROMETHEUS, .flags = FIGURE_LABEL),
 	FIGURE(TEXT, "target", struct target, name, .flags = FIGURE_LABEL),
+	FIGURES_END,
+};
+
+static const struct figure target_figures[] = {
 	FIGURE(COUNT, "answered", struct target, counts.answered.count, .forms = IN_TEXT),
 	FIGURE(COUNT, "lost", struct target, counts.lost, .forms = IN_TEXT),
 	FIGURES_OF_ROWS("pings", struct target, counts, ping_count_figures, .forms = IN_PROGRAMS),
@@ -613,10 +617,14 @@ static const struct figure target_path_figures[] = {
 };
 
 /* What tells a path of --paths from the others. */
-static void report_own_path(struct report *report, const struct target *target)
+static void report_own_port(struct report *report, const struct target *target)
 {
 	report_count_known(report, "udp_port", target->port, target->udp);
 	report_count_known(report, "cm_port", target->port, !target->udp && target->port);
+}
+
+static void report_losses(struct report *report, const struct target *target)
+{
 	report_count_known(report, "losses_out", target->losses.out, target->udp);
 	report_count_known(report, "losses_back", target->losses.back, target->udp);
 	report_text(report, "worse", target->worse);
@@ -626,6 +634,7 @@ void target_report(struct target *target, const char *index, struct report *repo
 {
 	char label[ERROR_OBJECT_SIZE];
 	struct address address;
+	bool has_own_path = EXTRA(target->own_path) && report->format->form & IN_PROGRAMS;
 
 	target->index = index;
 	target->name = target->peer.name;
@@ -638,10 +647,13 @@ void target_report(struct target *target, const char *index, struct report *repo
 				       : log_text(label, sizeof(label), "%s:%u", target->address, address.port);
 	}
 	target->counts.size = target->peer.size;
+	figures_report(report, target_name_figures, target, NULL);
+	if (has_own_path)
+		report_own_port(report, target);
 	figures_report(report, target_figures, target, NULL);
-	if (EXTRA(target->own_path) && report->format->form & IN_PROGRAMS)
-		report_own_path(report, target);
+	if (has_own_path)
+		report_losses(report, target);
 	figures_report(report, target_path_figures, target, NULL);
-	if (target->histogram && report->format == &report_json)
+	if (target->histogram && report->format->form == IN_JSON)
 		report_histogram(report, "round_trip", target->histogram);
 }

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * --expect: what the user wants of the figures of a run, "p99<=200us". It is a format of the report that compares the
+ * values that JSON has.
+ *
+ * A name means each figure whose name in JSON ends with it: "p99" is that of the run, of each target and of each path.
+ * The unit may be left out, and "." is as good as "_".
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/reporting/reporting.h"
+#include "cmd/run.h"
+#include "core/option_value.h"
+#include "core/spelling.h"
+
+enum {
+	NAME_SIZE = 96,
+	GOT_SIZE = 128,
+};
+
+/* Bits: of what is wanted, those that are right; of a value, the one that it has. */
+enum relation {
+	LESS = 1,
+	EQUAL = 2,
+	GREATER = 4,
+};
+
+struct expectation {
+	const char *text; /* as given */
+	char name[NAME_SIZE];
+	unsigned relation;
+	const char *wanted;
+	bool exists;	     /* there is such a figure */
+	bool fits;	     /* and it can be compared */
+	const char *nearest; /* else the name that may be meant, or NULL */
+	bool known;	     /* and has a value */
+	bool failed;	     /* in an entry of a list, which has been reported */
+	char got[GOT_SIZE];  /* of the run as a whole, which is not as wanted; "": nothing */
+};
+
+struct expect {
+	size_t count;
+	bool judges;	      /* else it looks for the names only */
+	bool begins;	      /* an entry of a list */
+	char entry[GOT_SIZE]; /* its values before the first object, which tell it from others */
+	struct expectation expectations[];
+};
+
+static void cut_end(char *name, const char *end)
+{
+	size_t length = strlen(name), cut = strlen(end);
+
+	if (length > cut && !strcmp(name + length - cut, end))
+		name[length - cut] = '\0';
+}
+
+/* Returns false if there is no relation, or nothing on one of its sides. */
+static bool parse_expectation(const char *text, struct expectation *expectation)
+{
+	static const struct {
+		char sign[3];
+		uint8_t relation;
+	} relations[] = { { "<=", LESS | EQUAL },
+			  { ">=", GREATER | EQUAL },
+			  { "!=", LESS | GREATER },
+			  { "==", EQUAL },
+			  { "<", LESS },
+			  { ">", GREATER },
+			  { "=", EQUAL } };
+	size_t length = strcspn(text, "<>=!"), row = 0;
+
+	while (strncmp(text + length, relations[row].sign, strlen(relations[row].sign)) != 0)
+		if (++row == sizeof(relations) / sizeof(relations[0]))
+			return false;
+	*expectation = (struct expectation){
+		.text = text,
+		.relation = relations[row].relation,
+		.wanted = text + length + strlen(relations[row].sign),
+	};
+	log_text(expectation->name, NAME_SIZE, "%.*s", (int)length, text);
+	cut_end(expectation->name, "_ns");
+	cut_end(expectation->name, "_per_second");
+	return length && length < NAME_SIZE && *expectation->wanted;
+}
+
+/* ---- the format ---- */
+
+static bool is_same_letter(char a, char b)
+{
+	return a == b || (strchr("._", a) && strchr("._", b));
+}
+
+/* Whether the value's name, without its unit, ends with that one: "targets.round_trip.p99" with "round_trip.p99". */
+static bool is_named(const struct report *report, const char *value, const char *name)
+{
+	char full[NAME_SIZE] = "";
+	size_t length, rest = strlen(name);
+
+	for (unsigned i = 1; i <= report->depth; i++)
+		if (report->frames[i].name)
+			log_add(full, sizeof(full), ".", "%s", report->frames[i].name);
+	log_add(full, sizeof(full), ".", "%s", value);
+	for (length = strlen(full); rest && length && is_same_letter(full[length - 1], name[rest - 1]); rest--)
+		length--;
+	return !rest && (!length || full[length - 1] == '.');
+}
+
+/* The number that is wanted of such a value. Returns false if it is none, for a time also if it has no unit. */
+static bool wanted_number(const struct expectation *expectation, enum report_kind kind, double *number)
+{
+	const char *wanted = expectation->wanted;
+	int64_t time;
+	char *end;
+
+	*number = strtod(wanted, &end);
+	if (kind == REPORT_TIME) {
+		if (!option_number(OPTION_DURATION, wanted, &time) || (!*end && time))
+			return false;
+		*number = (double)time;
+		return true;
+	}
+	if (kind == REPORT_FLAG) {
+		*number = !strcmp(wanted, "true");
+		return *number || !strcmp(wanted, "false");
+	}
+	if (kind == REPORT_TEXT)
+		return expectation->relation == EQUAL || expectation->relation == (LESS | GREATER);
+	return !*end && *wanted >= '0' && *wanted <= '9';
+}
+
+static bool is_as_wanted(const struct expectation *expectation, struct report_value value, double wanted)
+{
+	double number;
+
+	if (value.kind == REPORT_TEXT)
+		return !strcmp(value.text, expectation->wanted) == (expectation->relation == EQUAL);
+	number = value.kind == REPORT_RATE || value.kind == REPORT_BANDWIDTH ? value.rate : (double)value.number;
+	return expectation->relation & (number < wanted ? LESS : number > wanted ? GREATER : EQUAL);
+}
+
+static struct reporting *reporting_of(struct report *report)
+{
+	return (struct reporting *)((char *)report - offsetof(struct reporting, report));
+}
+
+static void fail(struct reporting *reporting, const struct expectation *expectation, const char *object,
+		 const char *got)
+{
+	struct environment *environment = reporting->environment;
+	const struct report report = reporting->report;
+
+	log_error(&environment->log, object, "%s is %s, expected %s", expectation->name, got, expectation->text);
+	log_add(environment->verdict, RESULT_SIZE, "; ", "%s is %s, expected %s", expectation->name, got,
+		expectation->text);
+	environment_record_outcome(environment, OUTCOME_FAILED);
+	/* In a JSON stream the error was a report of its own. */
+	reporting->report = report;
+}
+
+static void expect_begin(struct report *report, const char *name, enum report_nesting nesting)
+{
+	struct expect *expect = reporting_of(report)->expect;
+
+	(void)nesting;
+	expect->begins = !name;
+	if (!name)
+		*expect->entry = '\0';
+}
+
+static void expect_value(struct report *report, const char *name, struct report_value value)
+{
+	struct reporting *reporting = reporting_of(report);
+	struct expect *expect = reporting->expect;
+	bool in_list = report_in_list(report);
+	enum report_kind kind = value.kind == REPORT_NONE ? (enum report_kind)value.number : value.kind;
+	char text[REPORTING_VALUE_SIZE];
+	const char *got;
+	double wanted;
+
+	if (expect->begins && value.kind != REPORT_NONE)
+		log_add(expect->entry, GOT_SIZE, ", ", "%s %s", name, reporting_value_text(report, value, text));
+	for (size_t i = 0; i < expect->count; i++) {
+		struct expectation *expectation = &expect->expectations[i];
+
+		if (!expect->judges && spelling_distance(expectation->name, name) < SPELLING_FAR)
+			expectation->nearest = name;
+		if (!is_named(report, name, expectation->name))
+			continue;
+		expectation->exists = true;
+		if (!wanted_number(expectation, kind, &wanted))
+			continue;
+		expectation->fits = true;
+		/* A server has no times of connecting, and a client none of accepting. */
+		if (!expect->judges || value.kind == REPORT_NONE)
+			continue;
+		expectation->known = true;
+		if (is_as_wanted(expectation, value, wanted))
+			continue;
+		got = reporting_value_text(report, value, text);
+		if (in_list)
+			fail(reporting, expectation, expect->entry, got);
+		else
+			log_text(expectation->got, GOT_SIZE, "%s", got);
+		expectation->failed |= in_list;
+	}
+}
+
+static const struct report_format report_expect = {
+	.begin = expect_begin,
+	.value = expect_value,
+	.form = IN_JSON,
+};
+
+/* ---- a run ---- */
+
+static enum outcome refuse(const struct reporting *reporting, const char *text)
+{
+	log_error(&reporting->environment->log, "--expect", "'%s' is no comparison of a figure", text);
+	log_hint(&reporting->environment->log, "for example 'p99<=200us', 'lost=0' or 'rate>=1000'");
+	return OUTCOME_USAGE;
+}
+
+enum outcome reporting_expect_parse(struct reporting *reporting)
+{
+	const struct option_list *list = &reporting->options->expect;
+	struct expect *expect;
+
+	if (!list->count)
+		return OUTCOME_OK;
+	expect = environment_allocate(reporting->environment, 1,
+				      sizeof(*expect) + list->count * sizeof(expect->expectations[0]));
+	if (!expect)
+		return OUTCOME_INTERNAL;
+	reporting->expect = expect;
+	for (; expect->count < list->count; expect->count++)
+		if (!parse_expectation(list->texts[expect->count], &expect->expectations[expect->count]))
+			return refuse(reporting, list->texts[expect->count]);
+	return OUTCOME_OK;
+}
+
+/* The buckets of histograms have counts, too, of which none is meant. */
+static void read_figures(struct reporting *reporting)
+{
+	bool buckets = reporting->report.buckets;
+
+	reporting->report.buckets = false;
+	report_open(&reporting->report, NULL, &report_expect);
+	reporting_json_add(reporting);
+	report_close(&reporting->report);
+	reporting->report.buckets = buckets;
+}
+
+enum outcome reporting_expect_check(struct reporting *reporting)
+{
+	struct expect *expect = reporting->expect;
+	const struct log *log = &reporting->environment->log;
+
+	if (!expect)
+		return OUTCOME_OK;
+	read_figures(reporting);
+	for (size_t i = 0; i < expect->count; i++) {
+		const struct expectation *expectation = &expect->expectations[i];
+
+		if (expectation->fits)
+			continue;
+		if (expectation->exists)
+			return refuse(reporting, expectation->text);
+		log_error(log, "--expect", "there is no figure '%s'", expectation->name);
+		if (expectation->nearest)
+			log_hint(log, "did you mean %s?", expectation->nearest);
+		else
+			log_hint(log, "--json shows the figures of a run");
+		return OUTCOME_USAGE;
+	}
+	return OUTCOME_OK;
+}
+
+void reporting_expect_judge(struct reporting *reporting)
+{
+	struct expect *expect = reporting->expect;
+
+	if (!expect || reporting->environment->outcome || !reporting->state)
+		return;
+	expect->judges = true;
+	read_figures(reporting);
+	for (size_t i = 0; i < expect->count; i++) {
+		const struct expectation *expectation = &expect->expectations[i];
+
+		if (!expectation->known || (*expectation->got && !expectation->failed))
+			fail(reporting, expectation, NULL, expectation->known ? expectation->got : "unknown");
+	}
+}

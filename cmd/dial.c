@@ -87,7 +87,7 @@ static bool pause_before_next_round(struct dial *dial)
 	struct loop *loop = dial->options.environment->loop;
 	int64_t left = dial->until - clock_now();
 
-	if (!WITH_EXTRAS || !dial->may_retry || left <= 0 || loop_deadline_passed(loop))
+	if (!WITH_EXTRAS || !(dial->may_retry || dial->until == INT64_MAX) || left <= 0 || loop_deadline_passed(loop))
 		return false;
 	dial->may_retry = false;
 	if (dial->error)
@@ -106,6 +106,12 @@ static void attempt_ended(struct dial *dial, enum outcome outcome)
 		handlers->failed(dial->options.context, outcome);
 	else if (handlers->paused)
 		handlers->paused(dial->options.context);
+}
+
+void dial_again(struct dial *dial)
+{
+	dial->until = INT64_MAX;
+	attempt_ended(dial, OUTCOME_NO_CONNECTION);
 }
 
 void dial_begin(struct dial *dial)
@@ -200,7 +206,8 @@ void dial_give_up(struct dial *dial)
 	const char *transport = transport_name(environment->transport);
 	enum error_kind kind = dial->error ? dial->error->kind : ERROR_OTHER;
 	bool ended = loop_deadline_passed(environment->loop);
-	bool waited = EXTRA(dial->until) && dial->error && (ended || (dial->may_retry && clock_now() >= dial->until));
+	bool waited = EXTRA(options->wait_server) && dial->until && dial->error &&
+		      (ended || (dial->may_retry && clock_now() >= dial->until));
 	bool first = kind && is_first_hint(options, kind);
 	char text[LOOP_PHASE_TEXT_SIZE], interface[IF_NAMESIZE], name[ERROR_HINT_SIZE];
 

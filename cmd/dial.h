@@ -48,7 +48,7 @@ struct dial {
 	struct address address;	      /* in use; ADDRESS_NONE before */
 	char name[ADDRESS_TEXT_SIZE]; /* its text; "" before */
 	struct error *error;	      /* NULL: none */
-	int64_t until;		      /* of --wait-server, on the clock; 0: no waiting */
+	int64_t until;		      /* of --wait-server, on the clock; 0: no waiting; INT64_MAX: until the run ends */
 	bool may_retry;		      /* an address of this round failed with an error of a kind, not ERROR_OTHER */
 	bool stale;		      /* an attempt of this round failed with ERROR_STALE, and was made again */
 	struct loop_timer pause;
@@ -67,6 +67,9 @@ void dial_begin(struct dial *dial);
 
 /* The attempt has failed, with the transport's error. Calls connect() for the next address, paused(), or failed(). */
 void dial_failed(struct dial *dial, enum outcome outcome);
+
+/* The connection is lost: calls paused(), and begins rounds until the run ends, whatever they fail with. */
+void dial_again(struct dial *dial);
 
 /* The owner ends without a connection: reports the error. */
 void dial_give_up(struct dial *dial);

@@ -13,6 +13,7 @@
 
 #include "cmd/hello.h"
 #include "cmd/lookup.h"
+#include "cmd/rping/outage.h"
 #include "cmd/rping/paths.h"
 #include "core/units.h"
 
@@ -71,6 +72,8 @@ static const struct ping_counts *sum_targets(struct rping_client *client)
 		all->sent += counts->sent;
 		all->verified += counts->verified;
 		all->lost += counts->lost;
+		all->outages += counts->outages;
+		all->outage += counts->outage;
 		all->answered.count += counts->answered.count;
 		if (!WITH_REPORT)
 			continue;
@@ -117,6 +120,10 @@ static void end_target(struct target *target, enum outcome outcome)
 
 	if (target->peer.state == TARGET_DONE)
 		return;
+	if (EXTRA(target->gone_at))
+		outage_end(target, false);
+	if (!outcome && EXTRA(client->options->reconnect) && target->counts.lost)
+		outcome = OUTCOME_FAILED;
 	target_end(target, outcome);
 	client->failed += outcome != OUTCOME_OK;
 	environment_record_outcome(client->environment, outcome);
@@ -124,6 +131,26 @@ static void end_target(struct target *target, enum outcome outcome)
 	print_target(target, outcome);
 	if (has_several(client) && client->in_state[TARGET_DONE] == client->count)
 		finish_several(client);
+	if (EXTRA(client->options->reconnect) && client->environment->ended)
+		outage_add_verdict(client->environment, sum_targets(client));
+}
+
+static void outage_expired(void *context)
+{
+	const struct target *target = context;
+
+	end_target(context, target->peer.pings ? OUTCOME_FAILED : OUTCOME_NO_CONNECTION);
+}
+
+/* The connection has failed. */
+static void lose_target(struct target *target, enum outcome outcome)
+{
+	if (outcome != OUTCOME_FAILED || !EXTRA(target->peer.options->reconnect) ||
+	    !outage_begin(target, target_note_error(target), outage_expired)) {
+		end_target(target, outcome);
+		return;
+	}
+	dial_again(&target->dial);
 }
 
 static void target_end_if_failed(struct target *target, enum outcome outcome)
@@ -181,7 +208,7 @@ static void client_advance(void *context)
 		client->next = target->next;
 		if (target->peer.state != TARGET_WAITING)
 			continue;
-		target->slot = EXTRA(target->own_path) ? TARGET_HELD : target->slot;
+		target->slot = EXTRA(target->own_path && !target->gone_at) ? TARGET_HELD : target->slot;
 		dial_begin(&target->dial);
 		if (OPTION_LIST_MAX > 1 && client->next &&
 		    is_to(client->next, target->address, target->dial.options.port)) {
@@ -211,6 +238,18 @@ static void target_dial_resumed(void *context)
 	if (loop_deadline_passed(target->client->environment->loop))
 		dial_begin(&target->dial); /* which gives up */
 	client_advance(target->client);
+}
+
+/* Of the first connection; later ones begin in an outage. */
+static void target_dial_paused(void *context)
+{
+	struct target *target = context;
+
+	if (target->client->options->reconnect && !target->gone_at && target->dial.error) {
+		log_report(&target->client->environment->log, target->dial.error);
+		outage_begin(target, target->dial.error, outage_expired);
+	}
+	target_pause(target);
 }
 
 static void target_dial_failed(void *context, enum outcome outcome)
@@ -262,23 +301,26 @@ static void target_event(void *context, struct endpoint *endpoint, const struct 
 		break;
 	case EVENT_ESTABLISHED:
 		target->client->took = MAX(event->took, 1);
+		if (EXTRA(target->gone_at))
+			outage_end(target, true);
 		target_end_if_failed(target, begin_pings(target, event));
 		break;
 	case EVENT_DISCONNECTED:
-		end_target(target, target_verdict(target));
+		outcome = target_verdict(target);
+		(outcome ? lose_target : end_target)(target, outcome);
 		break;
 	case EVENT_FAILED:
 		if (target->peer.state == TARGET_CONNECTING) {
 			hint_at_busy(target, event);
 			outcome = event->outcome;
 		} else {
-			end_target(target, event->outcome);
+			lose_target(target, event->outcome);
 		}
 		break;
 	default:
 		break;
 	}
-	if (outcome)
+	if (outcome && target->peer.state == TARGET_CONNECTING)
 		dial_failed(&target->dial, outcome);
 	client_advance(target->client);
 }
@@ -286,18 +328,24 @@ static void target_event(void *context, struct endpoint *endpoint, const struct 
 static void target_completed(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
 	(void)endpoint;
-	target_end_if_failed(context, target_complete(context, completion));
+	enum outcome outcome = target_complete(context, completion);
+
+	if (outcome)
+		lose_target(context, outcome);
 }
 
 static void target_expired(void *context)
 {
-	target_end_if_failed(context, target_expire(context));
+	enum outcome outcome = target_expire(context);
+
+	if (outcome)
+		lose_target(context, outcome);
 }
 
 static const struct target_handlers target_handlers = {
 	.dial = {
 		.connect = target_connect,
-		.paused = EXTRA(target_pause),
+		.paused = EXTRA(target_dial_paused),
 		.resumed = EXTRA(target_dial_resumed),
 		.failed = target_dial_failed,
 	},
@@ -460,6 +508,8 @@ static void look_up_targets(struct rping_client *client, enum outcome outcome)
 			dial_look_up(&next->dial);
 		target_end_if_failed(
 			target, outcome ? outcome : dial_looked_up(&target->dial, client->source.addresses[0].family));
+		if (EXTRA(client->options->reconnect))
+			target->dial.until = INT64_MAX;
 	}
 }
 

@@ -62,6 +62,9 @@ static const struct option rping_option_table[] = {
 	     OPTION_HELP("Client: a path that loses packets or is slower than the others is a failure"),
 	     .tags = FOR_CLIENT, .section = SECTION_CLIENT),
 #endif
+	FLAG(0, "reconnect", reconnect,
+	     OPTION_HELP("Client: connect again when the connection fails, until the end; lost pings fail the run"),
+	     .tags = FOR_CLIENT, .section = SECTION_CLIENT),
 	WAIT_SERVER_OPTION(struct rping_options, wait_server),
 	ROW(OPTION_INTEGER, 0, "max-clients", max_clients, "N", "1 or more", "",
 	    OPTION_HELP("Server: end after N clients", "none"),
@@ -90,6 +93,8 @@ static const char *options_fault(const struct rping_options *options)
 		return "-s, --server listens on one -a, --address only";
 	if (rping_sweep(options) && (!client || addresses != 1 || file || options->common.reporting.interval))
 		return "-S, --size: FROM-TO is for a client with one ADDRESS, without --interval-report";
+	if (rping_sweep(options) && EXTRA(options->reconnect))
+		return "--reconnect: pings of one size only, not -S FROM-TO";
 	if (rping_sweep(options) && EXTRA(options->paths))
 		return "--paths: pings of one size only, not -S FROM-TO";
 	if (EXTRA(options->equal_paths) && !options->paths)

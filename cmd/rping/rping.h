@@ -8,6 +8,7 @@
  *   rping.c     options and the command row; starts a role
  *   client.c    the run of a client: its targets, whose callbacks it owns, their sum, its end
  *   paths.c     the paths of --paths to a server: compares them
+ *   outage.c    --reconnect: a target without a connection
  *   target.c    one server that the client pings: connects, pings, counts
  *   server.c    the run of a server: listener and sessions, whose callbacks it owns, its end
  *   session.c   one client of the server: accepts it, answers its pings
@@ -45,6 +46,7 @@ struct rping_options {
 	int64_t max_clients;  /* 0: unlimited */
 	int64_t paths;	      /* to each server; 0: one, that of everybody's packets */
 	bool equal_paths;
+	bool reconnect;
 	bool persistent;
 	bool own_qp;
 };

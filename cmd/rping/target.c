@@ -44,11 +44,13 @@ static uint64_t requested_count(const struct target *target)
 /* True if -C or --duration, of a sweep that of this size, is not reached, or there is none. */
 static bool has_more(const struct target *target)
 {
+	const struct rping_options *options = target->peer.options;
 	uint64_t requested = requested_count(target);
 
 	if (EXTRA(target->until) && clock_now() >= target->until)
 		return false;
-	return !requested || target->peer.pings < target->first + requested;
+	return !requested ||
+	       target->peer.pings + (EXTRA(options->reconnect) ? target->counts.lost : 0) < target->first + requested;
 }
 
 static void write_advertisement(struct target *target, uint32_t index, size_t offset)
@@ -111,8 +113,7 @@ static void leave_loss(const struct target *target)
 	facts->not_written_back = target->peer.state == TARGET_WRITTEN;
 }
 
-/* Reports the transport's error, if any. The last error of the run is then the target's. */
-static void note_error(struct target *target)
+const struct error *target_note_error(struct target *target)
 {
 	const struct environment *environment = target->client->environment;
 	char text[ERROR_TEXT_SIZE];
@@ -120,6 +121,7 @@ static void note_error(struct target *target)
 	environment_report_error(environment);
 	if (WITH_REPORT)
 		record_error(target, error_text(&environment->log.errors->last, text));
+	return &environment->log.errors->last;
 }
 
 /* Of a size no ping has been answered, which may be the reason, but not where a packet of the path MTU has passed. */
@@ -219,8 +221,8 @@ enum outcome target_connect(void *context)
 enum outcome target_request(struct target *target)
 {
 	const struct rping_options *options = target->peer.options;
-	/* With --duration or in a sweep the number is unknown: the server must not expect -C pings. */
-	bool known = target->peer.requested && !EXTRA(options->duration);
+	/* With --duration or --reconnect or in a sweep the number is unknown: the server must not expect -C pings. */
+	bool known = target->peer.requested && !EXTRA(options->duration) && !EXTRA(options->reconnect);
 	const struct endpoint *endpoint = target->peer.endpoint;
 
 	if (EXTRA(target->own_path)) {
@@ -325,7 +327,7 @@ static enum outcome start_ping(struct target *target)
 		memset(peer->data[SINK]->memory, SINK_FILL, peer->size);
 	now = clock_now();
 	take_slot(target, now);
-	if (EXTRA(options->duration) && first)
+	if (EXTRA(options->duration) && first && !(EXTRA(options->reconnect) && target->until))
 		target->until = now + options->duration;
 	if (has_counts(target->client) && peer->pings >= target->first) {
 		if (WITH_REPORT && !counts->answered.from)
@@ -436,6 +438,7 @@ static enum outcome ping_finished(struct target *target)
 	if (options->verbose && !wrong)
 		print_ping(target);
 	peer_count_ping(&target->peer);
+	target->peer.ending |= wrong; /* another connection would not make it right */
 	return wrong ? OUTCOME_FAILED : target_next(target);
 }
 
@@ -510,7 +513,7 @@ void target_end(struct target *target, enum outcome outcome)
 	}
 	if (outcome) {
 		dial_give_up(&target->dial);
-		note_error(target);
+		target_note_error(target);
 	} else {
 		dial_stop(&target->dial);
 	}
@@ -562,6 +565,8 @@ void target_release(struct target *target)
 {
 	dial_stop(&target->dial);
 	drop_connection(target);
+	loop_timer_stop(&target->gone);
+	free(target->cause);
 	free(target->error);
 }
 
@@ -575,6 +580,8 @@ const struct figure ping_count_figures[] = {
 	FIGURE(COUNT, "answered", struct ping_counts, answered.count),
 	FIGURE(COUNT, "verified", struct ping_counts, verified, .forms = IN_FULL),
 	FIGURE(COUNT, "lost", struct ping_counts, lost, .forms = IN_FULL | IN_ROW),
+	FIGURE(COUNT, "outages", struct ping_counts, outages, .forms = IN_FULL, .flags = FIGURE_UNLESS_0),
+	FIGURE(TIME, "outage", struct ping_counts, outage, .forms = IN_FULL),
 	FIGURE(RATE, "rate", struct ping_counts, answered, .flags = FIGURE_WHOLE),
 	FIGURE(BANDWIDTH, "bytes", struct ping_counts, answered, .forms = IN_PROGRAMS, .flags = FIGURE_WHOLE),
 	FIGURE(BANDWIDTH, "bandwidth", struct ping_counts, answered, .forms = IN_STEP, .flags = FIGURE_WHOLE),

@@ -31,7 +31,9 @@ struct ping_counts {
 	uint64_t warmup;
 	uint64_t sent;
 	uint64_t verified; /* answered pings whose payload was verified */
-	uint64_t lost;	   /* sent, and not answered when the connection ended */
+	uint64_t lost;	   /* sent, and not answered when the connection ended; or its slot passed in an outage */
+	uint64_t outages;  /* cmd/rping/outage.h */
+	int64_t outage;	   /* their time, ns */
 	/* From the first ping to the last answer; with --interval to the end of its slot, so n pings take n slots. */
 	struct rate answered;
 };
@@ -108,6 +110,12 @@ struct target {
 	int64_t slot;		     /* when the next ping may start: with --interval, or TARGET_HELD; else 0 */
 	int64_t until;		     /* the end of --duration; 0 before the first measured ping */
 
+	/* An outage: */
+	int64_t gone_at;      /* when the first ping was lost, on the clock; 0: there is none */
+	uint64_t lost_before; /* pings, of counts */
+	char *cause;
+	struct loop_timer gone; /* until no ping is left */
+
 	/* For the report: */
 	const char *index, *name;
 	const char *verdict; /* NULL until it has ended */
@@ -150,6 +158,9 @@ enum outcome target_interrupt(struct target *target, enum interruption reason);
 enum outcome target_verdict(struct target *target);
 /* Ends the target, without a connection. */
 void target_end(struct target *target, enum outcome outcome);
+
+/* Reports the transport's error, if any; the last error of the run is then the target's, which is returned. */
+const struct error *target_note_error(struct target *target);
 
 /* Adds the figures of the target to a report. index may be NULL. */
 void target_report(struct target *target, const char *index, struct report *report);

@@ -40,6 +40,7 @@ _rdmatest_table() {
 			'--warmup='
 			'--paths='
 			'--equal-paths'
+			'--reconnect'
 			'--wait-server='
 			'--interval='
 			'--duration='

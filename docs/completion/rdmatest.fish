@@ -55,6 +55,7 @@ complete -c rdmatest -n '__rdmatest_is rping' -l targets -r -F -d 'Client: also 
 complete -c rdmatest -n '__rdmatest_is rping' -l warmup -x -d 'Client: number of warm-up pings, not counted [0 to 2147483647; default 0]'
 complete -c rdmatest -n '__rdmatest_is rping' -l paths -x -d 'Client: ping over N paths at once, each from a UDP port of its own, and compare them [2 to 64; default one path]'
 complete -c rdmatest -n '__rdmatest_is rping' -l equal-paths -d 'Client: a path that loses packets or is slower than the others is a failure'
+complete -c rdmatest -n '__rdmatest_is rping' -l reconnect -d 'Client: connect again when the connection fails, until the end; lost pings fail the run'
 complete -c rdmatest -n '__rdmatest_is rping' -l wait-server -x -d 'Client: retry for this long until a server accepts [0 to 24h; default 0]'
 complete -c rdmatest -n '__rdmatest_is rping' -l interval -x -d 'Client: time from the start of one ping to the next [0 to 24h; default 0, no pause]'
 complete -c rdmatest -n '__rdmatest_is rping' -l duration -x -d 'Client: stop this long after the first measured ping [1ms to 8784h; default no end]'

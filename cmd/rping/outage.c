@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/rping/outage.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+#include "core/units.h"
+
+/* The pings that -C leaves, or any number. */
+static uint64_t pings_left(const struct target *target)
+{
+	uint64_t requested = target->peer.requested, taken = target->peer.pings + target->counts.lost - target->first;
+
+	return !requested ? UINT64_MAX : taken < requested ? requested - taken : 0;
+}
+
+/* When it ends without having come back; INT64_MAX: never. */
+static int64_t last_moment(const struct target *target)
+{
+	int64_t period = target->peer.options->interval, last = target->until ? target->until : INT64_MAX;
+	uint64_t left = pings_left(target);
+
+	return period && left != UINT64_MAX ? MIN(last, target->slot + (int64_t)left * period) : last;
+}
+
+bool outage_begin(struct target *target, const struct error *error, loop_callback *expired)
+{
+	struct environment *environment = target->peer.environment;
+	const struct rping_options *options = target->peer.options;
+	char text[ERROR_TEXT_SIZE];
+	int64_t now = clock_now();
+
+	if (!options->reconnect || target->peer.ending || loop_deadline_passed(environment->loop))
+		return false;
+	if (target->gone_at)
+		return true;
+	target->gone_at = target->sent_at ? target->sent_at : now;
+	target->lost_before = target->counts.lost;
+	target->cause = strdup(error_text(error, text));
+	if (options->duration && !target->until)
+		target->until = environment->begun + options->duration;
+	if (!target->slot)
+		target->slot = now;
+	if (last_moment(target) != INT64_MAX)
+		loop_timer_start(environment->loop, &target->gone, MAX(last_moment(target) - now, 0), expired, target);
+	environment_print(environment, "%s: %s is gone: connecting again", environment->log.name, target->peer.name);
+	return true;
+}
+
+static void report_outage(const struct target *target, int64_t length, uint64_t lost)
+{
+	struct report *record = environment_begin_record(target->peer.environment, "outage");
+
+	if (!record)
+		return;
+	report_text(record, "target", target->peer.name);
+	report_time(record, "from", target->gone_at - target->peer.environment->begun);
+	report_time(record, "length", length);
+	report_count(record, "lost", lost);
+	report_text(record, "cause", target->cause);
+	report_close(record);
+}
+
+void outage_end(struct target *target, bool connected)
+{
+	struct environment *environment = target->peer.environment;
+	struct ping_counts *counts = &target->counts;
+	int64_t period = target->peer.options->interval, now = clock_now(), length = now - target->gone_at, last;
+	char time[UNITS_TEXT_SIZE];
+	uint64_t missed, lost;
+
+	if (!target->gone_at)
+		return;
+	loop_timer_stop(&target->gone);
+	/* The ping of the slot that goes on is sent now, if there is a connection. */
+	last = target->until ? MIN(now, target->until - 1) : now;
+	missed = period && last >= target->slot ? (uint64_t)((last - target->slot) / period) + !connected : 0;
+	missed = MIN(missed, pings_left(target));
+	counts->sent += missed;
+	counts->lost += missed;
+	lost = counts->lost - target->lost_before;
+	counts->outages++;
+	counts->outage += length;
+	if (connected)
+		environment_print(environment, "%s: %s is back after %s: %" PRIu64 " ping%s lost",
+				  environment->log.name, target->peer.name, units_time(length, time), lost,
+				  units_plural(lost));
+	report_outage(target, length, lost);
+	free(target->cause);
+	target->cause = NULL;
+	target->gone_at = 0;
+}
+
+void outage_add_verdict(struct environment *environment, const struct ping_counts *counts)
+{
+	char time[UNITS_TEXT_SIZE];
+
+	if (counts->outages)
+		log_add(environment->verdict, RESULT_SIZE, "; ", "%" PRIu64 " lost in %" PRIu64 " outage%s of %s",
+			counts->lost, counts->outages, units_plural(counts->outages), units_time(counts->outage, time));
+}

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/terminal.h"
 
 enum {
 	LINE_SIZE = 1024,
@@ -22,6 +23,7 @@ static void print(const struct log *log, const char *object, const char *text)
 	size_t length;
 
 	log_text(line, sizeof(line) - 1, "%s: %s%s%s", log->name, object, *object ? ": " : "", text);
+	terminal_wrap(line, sizeof(line) - 1, STDERR_FILENO);
 	length = strlen(line);
 	line[length++] = '\n';
 	ignored = write(STDERR_FILENO, line, length);

@@ -2,6 +2,7 @@
 #include "core/options.h"
 
 #include "core/option_value.h"
+#include "core/terminal.h"
 #include "core/wrap.h"
 
 enum {
@@ -58,7 +59,7 @@ static void print_row(const struct option *row, bool brief, size_t column, struc
 	}
 	format_right(right, row, brief);
 	output_print(output, "%-*s", (int)column, left);
-	wrap_print(output, WRAP_WIDTH, column, column, 0, right);
+	wrap_print(output, TERMINAL_WIDTH, column, column, 0, right);
 }
 
 static void list_options(const struct option *table, struct output *output)

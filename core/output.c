@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "core/terminal.h"
 
 enum {
 	LINE_SIZE = 2048
@@ -40,7 +41,9 @@ void output_line(struct output *output, const char *format, va_list list)
 {
 	char line[LINE_SIZE];
 
-	fprintf(output->stream, "%s\n", log_text_list(line, sizeof(line), format, list));
+	log_text_list(line, sizeof(line), format, list);
+	terminal_wrap(line, sizeof(line), fileno(output->stream));
+	fprintf(output->stream, "%s\n", line);
 }
 
 void output_end_echo(const struct output *output)

@@ -4,16 +4,8 @@
 #define CORE_WRAP_H
 
 #include <stddef.h>
-#include <stdio.h>
 
 #include "core/output.h"
-
-enum {
-	WRAP_WIDTH = 80 /* columns of a text that is the same everywhere, and of a terminal that does not tell */
-};
-
-/* The columns of the terminal as it is now, at least 40; 0 if the stream is none. */
-size_t wrap_width(FILE *stream);
 
 /*
  * Prints a text in lines of at most width columns, or in one if that is 0. They are broken at spaces, or only at those

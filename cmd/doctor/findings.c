@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/terminal.h"
 #include "core/wrap.h"
 
 enum {
@@ -39,7 +40,7 @@ static void print_line(struct doctor *doctor, const char *status, const char *ch
 	struct output *output = doctor->environment->output;
 
 	output_print(output, "%-4s  %-8s  ", status, check);
-	wrap_print(output, wrap_width(output->stream), INDENT, INDENT, 0, text);
+	wrap_print(output, terminal_width(fileno(output->stream)), INDENT, INDENT, 0, text);
 }
 
 static void print_finding(struct doctor *doctor, const struct finding *finding)

@@ -14,6 +14,7 @@
 
 #include "cmd/reporting/reporting.h"
 #include "cmd/run.h"
+#include "core/terminal.h"
 #include "core/units.h"
 #include "core/wrap.h"
 
@@ -157,7 +158,7 @@ static void print_block(struct reporting *reporting, FILE *stream, const char *t
 {
 	char *note = reporting_network_note(reporting->environment->transport), *rest = note, *line;
 	char *text = NULL, time[UNITS_TEXT_SIZE];
-	size_t size, width = wrap_width(stream);
+	size_t size, width = terminal_width(fileno(stream));
 	FILE *unwrapped = width ? open_memstream(&text, &size) : NULL;
 
 	fprintf(stream, "%s: %s %s:\n", reporting->environment->log.name, title,

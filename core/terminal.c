@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/terminal.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/param.h>
+#include <unistd.h>
+
+enum {
+	NARROWEST = 40
+};
+
+size_t terminal_width(int fd)
+{
+	struct winsize size = { .ws_col = 0 };
+
+	if (!isatty(fd))
+		return 0;
+	return ioctl(fd, TIOCGWINSZ, &size) || !size.ws_col ? TERMINAL_WIDTH : MAX(size.ws_col, NARROWEST);
+}
+
+size_t terminal_line(const char *text, size_t room, char after)
+{
+	size_t fits = 0;
+
+	for (size_t length = 1; text[length - 1]; length++) {
+		bool ends = !text[length] || (text[length] == ' ' && (!after || text[length - 1] == after));
+
+		if (ends && (!fits || length <= room))
+			fits = length;
+	}
+	return fits;
+}
+
+void terminal_wrap(char *line, size_t size, int fd)
+{
+	size_t width = strlen(line) > NARROWEST ? terminal_width(fd) : 0, left = strlen(line), indent = 0;
+	const char *end = line + size;
+
+	while (width && left > width && line + left + TERMINAL_INDENT < end) {
+		char *next = line + indent + terminal_line(line + indent, width - indent, 0);
+
+		if (!*next)
+			return;
+		*next++ = '\n';
+		left -= (size_t)(next - line);
+		memmove(next + TERMINAL_INDENT, next, left + 1);
+		memset(next, ' ', TERMINAL_INDENT);
+		line = next;
+		left += indent = TERMINAL_INDENT;
+	}
+}

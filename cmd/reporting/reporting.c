@@ -18,7 +18,7 @@ enum outcome reporting_choose(struct reporting *reporting, struct environment *e
 	const struct reporting_options *options = &common->reporting;
 	const struct command *command = environment->command;
 	enum live live = command->live ? command->live(common) : LIVE_ROWS;
-	bool on_terminal;
+	bool for_person;
 
 	environment->reporting = reporting;
 	reporting->environment = environment;
@@ -45,8 +45,9 @@ enum outcome reporting_choose(struct reporting *reporting, struct environment *e
 		log_hint(&environment->log, "--json-stream and --prometheus report them");
 		return OUTCOME_USAGE;
 	}
-	on_terminal = reporting_is_text(reporting) && !options->quiet && isatty(STDOUT_FILENO);
-	if (live == LIVE_STEPS || (on_terminal && !options->interval && reporting->figures))
+	/* Events have been asked for, so that a log has them, too. */
+	for_person = reporting_is_text(reporting) && !options->quiet && (live == LIVE_EVENTS || isatty(STDOUT_FILENO));
+	if (live == LIVE_STEPS || (for_person && !options->interval && reporting->figures))
 		reporting->live = live;
 	reporting->report.of_steps = reporting->live == LIVE_STEPS;
 	reporting->length = reporting->live == LIVE_ROWS ? CLOCK_NS_PER_S : options->interval;

@@ -53,7 +53,7 @@ struct reporting_options {
 	struct option_list expect;
 };
 
-/* What a person sees of a run while it lasts. Only steps are shown without a terminal. */
+/* What a person sees of a run while it lasts. Rows are shown on a terminal only. */
 enum live {
 	LIVE_NO,     /* what the options ask for; they exclude the others */
 	LIVE_STEPS,  /* a row for each step, an interval that the command begins and ends */

@@ -40,7 +40,7 @@ bool outage_begin(struct target *target, const struct error *error, loop_callbac
 	target->lost_before = target->counts.lost;
 	target->cause = strdup(error_text(error, text));
 	if (options->duration && !target->until)
-		target->until = environment->begun + options->duration;
+		target->until = now + options->duration;
 	if (!target->slot)
 		target->slot = now;
 	if (last_moment(target) != INT64_MAX)

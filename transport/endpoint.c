@@ -129,7 +129,8 @@ static const char *short_limit(const struct endpoint *endpoint)
 										      : NULL;
 }
 
-#define ASK_PAUSE (100 * CLOCK_NS_PER_MS)
+#define TOLD_AFTER (2 * CLOCK_NS_PER_S)
+#define ASK_PAUSE  (100 * CLOCK_NS_PER_MS)
 
 /* "" if this process has not stood still: the silence is its own. */
 static const char *still_text(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
@@ -197,6 +198,19 @@ void endpoint_timed_out(void *context)
 	endpoint_fail(endpoint, endpoint_outcome(endpoint));
 }
 
+/* Who looks on is told once what is waited for; which of many endpoints it is does not matter. */
+static void still_waiting(void *context)
+{
+	struct endpoint *endpoint = context;
+	struct transport *transport = endpoint->transport;
+	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
+
+	if (!transport->has_told)
+		log_hint(transport->log, "%s: still %s%s", endpoint->name, state_texts[endpoint->state],
+			 endpoint_timeout_cause(endpoint, cause));
+	transport->has_told = true;
+}
+
 bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 {
 	bool waits = WAITING >> state & 1;
@@ -212,6 +226,10 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 				 endpoint_timed_out, endpoint);
 	else
 		loop_timer_stop(&endpoint->timer);
+	if (!WITH_CAUSES || !waits || state == ENDPOINT_ACCEPTING || endpoint->transport->has_told)
+		loop_timer_stop(&endpoint->slow);
+	else
+		loop_timer_start(endpoint->transport->loop, &endpoint->slow, TOLD_AFTER, still_waiting, endpoint);
 	return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/clock.h"
 #include "transport/backend.h"
@@ -36,8 +37,10 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 	outcome = backend_named(name)->open(loop, log, error, transport);
 	if (!outcome && WITH_VERBS && WITH_SOFT)
 		(*transport)->backend = backend_named(name);
-	if (WITH_CAUSES && !outcome)
+	if (WITH_CAUSES && !outcome) {
 		drops_read(&(*transport)->drops);
+		(*transport)->has_told = !isatty(STDERR_FILENO);
+	}
 	return outcome;
 }
 

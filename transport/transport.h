@@ -51,6 +51,7 @@ struct transport {
 	int64_t spin;			    /* transport_spin() */
 	struct log_limit request_log_limit; /* of lines about peers that are not connected */
 	struct error error;		    /* see above */
+	bool has_told;			    /* a person at the terminal, what is waited for; or there is none */
 	bool explained;			    /* endpoint_timeout_cause() has last found a cause */
 	struct drops drops;		    /* read when it was opened */
 	int64_t asked_at; /* clock: when endpoint_timeout_cause() has last looked for a request; 0: never */
@@ -400,6 +401,7 @@ struct endpoint {
 	struct address local;
 	struct address peer;
 	struct loop_timer timer; /* of the current state */
+	struct loop_timer slow;	 /* of its first seconds */
 	int64_t began;		 /* clock time of the call that the next event answers; 0: none */
 	int64_t took;		 /* from the call to EVENT_ESTABLISHED: a round trip and more; 0: unknown */
 };

@@ -71,7 +71,7 @@ note_others() {
 		unset IFS
 	done
 	[ -z "$others" ] ||
-		echo "symlinks.sh: note: there is also$others; a shell runs what its PATH has first; LINKS=no makes no links" >&2
+		echo "symlinks.sh: note: there is also$others; a shell runs the first in its PATH; LINKS=no makes no links" >&2
 }
 
 remove_links() {

@@ -17,7 +17,7 @@ static void forget_error(struct dial *dial)
 	dial->error = NULL;
 }
 
-/* Takes the transport's error. Without memory it is reported at once. */
+/* Takes over the transport's error. If it cannot be stored, reports it now. */
 static void keep_error(struct dial *dial)
 {
 	struct error *error = &dial->options.environment->transport->error;
@@ -34,7 +34,7 @@ static void keep_error(struct dial *dial)
 	error_clear(error);
 }
 
-/* What failed before is a hint now. */
+/* Demotes the previous failure to a hint. */
 static void hint_next(struct dial *dial)
 {
 	const struct log *log = &dial->options.environment->log;
@@ -59,7 +59,7 @@ static enum outcome connect_next(struct dial *dial)
 {
 	enum outcome outcome = OUTCOME_NO_CONNECTION;
 
-	/* At the deadline the error of the last attempt is what ended the run. */
+	/* Once the deadline has passed, keeps the last attempt's error and starts no other. */
 	while (outcome && dial->address_next < dial->resolver.count &&
 	       !(dial->error && loop_deadline_passed(dial->options.environment->loop))) {
 		dial->address = dial->resolver.addresses[dial->address_next++];
@@ -217,7 +217,7 @@ void dial_give_up(struct dial *dial)
 		error_hint(dial->error, "%s%s: rdmatest %s%s -p %u --transport %s", resolved_to(dial, name),
 			   interface_of(&dial->address, interface)
 				   ? "this host has the address; if the port is right, run"
-				   : "if host and port are right, run there",
+				   : "if the host and port are right, start a server there",
 			   options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
 			   transport);
 	else if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && !environment->ping) /* it is doctor's */

@@ -187,11 +187,11 @@ void environment_print_result(struct environment *environment, enum outcome outc
 void environment_print_verdict(const struct environment *environment);
 
 /*
- * Call it when the run is set up, before its data moves. From now on it looks up no name, connects to no address, and
- * opens devices only for connecting peers. With several targets or members the data of the first may have moved. Drops
- * privileges; only the first call does. A server or receiver gives its address and its ready line, which is printed
- * after that; with --daemon it then goes into the background. Others give NULL. Returns false after an error, which has
- * ended the run.
+ * Call it once the setup is complete, before test data flows. After this the run looks up no names, connects to no
+ * addresses, and opens devices only for connecting peers. With several targets or members the data of the first may
+ * have moved. Drops privileges; only the first call does. A server or receiver gives its address and its ready line,
+ * which is printed after that; with --daemon it then goes into the background. Others give NULL. Returns false after an
+ * error, which has ended the run.
  */
 bool environment_ready(struct environment *environment, const struct address *address, const char *line);
 

@@ -14,7 +14,7 @@
 #include "core/loop.h"
 
 /*
- * True if the caller has the signal ignored, which then stays so: SIGHUP by nohup(1), SIGINT and SIGQUIT by a shell
+ * True if the signal was already ignored at startup, and stays so: SIGHUP by nohup(1), SIGINT and SIGQUIT by a shell
  * that starts the command in the background of a script. With WITH_CAUSES.
  */
 bool signals_ignored(int number);

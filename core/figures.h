@@ -68,7 +68,7 @@ struct figure {
 	uint8_t flags;
 };
 
-/* A row: kind, name, struct, member, then forms and flags. It does not compile with a count of 32 bits. */
+/* A row: kind, name, struct, member, then forms and flags. A 32-bit member is a compile error. */
 #define FIGURE(figure_kind, figure_name, type, member, ...)                                                            \
 	{ .name = figure_name,                                                                                         \
 	  .kind = FIGURE_##figure_kind,                                                                                \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Errors as values, and the lines on stderr. The function that first knows the cause of a failure fills a struct error;
- * its callers pass the outcome on. Whoever decides that the failure matters reports it, once.
+ * its callers pass the outcome on. The caller that decides it matters reports it exactly once.
  */
 #ifndef CORE_LOG_H
 #define CORE_LOG_H
@@ -101,7 +101,7 @@ static inline bool error_is_set(const struct error *error)
 
 /*
  * Keeps a copy and prints "<name>: <object>: <phase>: <cause> (<code>)", then the hint, each with one write. An error
- * that is the same as the one before is omitted. Does nothing for none. All functions keep errno.
+ * that is the same as the one before is omitted. A no-op if no error is set. All functions keep errno.
  */
 void log_report(const struct log *log, const struct error *error);
 /* The same without printing. Returns false if the error is omitted. */

@@ -33,6 +33,16 @@ size_t terminal_line(const char *text, size_t room, char after)
 	return fits;
 }
 
+/* The blank behind the last colon, or NULL: what follows, often a command, is best left in one piece. */
+static char *last_part(char *line)
+{
+	char *part = NULL;
+
+	while ((line = strstr(line, ": ")))
+		part = ++line;
+	return part;
+}
+
 void terminal_wrap(char *line, size_t size, int fd)
 {
 	size_t width = strlen(line) > NARROWEST ? terminal_width(fd) : 0, left = strlen(line), indent = 0;
@@ -40,7 +50,10 @@ void terminal_wrap(char *line, size_t size, int fd)
 
 	while (width && left > width && line + left + TERMINAL_INDENT < end) {
 		char *next = line + indent + terminal_line(line + indent, width - indent, 0);
+		char *part = last_part(line);
 
+		if (part && part < next && (size_t)(part - line) > width / 2 && strlen(part) <= width - TERMINAL_INDENT)
+			next = part;
 		if (!*next)
 			return;
 		*next++ = '\n';

@@ -205,10 +205,10 @@ static void still_waiting(void *context)
 	struct transport *transport = endpoint->transport;
 	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
-	if (!transport->has_told)
+	if (transport->tells)
 		log_hint(transport->log, "%s: still %s%s", endpoint->name, state_texts[endpoint->state],
 			 endpoint_timeout_cause(endpoint, cause));
-	transport->has_told = true;
+	transport->tells = false;
 }
 
 bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
@@ -226,10 +226,10 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 				 endpoint_timed_out, endpoint);
 	else
 		loop_timer_stop(&endpoint->timer);
-	if (!WITH_CAUSES || !waits || state == ENDPOINT_ACCEPTING || endpoint->transport->has_told)
-		loop_timer_stop(&endpoint->slow);
-	else
+	if (WITH_CAUSES && waits && state != ENDPOINT_ACCEPTING && endpoint->transport->tells)
 		loop_timer_start(endpoint->transport->loop, &endpoint->slow, TOLD_AFTER, still_waiting, endpoint);
+	else
+		loop_timer_stop(&endpoint->slow);
 	return true;
 }
 
@@ -444,7 +444,7 @@ void endpoint_report_request(struct endpoint *listener, struct endpoint *request
 
 void endpoint_request_no_memory(struct endpoint *listener)
 {
-	error_set(endpoint_error(listener), listener->name, "a request is refused: out of memory");
+	error_set(endpoint_error(listener), listener->name, "refused a connection request: out of memory");
 	endpoint_request_failed(listener, OUTCOME_INTERNAL);
 }
 

@@ -39,7 +39,7 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 		(*transport)->backend = backend_named(name);
 	if (WITH_CAUSES && !outcome) {
 		drops_read(&(*transport)->drops);
-		(*transport)->has_told = !isatty(STDERR_FILENO);
+		(*transport)->tells = isatty(STDERR_FILENO);
 	}
 	return outcome;
 }
@@ -215,7 +215,7 @@ enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, s
 	}
 	if (work->kind == WORK_READ && endpoint->no_reads) {
 		error_set(endpoint_error(endpoint), endpoint->name,
-			  "the peer allows no RDMA READ (responder resources 0)");
+			  "the peer does not allow RDMA READs (responder_resources 0)");
 		return OUTCOME_FAILED;
 	}
 	return backend_of(endpoint->transport)->post(endpoint, work, count);

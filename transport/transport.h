@@ -51,7 +51,7 @@ struct transport {
 	int64_t spin;			    /* transport_spin() */
 	struct log_limit request_log_limit; /* of lines about peers that are not connected */
 	struct error error;		    /* see above */
-	bool has_told;			    /* a person at the terminal, what is waited for; or there is none */
+	bool tells;			    /* a person at the terminal, once, what is waited for */
 	bool explained;			    /* endpoint_timeout_cause() has last found a cause */
 	struct drops drops;		    /* read when it was opened */
 	int64_t asked_at; /* clock: when endpoint_timeout_cause() has last looked for a request; 0: never */

@@ -49,7 +49,7 @@ struct member {
 	uint32_t posted, sent; /* datagrams of a sender */
 };
 
-/* Those that the run counts with come first: what is near the begin of a struct takes fewer bytes to reach. */
+/* Hot members first: small offsets encode in fewer bytes. */
 struct mckey_figures {
 	const char *target; /* the group as typed: the object of messages about it */
 	uint64_t asked;	    /* members */

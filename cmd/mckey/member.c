@@ -76,7 +76,7 @@ enum outcome member_join(struct member *member)
 	enum outcome outcome;
 
 	if (!endpoint->domain->multicast) {
-		/* As good as no device, for a CI that skips a test then. */
+		/* The exit code of a missing device, so that CI skips the test. */
 		log_error(run->log, run->figures.target, "%s has no multicast%s", device,
 			  WITH_CAUSES && endpoint->domain->fabric == FABRIC_IWARP ? ": iWARP has no datagrams" : "");
 		return OUTCOME_NO_DEVICE;

@@ -180,7 +180,7 @@ char *reporting_end(struct reporting *reporting)
 	 */
 	if (reporting->state || reporting->environment->outcome != OUTCOME_USAGE)
 		reporting_write_prometheus(reporting);
-	/* What fails later changes no outcome. */
+	/* Failures from here on cannot change the outcome. */
 	reporting->environment->log.reported = NULL;
 	free(reporting->expect);
 	if (!is_text)

@@ -164,7 +164,7 @@ enum {
 const char *reporting_value_text(const struct report *report, struct report_value value,
 				 char text[REPORTING_VALUE_SIZE]);
 
-/* Call it at once: the clock may be set during the run. */
+/* Call this first: the wall clock may be stepped during the run. */
 void reporting_json_begin(struct reporting *reporting);
 void reporting_json_start(struct reporting *reporting);
 void reporting_json_interval(struct reporting *reporting);

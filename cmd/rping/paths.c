@@ -136,7 +136,7 @@ static void hint_at_routers(const struct target *path)
 		 dial->port, path->peer.options->paths, words, transport_name(environment->transport));
 }
 
-/* For the command that has started this run. */
+/* For the parent command. */
 static void leave_path(const struct target *path, unsigned index)
 {
 	struct ping_facts *facts = path->peer.environment->ping;

@@ -17,7 +17,7 @@ static const struct option rping_option_table[] = {
 	FLAG('c', "client", client, OPTION_HELP("Run as client, which is the default"), .last_counts = true),
 	ROW(OPTION_LIST, 'a', "address", addresses, "ADDRESS", "", "",
 	    OPTION_HELP("Client: server to ping, repeatable; server: address to listen on",
-			"for a server any IPv4 one"), .operand = OPERAND_UNLESS_GIVEN),
+			"for a server every IPv4 address of this host"), .operand = OPERAND_UNLESS_GIVEN),
 	ROW(OPTION_TEXT, 'I', "source", source, "ADDRESS", "", "",
 	    OPTION_HELP("Client: local address to connect from", "chosen by the route"), .tags = FOR_CLIENT | FOR_PATH,
 	    .section = SECTION_PATH),
@@ -26,7 +26,7 @@ static const struct option rping_option_table[] = {
 	FLAG('v', "verbose", verbose, OPTION_HELP("Print the data of every ping"), .section = SECTION_OUTPUT),
 	FLAG('V', "validate", validate, OPTION_HELP("Verify every byte of the payload"), .brief = true),
 	ROW(OPTION_INTEGER, 'C', "count", count, "N", "0 or more", "",
-	    OPTION_HELP("Client: number of pings; server: a stock client with fewer fails", "0, any number"),
+	    OPTION_HELP("Client: stop after N pings; server: a stock client that sends fewer has failed", "0, until Ctrl-C"),
 	    .brief = true),
 #if WITH_REPORT
 	ROW(OPTION_SIZES, 'S', "size", size, "BYTES", "1 to 1M", "", /* PING_SIZE_MAX */

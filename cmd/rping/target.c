@@ -102,7 +102,7 @@ static void record_error(struct target *target, const char *text)
 		target->error = strdup(text);
 }
 
-/* For the command that has started this run: how far the ping came that is not answered. */
+/* For the parent command: where the unanswered ping got stuck. */
 static void leave_loss(const struct target *target)
 {
 	struct ping_facts *facts = target->peer.environment->ping;
@@ -124,7 +124,7 @@ const struct error *target_note_error(struct target *target)
 	return &environment->log.errors->last;
 }
 
-/* Of a size no ping has been answered, which may be the reason, but not where a packet of the path MTU has passed. */
+/* No ping of this size was answered. Blames the size, unless a packet of the full path MTU got through. */
 static void hint_at_size(const struct target *target)
 {
 	const struct peer *peer = &target->peer;

@@ -34,7 +34,7 @@ static const struct option options_table[] = {
 	ROW(OPTION_TEXT, 's', "server", server, "ADDRESS", "", "", OPTION_HELP("Connect to the server at this address"),
 	    .operand = OPERAND_UNLESS_GIVEN, .needed_by = FOR_CLIENT, .excluded_by = FOR_SERVER, .brief = true),
 	ROW(OPTION_TEXT, 'b', "bind", bind, "ADDRESS", "", "",
-	    OPTION_HELP("Local address to connect from or to listen on; ::0 is any", "a server listens on any IPv4 one"),
+	    OPTION_HELP("Local address to connect from or to listen on; ::0 is any", "a server listens on every IPv4 address of this host"),
 	    .tags = FOR_PATH, .brief = true),
 	OPTION_ALIAS_ROW("source", "bind", "ADDRESS", OPTION_HELP("Same as --bind, as in rping")),
 	ROW(OPTION_WORD, 'f', "format", format, "FORMAT", "one of name, ip, ipv4, ipv6, gid", "name",

@@ -25,7 +25,7 @@ static size_t last_length; /* of its private data */
 static void on_event(void *context, struct endpoint *reported, const struct endpoint_event *event)
 {
 	last_kind = reported->transport->error.kind;
-	last_lost = strstr(reported->transport->error.cause, "this host refuses to send");
+	last_lost = strstr(reported->transport->error.cause, "the local kernel refused to send");
 	errors += error_is_set(&reported->transport->error);
 	events++;
 	last = event->kind;

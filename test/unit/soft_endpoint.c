@@ -245,7 +245,7 @@ TEST(timeout_causes, begin, end)
 	} rows[] = {
 		{ 0, 0, 0, 0, NULL, 0, "" },
 		{ EPERM, EHOSTUNREACH, 0, 0, NULL, 1280,
-		  "this host refuses to send: Operation not permitted (errno 1)" },
+		  "the local kernel refused to send: Operation not permitted (errno 1)" },
 		{ 0, EHOSTUNREACH, 3, 13, "10.0.9.9", 1280,
 		  "ICMP type 3 code 13 from 10.0.9.9: prohibited by a firewall" },
 		{ 0, ECONNREFUSED, 3, 3, "10.0.9.9", 0, "ICMP type 3 code 3 from 10.0.9.9: port unreachable" },
@@ -301,7 +301,8 @@ TEST(explained_errors, begin, end)
 		{ ERROR_OTHER, EHOSTUNREACH, 0, 13, "10.0.9.9", false, ERROR_OTHER, "" },
 		{ ERROR_NO_REPLY, EHOSTUNREACH, 0, 1, "10.0.9.1", false, ERROR_NO_REPLY, "is the address right" },
 		{ ERROR_NO_REPLY, 0, EPERM, 0, NULL, false, ERROR_NO_REPLY, "" },
-		{ ERROR_NO_REPLY, 0, 0, 0, NULL, false, ERROR_NO_REPLY, "if the server there prints nothing" },
+		{ ERROR_NO_REPLY, 0, 0, 0, NULL, false, ERROR_NO_REPLY,
+		  "if the server there shows no line about this client" },
 		{ ERROR_NO_REPLY, 0, 0, 0, NULL, true, ERROR_NO_REPLY, "this host's firewall drops" },
 		{ ERROR_NO_LISTENER, 0, 0, 0, NULL, false, ERROR_NO_LISTENER, "" },
 	};
@@ -337,8 +338,10 @@ TEST(hints_belong_to_causes, begin, end)
 		unsigned route_causes;
 		enum soft_probe probe;
 	} rows[] = {
-		{ 0, 0, NULL, "", "if the server there prints nothing, no packet arrives", 1, SOFT_PROBE_NONE },
-		{ 0, 0, NULL, "", "if the server there prints nothing, no packet arrives", 1, SOFT_PROBE_SENT },
+		{ 0, 0, NULL, "", "if the server there shows no line about this client, no packet arrives", 1,
+		  SOFT_PROBE_NONE },
+		{ 0, 0, NULL, "", "if the server there shows no line about this client, no packet arrives", 1,
+		  SOFT_PROBE_SENT },
 		{ 0, 0, NULL, "", "its host is up, by ICMP from a closed port: ", 1, SOFT_PROBE_ANSWERED },
 		{ EHOSTUNREACH, 0, NULL, "; ICMP type 3", "is the address right", 1, SOFT_PROBE_ANSWERED },
 		{ 0, 0, "no ARP", "; no ARP", "", 1, SOFT_PROBE_NONE },

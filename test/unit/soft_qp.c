@@ -439,8 +439,9 @@ TEST(suspected_peer_is_dead)
 		assert_int_equal(testbed.hosts[0].failures, 0);
 		network_run(CLOCK_NS_PER_S * 7 / 10);
 		assert_int_equal(testbed.hosts[0].failures, 1);
-		assert_string_equal(testbed.hosts[0].failure,
-				    "the peer is gone: its UDP port 4791 is closed, or a firewall rejects it");
+		assert_string_equal(
+			testbed.hosts[0].failure,
+			"connection lost: the peer's process has ended, or a firewall rejects UDP port 4791");
 		run_end(run);
 	}
 }

@@ -145,13 +145,14 @@ static void assert_listen_fails(int error, bool rxe_holds_port, enum outcome out
 
 TEST(bind_errors, begin, end)
 {
-	static const char another[] = "test: here: another process holds UDP port 4791 on 127.0.0.1 (98)\n"
-				      "test: hint: each soft process needs its own local address, and a server "
-				      "without -a holds all: use another, on one host 127.0.0.2, ..., or end the "
-				      "process in: ss -lunp sport = 4791\n";
+	static const char another[] =
+		"test: here: another process holds UDP port 4791 on 127.0.0.1 (98)\n"
+		"test: hint: only one soft process per local address, and a server without -a "
+		"takes all of them: give this one its own, on one host 127.0.0.2, ..., or stop the "
+		"process in: ss -lunp sport = 4791\n";
 	static const char own[] = "test: here: PID 17 (rping) holds UDP port 4791 on 127.0.0.1 (98)\n"
-				  "test: hint: each soft process needs its own local address, and a server without -a "
-				  "holds all: use another, on one host 127.0.0.2, ..., or end it\n";
+				  "test: hint: only one soft process per local address, and a server without -a takes "
+				  "all of them: give this one its own, on one host 127.0.0.2, ..., or stop it\n";
 
 	/* rdma_rxe holds all addresses: no transport. */
 	assert_listen_fails(
@@ -215,7 +216,7 @@ TEST(route_has_no_source, begin, end)
 	outcome = soft_path_find(&here_endpoint, NULL, &group, &path);
 	log_report(&test_log, &fake.transport.base.error);
 	assert_string_equal(capture_end(&capture),
-			    "test: here: resolving the address: the route that leads there has no local address\n");
+			    "test: here: resolving the address: the route to it has no source address\n");
 	assert_int_equal(outcome, OUTCOME_NO_CONNECTION);
 	assert_null(fake.transport.sockets);
 }

@@ -63,6 +63,7 @@ static const struct backend backend = {
 
 /* The only timer, and the clock. */
 static struct {
+	const struct loop_timer *started;
 	bool running;
 	int64_t nanoseconds;
 	loop_callback *callback;
@@ -72,6 +73,7 @@ static struct {
 void __wrap_loop_phase_start(struct loop *loop, struct loop_timer *started, int64_t nanoseconds,
 			     loop_callback *callback, void *context)
 {
+	timer.started = started;
 	timer.running = true;
 	timer.nanoseconds = nanoseconds;
 	timer.callback = callback;
@@ -80,7 +82,8 @@ void __wrap_loop_phase_start(struct loop *loop, struct loop_timer *started, int6
 
 void __wrap_loop_timer_stop(struct loop_timer *stopped)
 {
-	timer.running = false;
+	if (stopped == timer.started)
+		timer.running = false;
 }
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time)

@@ -455,7 +455,7 @@ TEST(server_ends_48_connections_at_once, set_up, clean_up)
 #define NEXT_ADDRESS                                                                                                   \
 	"ucmatose: hint: 10.0.0.1:7471: connecting: nobody listens there\n"                                            \
 	"ucmatose: hint: trying the next address of 10.0.0.1: 10.0.0.2:7471\n"
-#define TO_RUN "ucmatose: hint: if host and port are right, run there: rdmatest ucmatose "
+#define TO_RUN "ucmatose: hint: if the host and port are right, start a server there: rdmatest ucmatose "
 
 static const struct run client_runs[] = {
 	{ "it makes its connections, and waits for the server's end",

@@ -263,7 +263,7 @@ TEST(a_request_without_memory, NULL, end)
 	begin(PROVIDER_ROCE);
 	request_connection();
 	provider_fail("calloc", ENOMEM, 0);
-	EXPECT_TOLD("a request is refused: out of memory", {
+	EXPECT_TOLD("refused a connection request: out of memory", {
 		assert_true(bench_await_event(&bench, &bench.client, EVENT_FAILED));
 		provider_fail(NULL, 0, 0);
 	});

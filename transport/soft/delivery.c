@@ -17,7 +17,7 @@ static void report_completion(const struct soft_completion *queued)
 	char text[STATUS_TEXT_MAX];
 
 	if (error)
-		log_text(text, sizeof(text), "this host refuses to send: %s", strerror(error));
+		log_text(text, sizeof(text), "the local kernel refused to send: %s", strerror(error));
 	endpoint_complete(&queued->endpoint->base, &queued->completion, error ? NULL : COMPLETION_CODE_NAME,
 			  error ? error : (int)queued->completion.status, error ? text : NULL);
 }

@@ -271,7 +271,7 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 			 "MTU (errno %d)",
 			 send_error);
 	else if (send_error)
-		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; this host refuses to send: %s (errno %d)",
+		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; the local kernel refused to send: %s (errno %d)",
 			 WITH_CAUSES && send_error != EPERM &&
 					 route_cause(&endpoint->path.local, &endpoint->path.peer, why)
 				 ? why
@@ -297,7 +297,8 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 /* A client has asked the host, too, if there was the time. */
 static void hint_at_silence(const struct soft_endpoint *endpoint, struct error *error)
 {
-	const char *silent = "if the server there prints nothing, ", *lines = "; else its lines name the cause";
+	const char *silent = "if the server there shows no line about this client, ",
+		   *lines = "; if it does, that line has the cause";
 	const char *asked =
 		soft_has_probed(endpoint, SOFT_PROBE_SENT) ? " (a closed port there sent no ICMP either)" : "";
 	char life[ROUTE_CAUSE_SIZE];
@@ -330,7 +331,10 @@ static void hint_at_delay(const struct soft_endpoint *endpoint, struct error *er
 	endpoint->base.transport->explained = true;
 }
 
-/* Who rejects can let pass. Silence has several causes, one of which the facts leave, unless a deadline ended it. */
+/*
+ * A rejection names whose rules must change. Silence has several causes: keeps the one that the facts allow, unless a
+ * deadline ended it.
+ */
 void soft_explain(const struct endpoint *base, struct error *error)
 {
 	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)base;

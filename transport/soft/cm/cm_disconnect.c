@@ -99,9 +99,9 @@ static void drain_timeout(void *context)
 }
 
 /*
- * At the peer's DREQ our last messages may have arrived while their acknowledgement is lost or overtaken. As a FIN of
- * TCP, the DREQ of an rdmatest peer is an acknowledgement itself, which is repeated until DREP. That of a kernel is
- * not, so DREP waits up to CM_DRAIN_TIME. Each resent DREQ checks again.
+ * When the peer's DREQ arrives, our last messages may have been delivered although their ACKs were lost or overtaken.
+ * As a FIN of TCP, the DREQ of an rdmatest peer is an acknowledgement itself, which is repeated until DREP. That of a
+ * kernel is not, so DREP waits up to CM_DRAIN_TIME. Each resent DREQ checks again.
  */
 static bool must_drain(struct soft_cm_id *cm_id, const struct mad_dreq *dreq)
 {

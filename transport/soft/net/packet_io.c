@@ -514,7 +514,10 @@ void soft_packet_io_sender_readable(void *context)
 	soft_callback_end(socket->transport);
 }
 
-/* After an idle time the first message is likely a request whose sender waits: a look for another delays the reply. */
+/*
+ * After an idle period the first message is usually a request that someone waits for: polling for a second one would
+ * delay the reply.
+ */
 static bool poll_socket(struct soft_socket *socket)
 {
 	if (socket->streaming)

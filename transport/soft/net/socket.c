@@ -221,10 +221,11 @@ static void report_holder(const struct endpoint *endpoint, const struct address 
 	if (address_is_loopback(address) && address->family == ADDRESS_IP6)
 		error_hint(reason, "IPv6 has one loopback address, for one soft process: use 127.0.0.1, which a server "
 				   "on ::0 serves too");
-	error_hint(reason,
-		   "each soft process needs its own local address, and a server without -a holds all: use another, on "
-		   "one host 127.0.0.2, ..., or end %s",
-		   *holder->text ? "it" : "the process in: ss -lunp sport = 4791");
+	error_hint(
+		reason,
+		"only one soft process per local address, and a server without -a takes all of them: give this one its "
+		"own, on one host 127.0.0.2, ..., or stop %s",
+		*holder->text ? "it" : "the process in: ss -lunp sport = 4791");
 }
 
 static enum outcome socket_report_error(const struct endpoint *endpoint, const struct address *address, int error)
@@ -338,8 +339,7 @@ static enum outcome open_route_socket(const struct endpoint *endpoint, struct so
 	struct soft_transport *transport = soft_of(endpoint->transport);
 
 	if (address_is_any(&path->local))
-		return endpoint_no_connection(endpoint, RESOLVING, 0,
-					      "the route that leads there has no local address");
+		return endpoint_no_connection(endpoint, RESOLVING, 0, "the route to it has no source address");
 	/* The peer may be another process of this host, which has bound that address. */
 	if ((address_is_loopback(&path->local) || address_same_host(&path->local, &path->peer)) &&
 	    path->local.family == ADDRESS_IP4 && !socket_find(transport, &path->local)) {
@@ -391,7 +391,7 @@ enum outcome soft_path_find(const struct endpoint *endpoint, const struct addres
 					      error == EINVAL ? "a route of this host drops packets to it: blackhole"
 							      : "a route of this host forbids packets to it: prohibit");
 	if (error == EINVAL || (!error && address_is_loopback(&path->local) && path->interface != ROUTE_LOOPBACK)) {
-		log_text(cause, sizeof(cause), "packets from %s do not leave this host",
+		log_text(cause, sizeof(cause), "%s is not a usable source: packets from it never leave this host",
 			 address_host(&path->local, host));
 		return endpoint_no_connection(endpoint, RESOLVING, EINVAL, cause);
 	}
@@ -538,8 +538,7 @@ static int open_all_local(struct soft_transport *transport, const struct address
 	freeifaddrs(list);
 	if (left_out && log_allows(&transport->base.request_log_limit))
 		log_hint(transport->base.log,
-			 "%s and %u more addresses of this host are not served: this process may open %ju files "
-			 "(ulimit -n)",
+			 "not listening on %s and %u more local addresses: the open-file limit is %ju (ulimit -n)",
 			 host, left_out - 1, (uintmax_t)limit.rlim_cur);
 	return error;
 }

@@ -422,9 +422,10 @@ static void keepalive(void *context)
 				continue;
 			any = true;
 			if (is_suspect_expired(qp)) {
-				qp_fail_connection(
-					qp, "the peer is gone: its UDP port 4791 is closed, or a firewall rejects it",
-					"errno", ECONNREFUSED);
+				qp_fail_connection(qp,
+						   "connection lost: the peer's process has ended, or a firewall "
+						   "rejects UDP port 4791",
+						   "errno", ECONNREFUSED);
 			} else if (probes < PROBES_PER_PERIOD && is_probe_due(qp, qp_now(qp))) {
 				soft_qp_probe(qp);
 				probes++;

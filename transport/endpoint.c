@@ -199,7 +199,7 @@ void endpoint_timed_out(void *context)
 }
 
 /* Who looks on is told once what is waited for; which of many endpoints it is does not matter. */
-static void still_waiting(void *context)
+static void tell_what_is_waited_for(void *context)
 {
 	struct endpoint *endpoint = context;
 	struct transport *transport = endpoint->transport;
@@ -227,7 +227,8 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 	else
 		loop_timer_stop(&endpoint->timer);
 	if (WITH_CAUSES && waits && state != ENDPOINT_ACCEPTING && endpoint->transport->tells)
-		loop_timer_start(endpoint->transport->loop, &endpoint->slow, TOLD_AFTER, still_waiting, endpoint);
+		loop_timer_start(endpoint->transport->loop, &endpoint->slow, TOLD_AFTER, tell_what_is_waited_for,
+				 endpoint);
 	else
 		loop_timer_stop(&endpoint->slow);
 	return true;

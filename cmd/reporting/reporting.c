@@ -158,21 +158,32 @@ void reporting_ready(struct reporting *reporting)
 		start_interval(reporting);
 }
 
+/* In text, where the verdict is the last line, a run in which no data moved ends with it alone. */
+static bool summarises(const struct reporting *reporting)
+{
+	return !reporting_is_text(reporting) || reporting_figures(reporting).summarised;
+}
+
+/* The time from the last complete interval on is one, too, so that they add up to the run. */
+void reporting_end_last_interval(struct reporting *reporting)
+{
+	struct report *report;
+
+	if (!reporting || !reporting->state || !reporting->interval_open || !summarises(reporting))
+		return;
+	report = &reporting->report;
+	/* A rate over less than 1/50 of an interval is meaningless. */
+	report->without_rates = clock_now() - report->interval_began < reporting->length / 50;
+	reporting->last_interval = true;
+	report_interval(reporting);
+	report->without_rates = reporting->interval_open = false;
+}
+
 char *reporting_end(struct reporting *reporting)
 {
-	struct report *report = &reporting->report;
-	/* In text, where the verdict is the last line, a run in which no data moved ends with it alone. */
-	bool is_text = reporting_is_text(reporting), summarises = !is_text || reporting_figures(reporting).summarised;
-
 	loop_signal_stop(&reporting->quit);
 	loop_timer_stop(&reporting->interval);
-	/* The time from the last complete interval on is one, too, so that they add up to the run. */
-	if (summarises && reporting->state && reporting->interval_open) {
-		/* A rate over less than 1/50 of an interval is meaningless. */
-		report->without_rates = clock_now() - report->interval_began < reporting->length / 50;
-		report_interval(reporting);
-		report->without_rates = false;
-	}
+	reporting_end_last_interval(reporting);
 	reporting_expect_judge(reporting);
 	/*
 	 * Before the verdict, which fails if the file cannot be written. A usage error must not replace the file of an
@@ -183,9 +194,9 @@ char *reporting_end(struct reporting *reporting)
 	/* Failures from here on cannot change the outcome. */
 	reporting->environment->log.reported = NULL;
 	free(reporting->expect);
-	if (!is_text)
+	if (!reporting_is_text(reporting))
 		return reporting_json_summary(reporting);
-	if (summarises)
+	if (summarises(reporting))
 		reporting_text_summary(reporting);
 	return NULL;
 }

@@ -86,6 +86,7 @@ struct reporting {
 	const char *prometheus;			/* the file; NULL: none */
 	int write_error;			/* errno of its last write, or 0 */
 	bool interval_open;			/* not reported yet */
+	bool last_interval;			/* no more data moves */
 	int64_t interval_due;			/* the scheduled end of the interval */
 	unsigned rows;				/* of intervals, in text */
 	struct expect *expect;			/* of --expect, or NULL */
@@ -123,6 +124,12 @@ void reporting_ready(struct reporting *reporting);
  */
 void reporting_begin_interval(struct reporting *reporting);
 void reporting_end_interval(struct reporting *reporting);
+
+/*
+ * Reports the time from the last complete interval on, unless that is done or there is nothing to report. For a command
+ * that prints figures of its own when its run has ended; else reporting_end() does it. reporting may be NULL.
+ */
+void reporting_end_last_interval(struct reporting *reporting);
 
 /*
  * Call it when the run has ended or failed to start, and its outcome is final but for the file of --prometheus, which

@@ -214,13 +214,12 @@ static void text_row(struct reporting *reporting, bool header)
  */
 static bool has_row(const struct reporting *reporting)
 {
-	bool rest = reporting->environment->ended;
 	struct figures figures = reporting_figures(reporting);
 	bool counted = figures.before && figures_increased(figures.rows, figures.values, figures.before);
 
 	if (reporting->live)
-		return counted && (!rest || reporting->rows || reporting->live == LIVE_STEPS);
-	return counted || !rest || !reporting->rows;
+		return counted && (!reporting->last_interval || reporting->rows || reporting->live == LIVE_STEPS);
+	return counted || !reporting->last_interval || !reporting->rows;
 }
 
 void reporting_text_interval(struct reporting *reporting)

@@ -102,6 +102,20 @@ static void print_path(const struct target *path, unsigned number)
 			  path->worse ? "  " : "", path->worse ? path->worse : "");
 }
 
+/* One for each server. */
+static void print_tables(const struct rping_client *client)
+{
+	size_t count = (size_t)client->options->paths, index = 0;
+
+	for (const struct target *path = client->targets; path; path = path->next, index++) {
+		if (index % count == 0 && client->count > count)
+			environment_print(client->environment, "%s:", path->peer.name);
+		if (index % count == 0)
+			print_header(path);
+		print_path(path, (unsigned)(index % count) + 1);
+	}
+}
+
 static void name_worse(const struct rping_client *client, unsigned count, char worse[RPING_WORSE_SIZE])
 {
 	unsigned named = 0;
@@ -161,18 +175,16 @@ bool rping_compare_paths(const struct rping_client *client, char worse[RPING_WOR
 	while (path) {
 		struct usual usual = usual_of(path, count);
 
-		if (client->count > (size_t)count)
-			environment_print(client->environment, "%s:", path->peer.name);
-		print_header(path);
-		for (unsigned number = 1; number <= count; number++, path = path->next) {
+		for (unsigned index = 0; index < count; index++, path = path->next) {
 			path->worse = compare(path, usual);
-			print_path(path, number);
-			leave_path(path, number - 1);
+			leave_path(path, index);
 			worse_count += path->worse != NULL;
 			if (path->worse && !path->failed)
 				connected = path;
 		}
 	}
+	reporting_end_last_interval(client->environment->reporting);
+	print_tables(client);
 	if (worse_count)
 		name_worse(client, worse_count, worse);
 	if (connected)

@@ -86,10 +86,15 @@ static void print_path(const struct target *path, unsigned number)
 {
 	const struct histogram *times = path->histogram;
 	char p50[UNITS_TEXT_SIZE] = "-", p99[UNITS_TEXT_SIZE] = "-", max[UNITS_TEXT_SIZE] = "-";
-	char qpn[16] = "", losses[16] = "";
+	char qpn[16] = "", lost[24] = "-", losses[24] = "";
 
-	if (path->udp)
+	/* Of a path without a ping none is lost. */
+	if (path->counts.sent)
+		log_text(lost, sizeof(lost), "%" PRIu64, path->counts.lost);
+	if (target_knows_losses(path))
 		log_text(losses, sizeof(losses), "  %6" PRIu64, losses_of(path));
+	else if (path->udp)
+		log_text(losses, sizeof(losses), "  %6s", "-");
 	else
 		log_text(qpn, sizeof(qpn), "  0x%06" PRIx32, path->qpn);
 	if (times->all.count) {
@@ -97,8 +102,8 @@ static void print_path(const struct target *path, unsigned number)
 		units_time(histogram_percentile(times, 990), p99);
 		units_time(times->all.maximum, max);
 	}
-	environment_print(path->peer.environment, "%4u  %8u%s  %6" PRIu64 "  %6" PRIu64 "%s  %8s  %8s  %8s%s%s", number,
-			  path->port, qpn, path->counts.answered.count, path->counts.lost, losses, p50, p99, max,
+	environment_print(path->peer.environment, "%4u  %8u%s  %6" PRIu64 "  %6s%s  %8s  %8s  %8s%s%s", number,
+			  path->port, qpn, path->counts.answered.count, lost, losses, p50, p99, max,
 			  path->worse ? "  " : "", path->worse ? path->worse : "");
 }
 

@@ -632,8 +632,8 @@ static void report_own_port(struct report *report, const struct target *target)
 
 static void report_losses(struct report *report, const struct target *target)
 {
-	report_count_known(report, "losses_out", target->losses.out, target->udp);
-	report_count_known(report, "losses_back", target->losses.back, target->udp);
+	report_count_known(report, "losses_out", target->losses.out, target_knows_losses(target));
+	report_count_known(report, "losses_back", target->losses.back, target_knows_losses(target));
 	report_text(report, "worse", target->worse);
 }
 

@@ -135,6 +135,12 @@ struct target {
 	struct dial dial;
 };
 
+/* When a path fails, nothing tells how many of the packets that got no answer were lost, nor on which way. */
+static inline bool target_knows_losses(const struct target *target)
+{
+	return target->udp && (!target->failed || target->losses.out || target->losses.back);
+}
+
 /* Initialises a zeroed target, which waits. The address must outlive it. */
 void target_prepare(struct target *target, struct rping_client *client, const char *address, uint16_t port);
 

@@ -21,6 +21,8 @@
 #ifndef CMD_DOCTOR_DOCTOR_H
 #define CMD_DOCTOR_DOCTOR_H
 
+#include <sys/socket.h>
+
 #include "cmd/child_run.h"
 #include "cmd/doctor/devices.h"
 #include "cmd/lookup.h"
@@ -195,6 +197,18 @@ struct trace {
 	struct address routers[TRACE_HOPS_MAX]; /* ADDRESS_NONE: it did not answer */
 };
 
+/* What a message of the error queue tells of a packet. */
+enum trace_answer {
+	TRACE_OTHER,   /* nothing, or it went to another host */
+	TRACE_ROUTER,  /* its hop limit ended at a router */
+	TRACE_REFUSED, /* it gets no further, whatever its hop limit is */
+};
+
+/*
+ * Reads a message that recvmsg() has filled, with MSG_ERRQUEUE, of a socket that sends to the peer. from: who answered;
+ * ADDRESS_NONE: the kernel of this host, or nobody.
+ */
+enum trace_answer trace_read_answer(const struct msghdr *message, const struct address *peer, struct address *from);
 /* Finds the routers of paths from doctor->local, by packets with that many bytes. Takes --timeout at most. */
 void trace_routers(struct doctor *doctor, const struct address *peer, size_t size, struct trace *traces, size_t count);
 /* Whether that router has answered. */

@@ -131,6 +131,41 @@ bool trace_has(const struct trace *trace, const struct address *router)
 	return false;
 }
 
+/* What a kernel has cut off is 0. */
+static bool read_address(const void *bytes, size_t length, struct address *address)
+{
+	struct sockaddr_storage whole = { .ss_family = AF_UNSPEC };
+
+	memcpy(&whole, bytes, MIN(length, sizeof(whole)));
+	return address_from_socket(&whole, address);
+}
+
+enum trace_answer trace_read_answer(const struct msghdr *message, const struct address *peer, struct address *from)
+{
+	const struct cmsghdr *row = CMSG_FIRSTHDR(message);
+	bool four = peer->family == ADDRESS_IP4;
+	const uint8_t origin = four ? SO_EE_ORIGIN_ICMP : SO_EE_ORIGIN_ICMP6;
+	struct sock_extended_err error;
+	struct address to;
+
+	*from = (struct address){ .family = ADDRESS_NONE };
+	if (!row || row->cmsg_len < CMSG_LEN(sizeof(error)) || row->cmsg_len > message->msg_controllen ||
+	    row->cmsg_level != (four ? IPPROTO_IP : IPPROTO_IPV6) ||
+	    row->cmsg_type != (four ? IP_RECVERR : IPV6_RECVERR))
+		return TRACE_OTHER;
+	/* The port may have been another socket's, and its packets to another host. */
+	if (!read_address(message->msg_name, message->msg_namelen, &to) || !address_same_host(&to, peer))
+		return TRACE_OTHER;
+	memcpy(&error, CMSG_DATA(row), sizeof(error));
+	if (error.ee_origin == SO_EE_ORIGIN_LOCAL)
+		return TRACE_REFUSED;
+	if (error.ee_origin != origin ||
+	    !read_address(CMSG_DATA(row) + sizeof(error), row->cmsg_len - CMSG_LEN(sizeof(error)), from) ||
+	    from->family != peer->family)
+		return TRACE_OTHER;
+	return error.ee_type == (four ? ICMP_TIMXCEED : ICMP6_TIME_EXCEEDED) ? TRACE_ROUTER : TRACE_REFUSED;
+}
+
 /* Reads one answer. Returns false if there is none. */
 static bool read_answer(struct path_trace *path)
 {
@@ -145,29 +180,20 @@ static bool read_answer(struct path_trace *path)
 		.msg_control = control.bytes,
 		.msg_controllen = sizeof(control.bytes),
 	};
-	const struct cmsghdr *row;
-	struct sock_extended_err error;
-	struct address to, from;
+	struct address from;
+	enum trace_answer answer;
 
 	if (recvmsg(path->fd, &header, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
 		return false;
-	row = CMSG_FIRSTHDR(&header);
-	if (!row || !path->active || row->cmsg_len < CMSG_LEN(sizeof(error) + sizeof(struct sockaddr_in)))
+	answer = trace_read_answer(&header, &path->tracer->peer, &from);
+	if (!path->active || answer == TRACE_OTHER)
 		return true;
-	/* The port may have been another socket's, and its packets to another host. */
-	if (!address_from_socket(&name, &to) || !address_same_host(&to, &path->tracer->peer))
-		return true;
-	memcpy(&error, CMSG_DATA(row), sizeof(error));
-	if (error.ee_origin == SO_EE_ORIGIN_LOCAL || !address_from_socket(CMSG_DATA(row) + sizeof(error), &from)) {
-		path_ends(path);
-	} else if (error.ee_type == (error.ee_origin == SO_EE_ORIGIN_ICMP ? ICMP_TIMXCEED : ICMP6_TIME_EXCEEDED)) {
+	/* Who refuses is a router, too, if it has not answered before. */
+	if (answer == TRACE_ROUTER ||
+	    (from.family && !address_same_host(&from, &path->tracer->peer) && !trace_has(path->trace, &from)))
 		router_answered(path, &from);
-	} else {
-		/* Unreachable, or too long: no later hop answers. */
-		if (!address_same_host(&from, &path->tracer->peer) && !trace_has(path->trace, &from))
-			router_answered(path, &from);
+	if (answer == TRACE_REFUSED)
 		path_ends(path);
-	}
 	return true;
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What mckey reads and counts, and what a person writes: what is read, written and read again stays the same. */
+/* What mckey reads and counts, what routers answer, and what a person writes: what is read, written and read again
+ * stays the same. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "cmd/doctor/doctor.h"
 #include "cmd/mckey/flow.h"
 #include "core/address.h"
 #include "core/spelling.h"
@@ -91,6 +93,34 @@ void parse_datagram(const uint8_t *bytes, size_t length)
 	}
 	free(copy);
 	count_stream(&input);
+}
+
+/* ---- doctor ---- */
+
+/* The first byte has the family, the second the length of the name; the rest of the input are the control messages. */
+void parse_answer(const uint8_t *bytes, size_t length)
+{
+	struct input input = { .bytes = bytes, .length = length };
+	struct address peer = { .family = take8(&input) & 1 ? ADDRESS_IP6 : ADDRESS_IP4 }, from, to;
+	size_t name_length = take8(&input) % (sizeof(struct sockaddr_storage) + 1);
+	struct sockaddr_storage name = { .ss_family = 0 };
+	struct msghdr message;
+	enum trace_answer answer;
+
+	name_length = take_bytes(&input, (uint8_t *)&name, name_length);
+	message = (struct msghdr){
+		.msg_name = exact_copy((const uint8_t *)&name, name_length),
+		.msg_namelen = (socklen_t)name_length,
+		.msg_control = exact_copy(input.bytes, input.length),
+		.msg_controllen = input.length,
+	};
+	answer = trace_read_answer(&message, &peer, &from);
+	if (answer != TRACE_OTHER && (!address_from_socket(&name, &to) || !address_same_host(&to, &peer)))
+		violation("an answer for another host counts");
+	if (answer == TRACE_ROUTER && from.family != peer.family)
+		violation("a router without an address of the packet's family");
+	free(message.msg_name);
+	free(message.msg_control);
 }
 
 /* ---- text ---- */

@@ -23,6 +23,7 @@ const struct target *target_find(const char *name);
 
 target_function attack;		 /* packets into two soft transports: attack.c */
 target_function parse_datagram;	 /* what mckey finds in a datagram, and what it counts: formats.c */
+target_function parse_answer;	 /* what doctor finds in a socket's error queue */
 target_function parse_addresses; /* addresses as people write them; quantities */
 target_function parse_options;	 /* the command line of every command: command_line.c */
 target_function peer_of_rping;	 /* a hostile peer of the real commands: peer.c */

@@ -6,6 +6,7 @@
 const struct target targets[] = {
 	{ "packets", attack },
 	{ "datagram", parse_datagram },
+	{ "answer", parse_answer },
 	{ "addresses", parse_addresses },
 	{ "options", parse_options },
 	{ "rping", peer_of_rping },

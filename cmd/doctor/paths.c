@@ -18,7 +18,11 @@
 #include "core/units.h"
 
 enum {
-	PINGS = 300,	    /* of each path, in some seconds at most: to see that each hundredth packet is lost */
+	/*
+	 * Of each path, in some seconds at most. If each hundredth packet is lost, some 20 losses are noticed, of which
+	 * 9 may be chance (rping/paths.c).
+	 */
+	PINGS = 800,
 	ROCE_OVERHEAD = 28, /* BTH, RETH and ICRC, beside a payload */
 	LIST_SIZE = 320,
 };
@@ -82,7 +86,7 @@ static void fill_common(struct paths *paths, unsigned hop)
 static bool good_path_has(const struct paths *paths, const struct address *router)
 {
 	for (size_t i = 0; i < paths->count; i++)
-		if (!paths->facts[i].worse && trace_has(&paths->traces[i], router))
+		if (paths->facts[i].good && trace_has(&paths->traces[i], router))
 			return true;
 	return false;
 }

@@ -9,6 +9,7 @@
 enum {
 	MANY_LOSSES = 3, /* times as many as the best eighth of the paths has */
 	MORE_LOSSES = 3, /* and these: fewer differ by chance, where all paths lose packets */
+	GOOD_LOSSES = 2, /* times as many, at most: of a path with more nobody knows */
 	SLOW = 2,	 /* times the round trip of the faster half */
 	SLOW_COUNT = 10, /* pings, the least that tell */
 	NAMED_MAX = 16,	 /* paths, in the verdict */
@@ -156,7 +157,7 @@ static void hint_at_routers(const struct target *path)
 }
 
 /* For the parent command. */
-static void leave_path(const struct target *path, unsigned index)
+static void leave_path(const struct target *path, unsigned index, struct usual usual)
 {
 	struct ping_facts *facts = path->peer.environment->ping;
 
@@ -164,6 +165,7 @@ static void leave_path(const struct target *path, unsigned index)
 		facts->paths[index] = (struct path_facts){
 			.port = path->udp ? path->port : 0,
 			.worse = path->worse,
+			.good = !path->worse && losses_of(path) <= GOOD_LOSSES * usual.losses,
 			.failed = path->failed,
 			.lost_out = path->losses.out > 0,
 			.lost_back = path->losses.back > 0,
@@ -182,7 +184,7 @@ bool rping_compare_paths(const struct rping_client *client, char worse[RPING_WOR
 
 		for (unsigned index = 0; index < count; index++, path = path->next) {
 			path->worse = compare(path, usual);
-			leave_path(path, index);
+			leave_path(path, index, usual);
 			worse_count += path->worse != NULL;
 			if (path->worse && !path->failed)
 				connected = path;

@@ -17,6 +17,10 @@
 #define VERBS	  "/sys/class/infiniband_verbs"
 #define MANAGER	  "/sys/class/misc/rdma_cm"
 
+enum {
+	CARDS_SIZE = 256
+};
+
 /* The modules that every device needs. The folder in /sys also exists if the module is built into the kernel. */
 static const struct {
 	char module[10], folder[16], entry[17];
@@ -25,6 +29,19 @@ static const struct {
 	{ "ib_uverbs", "/sys/class", "infiniband_verbs" },
 	{ "rdma_cm", "/sys/class/misc", "rdma_cm" },
 	{ "rdma_ucm", "/sys/class/misc", "rdma_cm" },
+};
+
+/*
+ * The RDMA modules of cards, by the driver of their PCI function. Of a driver that also has functions without RDMA it
+ * is the auxiliary device that those with it have, up to its number.
+ */
+static const struct {
+	char driver[12], module[15];
+} cards[] = {
+	{ "mlx5_core", "mlx5_ib" },	 { "mlx4_core", "mlx4_ib" }, { "ice.roce.", "irdma" },
+	{ "ice.iwarp.", "irdma" },	 { "i40e.iwarp.", "irdma" }, { "bnxt_en", "bnxt_re" },
+	{ "hns3", "hns-roce-hw-v2" },	 { "cxgb4", "iw_cxgb4" },    { "qede", "qedr" },
+	{ "ionic.rdma.", "ionic_rdma" }, { "be2net", "ocrdma" },
 };
 
 void host_add(struct host *host, enum finding_status status, const char *check, const char *format, ...)
@@ -49,7 +66,12 @@ void host_add(struct host *host, enum finding_status status, const char *check, 
 
 static bool has_module(const struct host *host, const char *module)
 {
-	return sysfs_has("%s/sys/module/%s", host->root, module);
+	char name[SYSFS_TEXT_SIZE];
+
+	log_text(name, sizeof(name), "%s", module);
+	for (char *dash = name; (dash = strchr(dash, '-'));)
+		*dash = '_';
+	return sysfs_has("%s/sys/module/%s", host->root, name);
 }
 
 /* modules.dep and modules.builtin list modules by path. */
@@ -199,19 +221,69 @@ static const char *find_link(char name[SYSFS_TEXT_SIZE])
 	return name;
 }
 
-/* What gives this host a device, and what needs none. */
-static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE])
+/* The interface of the first card with that driver or auxiliary device, else its number on the bus; "": no card. */
+static void find_card(const struct host *host, const char *driver, char name[SYSFS_TEXT_SIZE])
+{
+	const char *bus = strchr(driver, '.') ? "auxiliary" : "pci";
+	char path[SYSFS_PATH_SIZE], net[SYSFS_PATH_SIZE], text[SYSFS_TEXT_SIZE];
+	struct names devices = sysfs_names(sysfs_path(path, "%s/sys/bus/%s/devices", host->root, bus));
+
+	*name = 0;
+	for (int i = 0; i < devices.count && !*name; i++) {
+		const char *device = devices.entries[i]->d_name;
+		struct names interfaces;
+
+		if (*bus == 'p' ? !sysfs_link(text, "%s/%s/driver", path, device) || strcmp(text, driver) != 0
+				: strncmp(device, driver, strlen(driver)) != 0)
+			continue;
+		interfaces = sysfs_names(sysfs_path(net, "%s/%s%s/net", path, device, *bus == 'p' ? "" : "/.."));
+		strcpy(name, interfaces.count ? interfaces.entries[0]->d_name : device);
+		sysfs_names_free(&interfaces);
+	}
+	sysfs_names_free(&devices);
+}
+
+/* Lists the modules of cards that are not loaded, and the same with a card of each. Returns what is known of them. */
+static unsigned find_card_modules(const struct host *host, char missing[CARDS_SIZE], char list[CARDS_SIZE])
+{
+	char name[SYSFS_TEXT_SIZE];
+	unsigned facts = 0;
+
+	*missing = *list = 0;
+	for (size_t i = 0; i < sizeof(cards) / sizeof(cards[0]); i++) {
+		const char *module = cards[i].module;
+
+		if (has_module(host, module) || is_indexed(host, "modules.builtin", module) || strstr(missing, module))
+			continue;
+		find_card(host, cards[i].driver, name);
+		if (!*name)
+			continue;
+		log_add(missing, CARDS_SIZE, " ", "%s", module);
+		log_add(list, CARDS_SIZE, ", ", "%s (card %s)", module, name);
+		if (!may_have(host, module))
+			facts |= FACT_ABSENT;
+	}
+	return facts;
+}
+
+/* What gives this host a device, and what needs none. Lists the modules that a card waits for. */
+static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char list[CARDS_SIZE])
 {
 	bool held = host_rxe_holds_port(host->root);
 	unsigned facts = has_module(host, "rdma_rxe") ? host->facts & ~(unsigned)FACT_SEALED : host->facts;
-	char name[SYSFS_TEXT_SIZE];
+	char name[SYSFS_TEXT_SIZE], missing[CARDS_SIZE];
 	struct utsname kernel;
 	size_t used = 0;
 
-	*text = 0;
-	if (WITH_VERBS && COMMAND_doctor && !uname(&kernel))
-		used = strlen(log_text(text, ERROR_HINT_SIZE, "%s",
-				       remedy_find(PROBLEM_NO_DEVICE, facts, find_link(name), kernel.release).text));
+	*text = *list = 0;
+	if (WITH_VERBS && COMMAND_doctor && !uname(&kernel)) {
+		unsigned known = find_card_modules(host, missing, list);
+
+		used = strlen(log_text(
+			text, ERROR_HINT_SIZE, "%s",
+			*missing ? remedy_find(PROBLEM_MODULES, host->facts | known, missing, kernel.release).text
+				 : remedy_find(PROBLEM_NO_DEVICE, facts, find_link(name), kernel.release).text));
+	}
 	if (WITH_SOFT)
 		log_text(text + used, ERROR_HINT_SIZE - used, "%swithout a device: %s%s" SOFT_HINT, used ? "; " : "",
 			 held ? remedy_find(PROBLEM_RXE, host->facts, NULL, NULL).text : "", held ? ", then " : "");
@@ -220,7 +292,7 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE])
 void host_hint_rxe(struct error *error)
 {
 	struct host host = { .root = "" };
-	char text[ERROR_HINT_SIZE];
+	char text[ERROR_HINT_SIZE], list[CARDS_SIZE];
 
 	host_read(&host);
 	if (host.has_devices)
@@ -229,24 +301,24 @@ void host_hint_rxe(struct error *error)
 			 "delete DEVICE), then: %s",
 			 remedy_find(PROBLEM_RXE, host.facts, NULL, NULL).text);
 	else
-		hint_none(&host, text);
+		hint_none(&host, text, list);
 	error_hint(error, "%s", text);
 }
 
 void host_find_none(struct host *host)
 {
 	bool exclusive = host->facts & FACT_EXCLUSIVE;
-	char hint[ERROR_HINT_SIZE];
+	char hint[ERROR_HINT_SIZE], list[CARDS_SIZE];
 
 	if (host->error) {
 		host_add(host, host->failure, "sys", "no RDMA device, module or port can be seen in /sys: %s\n\n%d",
 			 host->error == ENOENT ? "it is not mounted" : strerror(host->error), host->error);
 	} else if (!host->has_devices) {
-		hint_none(host, hint);
-		host_add(host, host->failure, "verbs", "no RDMA device %s\n%s",
+		hint_none(host, hint, list);
+		host_add(host, host->failure, "verbs", "no RDMA device %s%s%s\n%s",
 			 exclusive ? "in this network namespace (rdma system: netns exclusive)"
 				   : "on this machine (" DEVICES " is empty)",
-			 hint);
+			 *list ? "; modules not loaded: " : "", list, hint);
 	}
 }
 

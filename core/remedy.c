@@ -38,6 +38,8 @@ static const struct row rows[] = {
 	{ PROBLEM_FILE, 0, FACT_LABELLED, 0, "the log of the kernel has the rule: journalctl -k -g 'avc|apparmor'" },
 	{ PROBLEM_FILE, 0, FACT_FORBIDDEN, FACT_ROOT, "run as root, or give this user the right: chmod a+rw @" },
 
+	{ PROBLEM_MODULES, 0, FACT_UBUNTU | FACT_ABSENT, FACT_CONTAINER,
+	  "as root: apt install linux-modules-extra-#; modprobe -a @" },
 	{ PROBLEM_MODULES, FACT_MODULES, 0, 0, "modprobe -a @" },
 	{ PROBLEM_RXE, FACT_MODULES, 0, 0, "modprobe -r rdma_rxe" },
 	{ PROBLEM_MEMORY, 0, FACT_MAY_RAISE, 0, "ulimit -l unlimited" },

@@ -71,6 +71,9 @@ enum fact {
 	FACT_FOREIGN = 1 << 13,	  /* the same, and no user here owns it */
 	FACT_NODEV = 1 << 14,	  /* by the file system's mount */
 	FACT_LABELLED = 1 << 15,  /* by SELinux or AppArmor, as nothing else does */
+
+	/* Modules, of which an interface, a port or a file knows nothing. */
+	FACT_ABSENT = 1 << 8, /* from this kernel's files */
 };
 
 /*

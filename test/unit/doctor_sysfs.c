@@ -296,6 +296,48 @@ TEST(no_module, set_up, tear_down)
 	assert_int_equal(host->facts & (FACT_RXE | FACT_SIW), FACT_RXE | FACT_SIW);
 }
 
+/* A card without its RDMA module is no RDMA device: the module is named before software devices are. */
+TEST(card_module, set_up, tear_down)
+{
+	struct host *host = &tree.doctor.host;
+	char name[256], path[256];
+
+	add("sys/class/misc/null/dev", "1:3\n");
+	add("sys/module/rdma_rxe/refcnt", "1\n");
+	add_link("sys/bus/pci/devices/0000:01:00.0/driver", "../../drivers/e1000e");
+	add_link("sys/bus/pci/devices/0000:02:00.0/driver", "../../drivers/hns3");
+	add("sys/bus/pci/devices/0000:02:00.0/net/eth1/mtu", "1500\n");
+	add_link("sys/bus/pci/devices/0000:03:00.0/driver", "../../drivers/mlx5_core");
+	add_link("sys/bus/pci/devices/0000:04:00.0/driver", "../../drivers/mlx5_core");
+	host_read(host);
+	host_find_none(host);
+	assert_true(
+		has_finding(FINDING_FAIL, "verbs",
+			    "is empty); modules not loaded: mlx5_ib (card 0000:03:00.0), hns-roce-hw-v2 (card eth1)"));
+	assert_string_equal(remedy_of("verbs"),
+			    CONTAINED("modprobe -a mlx5_ib hns-roce-hw-v2; without a device: --transport soft"));
+	/* Of these drivers some functions alone have RDMA, and an auxiliary device of it. */
+	add("sys/module/hns_roce_hw_v2/refcnt", "0\n");
+	add(module_file(name, "modules.builtin"), "kernel/drivers/infiniband/hw/mlx5/mlx5_ib.ko\n");
+	add("sys/devices/0000:05:00.0/i40e.iwarp.0/uevent", "");
+	add("sys/devices/0000:05:00.0/net/eth2/mtu", "1500\n");
+	snprintf(path, sizeof(path), "%s/sys/devices/0000:05:00.0/i40e.iwarp.0", tree.root);
+	add_link("sys/bus/auxiliary/devices/i40e.iwarp.0", path);
+	host_find_none(host);
+	assert_true(has_finding(FINDING_FAIL, "verbs", "is empty); modules not loaded: irdma (card eth2)"));
+	/* Ubuntu has what is not in modules.dep in a package of its own. */
+	host->facts = (host->facts | FACT_UBUNTU) & ~(unsigned)FACT_CONTAINER;
+	host_find_none(host);
+	assert_non_null(strstr(last_remedy_of("verbs"), "as root: apt install linux-modules-extra-"));
+	assert_non_null(strstr(last_remedy_of("verbs"), "; modprobe -a irdma; without a device: "));
+	add(module_file(name, "modules.dep"), "kernel/drivers/infiniband/hw/irdma/irdma.ko.zst:\n");
+	host_find_none(host);
+	assert_null(strstr(last_remedy_of("verbs"), "linux-modules-extra"));
+	add("sys/module/irdma/refcnt", "0\n");
+	host_find_none(host);
+	assert_null(strstr(last_remedy_of("verbs"), "irdma"));
+}
+
 /* A module in modules.dep can be loaded, also if the line before it is longer than the buffer. */
 TEST(module_to_load, set_up, tear_down)
 {

@@ -348,45 +348,70 @@ void host_find_manager(struct host *host)
 		find_file(host, "misc", "rdma_cm", "connections");
 }
 
-/* The provider's file, libmlx5-rdmav59.so of mlx5_core, in the folder of the loaded libibverbs. "" if there is none. */
-static void find_provider(const struct host *host, const char *device, char file[SYSFS_TEXT_SIZE])
+/* The RDMA module of the driver of a card; "" for another one. */
+static const char *card_module(const char *driver)
 {
-	char maps[SYSFS_PATH_SIZE], driver[SYSFS_TEXT_SIZE], word[SYSFS_TEXT_SIZE];
+	size_t length = strlen(driver);
+
+	for (size_t i = 0; i < sizeof(cards) / sizeof(cards[0]); i++)
+		if (!strncmp(cards[i].driver, driver, length) && strchr(".", cards[i].driver[length]))
+			return cards[i].module;
+	return "";
+}
+
+/*
+ * The provider's file, libmlx5-rdmav59.so of mlx5_core, in the folder of the loaded libibverbs. "" if there is none.
+ * Returns whether this process has it loaded.
+ */
+static bool find_provider(const struct host *host, const char *device, const char *driver, char file[SYSFS_TEXT_SIZE])
+{
+	char maps[SYSFS_PATH_SIZE], line[SYSFS_PATH_SIZE], word[SYSFS_TEXT_SIZE];
 	char *folder = sysfs_find(sysfs_path(maps, "%s/proc/self/maps", host->root), "/libibverbs.so");
+	bool loaded = false;
 	struct names names;
 
 	*file = 0;
 	if (!folder)
-		return;
+		return false;
 	folder[strlen("/libibverbs")] = 0;
 	names = sysfs_names(strchr(maps, '/'));
-	sysfs_link(driver, "%s" DEVICES "/%s/device/driver", host->root, device);
-	for (int i = 0; i < names.count; i++) {
+	for (int i = 0; i < names.count && !loaded; i++) {
 		const char *name = names.entries[i]->d_name, *end = strstr(name, "-rdmav");
 
 		if (!end || strncmp(name, "lib", 3) != 0)
 			continue;
 		log_text(word, sizeof(word), "%.*s", (int)(end - name - 3), name + 3);
-		if (strstr(driver, word) || strstr(device, word))
-			strcpy(file, name);
+		if (!strstr(driver, word) && !strstr(card_module(driver), word) && !strstr(device, word))
+			continue;
+		strcpy(file, name);
+		loaded = sysfs_find(sysfs_path(line, "%s/proc/self/maps", host->root), file);
 	}
 	sysfs_names_free(&names);
+	return loaded;
 }
 
 static bool check_provider(struct host *host, const char *file, const char *device)
 {
 	bool usable = find_file(host, "infiniband_verbs", file, device);
-	char provider[SYSFS_TEXT_SIZE] = "";
+	char driver[SYSFS_TEXT_SIZE], provider[SYSFS_TEXT_SIZE] = "", version[SYSFS_TEXT_SIZE];
 
 	if (!usable || !host->is_listed || host->is_listed(file))
 		return usable;
-	if (COMMAND_doctor)
-		find_provider(host, device, provider);
-	host_add(host, host->failure, "device",
-		 "%s has no provider library%s%s\n"
-		 "install its package%s: ibverbs-providers (Debian), libibverbs (Fedora)",
-		 device, *provider ? ": libibverbs does not load " : "", provider,
-		 *provider ? " in the version of libibverbs" : "");
+	sysfs_link(driver, "%s" DEVICES "/%s/device/driver", host->root, device);
+	sysfs_line(version, "%s" VERBS "/%s/abi_version", host->root, file);
+	if (COMMAND_doctor && find_provider(host, device, driver, provider))
+		host_add(host, host->failure, "device",
+			 "%s: %s does not support the kernel's driver of it%s%s%s: they are of different versions\n"
+			 "install the libibverbs (rdma-core) that fits the driver: a vendor's (MLNX_OFED) has its own; "
+			 "in a "
+			 "container, that of the host",
+			 device, provider, *version ? " (abi_version " : "", version, *version ? ")" : "");
+	else
+		host_add(host, host->failure, "device",
+			 "%s has no provider library%s%s\n"
+			 "install its package%s: ibverbs-providers (Debian), libibverbs (Fedora)",
+			 device, *provider ? ": libibverbs does not load " : "", provider,
+			 *provider ? " in the version of libibverbs" : "");
 	return false;
 }
 

@@ -447,6 +447,36 @@ TEST(provider, set_up, tear_down)
 	assert_true(tree.doctor.devices->cannot_be_opened);
 }
 
+/* Nor one whose provider it has loaded, and which does not support the kernel's driver: there is nothing to install. */
+TEST(provider_of_another_version, set_up, tear_down)
+{
+	char maps[512];
+
+	add("sys/class/infiniband/rocep1s0/node_type", "1: CA\n");
+	add_link("sys/class/infiniband/rocep1s0/device/driver", "../../../../bus/pci/drivers/bnxt_en");
+	add("sys/class/infiniband_verbs/uverbs7/ibdev", "rocep1s0\n");
+	add("sys/class/infiniband_verbs/uverbs7/dev", "1:3\n");
+	add_link("dev/infiniband/uverbs7", "/dev/null");
+	add("lib/libibverbs/libbnxt_re-rdmav34.so", "");
+	add("lib/libibverbs/libbnxt_re-rdmav59.so", "");
+	read_devices();
+	tree.doctor.host.is_listed = lists_none;
+	snprintf(maps, sizeof(maps),
+		 "7f00-7f01 r-xp 0 fe:00 2   %s/lib/libibverbs.so.1\n"
+		 "7f02-7f03 r-xp 0 fe:00 3   %s/lib/libibverbs/libbnxt_re-rdmav34.so\n",
+		 tree.root, tree.root);
+	add("proc/self/maps", maps);
+	kernel_check(&tree.doctor);
+	assert_true(
+		has_finding(FINDING_FAIL, "device",
+			    "rocep1s0: libbnxt_re-rdmav34.so does not support the kernel's driver of it: they are of "
+			    "different versions"));
+	assert_null(strstr(remedy_of("device"), "ibverbs-providers"));
+	add("sys/class/infiniband_verbs/uverbs7/abi_version", "6\n");
+	kernel_check(&tree.doctor);
+	assert_true(has_finding(FINDING_FAIL, "device", "driver of it (abi_version 6): they are of"));
+}
+
 /* Most modules of Ubuntu's kernels are in a package of their own. */
 TEST(ubuntu, set_up, tear_down)
 {

@@ -192,8 +192,8 @@ struct interface interface_read(const char *name)
 			continue;
 		if (entry->ifa_addr->sa_family == AF_PACKET)
 			memcpy(&link, entry->ifa_addr, sizeof(link));
-		else if (address_from_socket(entry->ifa_addr, &address) && !address_is_link_local(&address))
-			interface.facts |= INTERFACE_ADDRESS;
+		else if (address_from_socket(entry->ifa_addr, &address))
+			interface.facts |= address_is_link_local(&address) ? INTERFACE_LINK_LOCAL : INTERFACE_ADDRESS;
 	}
 	freeifaddrs(entries);
 	interface.link_length = link.sll_halen;

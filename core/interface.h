@@ -64,6 +64,7 @@ enum interface_fact {
 	INTERFACE_UP = 2,
 	INTERFACE_LINK = 4,    /* has a carrier */
 	INTERFACE_ADDRESS = 8, /* has one that is not link-local */
+	INTERFACE_LINK_LOCAL = 16,
 };
 
 struct interface {

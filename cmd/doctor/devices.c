@@ -206,7 +206,7 @@ const struct gid *devices_gid(const struct port *port, const struct address *add
  * Whether the interface here is the port's, not another one of that name: the GIDs are its addresses and one made of
  * its MAC address, whose last three bytes end that GID.
  */
-static bool is_interface_of(const struct port *port, const struct interface *interface)
+static bool is_interface_of(const struct port *port, const char *name, const struct interface *interface)
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
 	size_t count = interface_addresses(list);
@@ -217,7 +217,7 @@ static bool is_interface_of(const struct port *port, const struct interface *int
 	for (unsigned i = 0; i < port->gid_count; i++) {
 		const struct gid *gid = &port->gids[i];
 
-		if (strcmp(gid->netdev, port->netdev) != 0)
+		if (strcmp(gid->netdev, name) != 0)
 			continue;
 		if (address_is_link_local(&gid->address) &&
 		    !memcmp(gid->address.bytes + 13, interface->link_address + 3, 3))
@@ -225,7 +225,7 @@ static bool is_interface_of(const struct port *port, const struct interface *int
 		found = true;
 	}
 	for (size_t i = 0; i < count; i++)
-		if (!strcmp(list[i].name, port->netdev) && devices_gid(port, &list[i].address))
+		if (!strcmp(list[i].name, name) && devices_gid(port, &list[i].address))
 			return true;
 	return !found;
 }
@@ -250,7 +250,7 @@ static unsigned interface_facts(const struct port *port)
 
 	if (!interface.facts)
 		return 0;
-	if (!is_interface_of(port, &interface))
+	if (!is_interface_of(port, port->netdev, &interface))
 		return FACT_NAMESAKE;
 	facts = FACT_HERE;
 	if (interface.facts & INTERFACE_UP)
@@ -326,16 +326,45 @@ static void check_port(struct doctor *doctor, const struct device *device, const
 			    device->name, port->number, port->partition);
 }
 
+/*
+ * Of RoCE v2, which finds the link-layer address of a GID by its IP address: whether the interface is known to lack it.
+ * The kernel makes the first GID of the MAC address, whichever link-local address the interface has.
+ */
+static bool is_stale(const struct port *port, const struct gid *gid)
+{
+	const struct interface interface = interface_read(gid->netdev);
+	const unsigned asked = INTERFACE_UP | INTERFACE_LINK;
+	char name[IF_NAMESIZE];
+
+	if (!interface.facts || !is_interface_of(port, gid->netdev, &interface))
+		return false;
+	return address_is_link_local(&gid->address) ? (interface.facts & (asked | INTERFACE_LINK_LOCAL)) == asked
+						    : !interface_of(&gid->address, name);
+}
+
 static void check_gids(struct doctor *doctor, const struct device *device, const struct port *port)
 {
-	char host[ADDRESS_TEXT_SIZE];
+	char host[ADDRESS_TEXT_SIZE], fix[UNITS_TEXT_SIZE];
+	const struct gid *routed = NULL; /* the first one that routers forward */
 
+	for (unsigned i = 0; i < port->gid_count && !routed; i++)
+		if (strstr(port->gids[i].type, "v2") && !address_is_link_local(&port->gids[i].address) &&
+		    !is_stale(port, &port->gids[i]))
+			routed = &port->gids[i];
 	for (unsigned i = 0; i < port->gid_count; i++) {
 		const struct gid *gid = &port->gids[i];
+		bool compared = routed && strstr(gid->type, "v2"), stale = compared && is_stale(port, gid);
 
-		finding_add(doctor, FINDING_READ, "gid", "%s/%u: %2u  %-10s %s%s%s", device->name, port->number,
-			    gid->index, gid->type, gid->netdev, *gid->netdev ? "  " : "",
-			    address_host(&gid->address, host));
+		*fix = 0;
+		if (stale)
+			log_text(fix, sizeof(fix), "use GID index %u", routed->index);
+		finding_add(doctor, stale ? FINDING_WARN : FINDING_READ, "gid", "%s/%u: %2u  %-10s %s%s%s%s\n%s",
+			    device->name, port->number, gid->index, gid->type, gid->netdev, *gid->netdev ? "  " : "",
+			    address_host(&gid->address, host),
+			    stale					       ? ": not an address of its interface"
+			    : compared && address_is_link_local(&gid->address) ? " (this link only)"
+									       : "",
+			    fix);
 	}
 	if (port->gids_left_out)
 		finding_add(doctor, FINDING_READ, "gid", "%s/%u: %u more GID%s", device->name, port->number,

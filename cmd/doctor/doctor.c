@@ -124,6 +124,7 @@ static void doctor_run(void *state)
 	}
 	if (WITH_VERBS && doctor->verbs_selected)
 		check_verbs(doctor);
+	slow_check(doctor);
 	soft_check(doctor);
 	if (doctor->options->address)
 		target_check(doctor);

@@ -11,6 +11,7 @@
  *   route.c      the local addresses that lead to a device, as the RDMA CM resolves them
  *   kernel.c     release, modules, namespaces, device files, locked memory: most is core/host.h's
  *   devices.c    RDMA devices, ports and GIDs
+ *   slow.c       what makes a device slow: its PCIe link, and the processors of this process
  *   probe.c      what is tried: opens a transport, waits for an event, pings
  *   findings.c   findings as text and for the report
  *
@@ -153,6 +154,11 @@ void kernel_unusable(struct host *host, const char *name);
 void devices_find_rxe(struct doctor *doctor);
 /* Each device, its ports and GIDs. */
 void devices_check(struct doctor *doctor);
+
+/* ---- slow.c ---- */
+
+/* A warning for each device whose PCIe link or NUMA node is not what it could be, and for a processor at low speed. */
+void slow_check(struct doctor *doctor);
 
 /* ---- route.c ---- */
 

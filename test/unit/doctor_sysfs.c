@@ -635,6 +635,112 @@ TEST(port_that_is_down, set_up, tear_down)
 	assert_non_null(strstr(tree.environment.verdict, "no usable RDMA device"));
 }
 
+#define PCIE(name) DEVICE "device/" name
+
+static void set_link(const char *now_speed, const char *now_width, const char *speed, const char *width)
+{
+	add(PCIE("current_link_speed"), now_speed);
+	add(PCIE("current_link_width"), now_width);
+	add(PCIE("max_link_speed"), speed);
+	add(PCIE("max_link_width"), width);
+	add(PORT "rate", "40 Gb/sec (4X QDR)\n");
+	read_devices();
+	slow_check(&tree.doctor);
+}
+
+/* A PCIe link that is less than the card's own is a warning if its port has more than the link. */
+TEST(slow_link, set_up, tear_down)
+{
+	static const struct {
+		const char *speed, *width; /* of 8 GT/s, x8 */
+		enum finding_status status;
+		const char *text;
+	} rows[] = {
+		{ "8 GT/s", "8", FINDING_STATUSES, "" },
+		{ "8.0 GT/s PCIe", "4", FINDING_WARN,
+		  "mlx5_0: PCIe link 8.0 GT/s x4 (32 Gb/s), of 8.0 GT/s x8 (64 Gb/s) that" },
+		{ "5.0 GT/s PCIe", "8", FINDING_WARN, "mlx5_0: PCIe link 5.0 GT/s x8 (32 Gb/s), of " },
+		{ "2.5 GT/s PCIe", "16", FINDING_WARN, "mlx5_0: PCIe link 2.5 GT/s x16 (32 Gb/s), of " },
+		{ "8.0 GT/s PCIe", "6", FINDING_READ, "mlx5_0: PCIe link 8.0 GT/s x6 (48 Gb/s), of " },
+		{ "Unknown", "0", FINDING_STATUSES, "" }, /* a virtual function */
+	};
+
+	add_card();
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		set_link(rows[i].speed, rows[i].width, "8.0 GT/s PCIe\n", "8\n");
+		assert_int_equal(!findings_count(&tree.doctor.findings), rows[i].status == FINDING_STATUSES);
+		if (rows[i].status != FINDING_STATUSES)
+			assert_true(has_finding(rows[i].status, "pcie", rows[i].text));
+		findings_free(&tree.doctor.findings);
+		tree.doctor.findings = (struct findings){ .first = NULL };
+	}
+}
+
+/* Of no processor that this process may use; one is enough. */
+TEST(slow_node, set_up, tear_down)
+{
+	static const struct {
+		const char *node, *processors;
+		bool warns;
+	} rows[] = {
+		{ "1\n", "1020,1022-1023\n", true }, { "1\n", "1020,0-1019\n", false }, { "1\n", "\n", false },
+		{ "-1\n", "1020\n", false },	     { "2\n", "1020\n", false },
+	};
+
+	add_card();
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		add(PCIE("numa_node"), rows[i].node);
+		add("sys/devices/system/node/node1/cpulist", rows[i].processors);
+		read_devices();
+		slow_check(&tree.doctor);
+		assert_int_equal(has_finding(FINDING_WARN, "numa",
+					     "mlx5_0 is on NUMA node 1, of whose processors this process may use none"),
+				 rows[i].warns);
+		if (rows[i].warns)
+			assert_non_null(strstr(remedy_of("numa"), "taskset -c 1020,1022-1023 "));
+		findings_free(&tree.doctor.findings);
+		tree.doctor.findings = (struct findings){ .first = NULL };
+	}
+}
+
+/* The governor of that name is another one where the driver has its own. */
+TEST(slow_processor, set_up, tear_down)
+{
+	static const struct {
+		const char *governor, *driver, *frequency;
+		bool warns;
+	} rows[] = {
+		{ "powersave\n", "acpi-cpufreq\n", "800000\n", true },
+		{ "powersave\n", "intel_cpufreq\n", "800000\n", true },
+		{ "powersave\n", "amd-pstate\n", "800000\n", true },
+		{ "powersave\n", "intel_pstate\n", "800000\n", false },
+		{ "powersave\n", "amd-pstate-epp\n", "800000\n", false },
+		{ "powersave\n", "acpi-cpufreq\n", "3000000\n", false },
+		{ "schedutil\n", "acpi-cpufreq\n", "800000\n", false },
+	};
+	char name[128];
+	cpu_set_t set;
+	unsigned processor = 0;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+	while (!CPU_ISSET(processor, &set))
+		processor++;
+#define FREQUENCY(file, text)                                                                                          \
+	snprintf(name, sizeof(name), "sys/devices/system/cpu/cpu%u/cpufreq/" file, processor), add(name, text)
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		FREQUENCY("scaling_governor", rows[i].governor);
+		FREQUENCY("scaling_driver", rows[i].driver);
+		FREQUENCY("scaling_cur_freq", rows[i].frequency);
+		FREQUENCY("cpuinfo_max_freq", "3400000\n");
+		slow_check(&tree.doctor);
+		assert_int_equal(
+			has_finding(FINDING_WARN, "cpu", " runs at 800 of 3400 MHz: its governor is powersave"),
+			rows[i].warns);
+		findings_free(&tree.doctor.findings);
+		tree.doctor.findings = (struct findings){ .first = NULL };
+	}
+}
+
 /* What InfiniBand's ports wait for: what this host has switched off, the cable, or the subnet manager. */
 TEST(infiniband_ports, set_up, tear_down)
 {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -16,6 +17,7 @@
 #define DEVICES	  "/sys/class/infiniband"
 #define VERBS	  "/sys/class/infiniband_verbs"
 #define MANAGER	  "/sys/class/misc/rdma_cm"
+#define LIMITS	  "/etc/security/limits"
 
 enum {
 	CARDS_SIZE = 256
@@ -462,6 +464,35 @@ void host_no_address(struct error *error)
 	sysfs_names_free(&names);
 }
 
+/* Whether limits.conf(5) lets all users lock any amount: "* hard memlock unlimited". */
+static bool limits_allow(const char *path)
+{
+	char line[SYSFS_PATH_SIZE], type[8], value[16];
+	FILE *file = fopen(path, "re");
+	bool found = false;
+
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = sscanf(line, " * %7s memlock %15s", type, value) == 2 && strcmp(type, "soft") != 0 &&
+			(!strcmp(value, "unlimited") || !strcmp(value, "infinity") || !strcmp(value, "-1"));
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* Who sets the limit. */
+static unsigned memory_facts(void)
+{
+	struct names names = sysfs_names(LIMITS ".d");
+	bool allowed = limits_allow(LIMITS ".conf");
+	char path[SYSFS_PATH_SIZE];
+
+	for (int i = 0; i < names.count && !allowed; i++)
+		allowed = limits_allow(sysfs_path(path, LIMITS ".d/%s", names.entries[i]->d_name));
+	sysfs_names_free(&names);
+	return (allowed ? FACT_ALLOWED : 0) | (getenv("SLURM_JOB_ID") ? FACT_SLURM : 0) |
+	       (getenv("PBS_JOBID") ? FACT_PBS : 0);
+}
+
 bool host_memory_is_limited(char text[HOST_MEMORY_SIZE], struct remedy *remedy)
 {
 	unsigned facts = remedy_facts();
@@ -472,6 +503,8 @@ bool host_memory_is_limited(char text[HOST_MEMORY_SIZE], struct remedy *remedy)
 		return false;
 	if (limit.rlim_max == RLIM_INFINITY)
 		facts |= FACT_MAY_RAISE;
+	if (COMMAND_doctor)
+		facts |= memory_facts();
 	*remedy = remedy_find(PROBLEM_MEMORY, facts, NULL, NULL);
 	log_text(text, HOST_MEMORY_SIZE, "at most %llu KiB of memory may be locked, and RDMA locks its memory",
 		 (unsigned long long)limit.rlim_cur / 1024);

@@ -15,6 +15,7 @@
 #define IN_NAMESPACE   ": its interface @ is in another network namespace"
 #define IS_DOWN	       ": its interface @ is down"
 #define HAS_NO_ADDRESS ": its interface @ has no address"
+#define LIMITS_OF_JOBS "limits.conf does not reach jobs: LimitMEMLOCK=infinity of the service "
 
 struct row {
 	uint8_t problem; /* enum problem */
@@ -44,7 +45,16 @@ static const struct row rows[] = {
 	{ PROBLEM_RXE, FACT_MODULES, 0, 0, "modprobe -r rdma_rxe" },
 	{ PROBLEM_MEMORY, 0, FACT_MAY_RAISE, 0, "ulimit -l unlimited" },
 	{ PROBLEM_MEMORY, 0, FACT_ROOT | FACT_LIMITS, 0, "ulimit -l unlimited" },
+#if COMMAND_doctor
+	{ PROBLEM_MEMORY, 0, FACT_SLURM, 0,
+	  LIMITS_OF_JOBS "slurmd, and PropagateResourceLimitsExcept=MEMLOCK in slurm.conf" },
+	{ PROBLEM_MEMORY, 0, FACT_PBS, 0, LIMITS_OF_JOBS "that starts them" },
+#endif
 	{ PROBLEM_MEMORY, 0, FACT_CONTAINER, 0, "start the container with --ulimit memlock=-1" },
+#if COMMAND_doctor
+	{ PROBLEM_MEMORY, 0, FACT_ALLOWED, 0,
+	  "limits.conf allows it to later logins alone: log in again; a service needs LimitMEMLOCK=infinity" },
+#endif
 	{ PROBLEM_MEMORY, 0, 0, 0, "raise memlock in /etc/security/limits.conf (systemd: LimitMEMLOCK=infinity)" },
 
 	{ PROBLEM_ADDRESS, 0, FACT_NO_CM, 0, ": its driver does not support the RDMA connection manager" },

@@ -72,6 +72,11 @@ enum fact {
 	FACT_NODEV = 1 << 14,	  /* by the file system's mount */
 	FACT_LABELLED = 1 << 15,  /* by SELinux or AppArmor, as nothing else does */
 
+	/* The limit of locked memory, of which these know nothing, too. */
+	FACT_SLURM = 1 << 8, /* a job of it */
+	FACT_PBS = 1 << 9,
+	FACT_ALLOWED = 1 << 10, /* limits.conf has a higher one */
+
 	/* Modules, of which an interface, a port or a file knows nothing. */
 	FACT_ABSENT = 1 << 8, /* from this kernel's files */
 };

@@ -67,17 +67,22 @@ static void device_read_port(const char *directory, struct port *port)
 		read_gid(directory, i, port);
 }
 
-/* Without GIDs, as on InfiniBand, the interface is the card's of that port: dev_port begins with 0. */
+/*
+ * Without GIDs, as on InfiniBand, the interface is the card's of that port: dev_port begins with 0. The function of one
+ * port may have another one.
+ */
 static void find_interface(const char *device, struct port *port)
 {
 	char path[SYSFS_PATH_SIZE], text[SYSFS_TEXT_SIZE];
 	struct names names = sysfs_names(sysfs_path(path, "%s/device/net", device));
+	bool only = names.count == 1 && !sysfs_has("%s/ports/2", device);
 
 	for (int i = 0; i < names.count && !*port->netdev; i++) {
 		const char *name = names.entries[i]->d_name;
 
-		if (names.count == 1 || (sysfs_line(text, "%s/device/net/%s/dev_port", device, name) &&
-					 strtoull(text, NULL, 10) + 1 == port->number))
+		if (only || (sysfs_line(text, "%s/device/net/%s/dev_port", device, name)
+				     ? strtoull(text, NULL, 10) + 1 == port->number
+				     : names.count == 1))
 			strcpy(port->netdev, name);
 	}
 	sysfs_names_free(&names);

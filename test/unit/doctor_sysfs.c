@@ -611,6 +611,22 @@ TEST(interface_of_port, set_up, tear_down)
 	assert_true(has_finding(FINDING_READ, "device", "on bond0, eth3, firmware"));
 }
 
+/* One interface of a card with two ports is one port's. */
+TEST(interface_of_one_port, set_up, tear_down)
+{
+	struct device *device;
+
+	add("sys/class/infiniband/mlx4_1/ports/1/state", "4: ACTIVE\n");
+	add("sys/class/infiniband/mlx4_1/ports/2/state", "1: DOWN\n");
+	add("sys/class/infiniband/mlx4_1/device/net/ib0/dev_port", "0\n");
+	device = read_devices();
+	assert_string_equal(device->ports[0].netdev, "ib0");
+	assert_string_equal(device->ports[1].netdev, "");
+	add("sys/class/infiniband/mlx5_1/ports/1/state", "4: ACTIVE\n");
+	add("sys/class/infiniband/mlx5_1/device/net/ib1/dev_port", "1\n");
+	assert_string_equal(read_devices()->next->ports[0].netdev, "ib1");
+}
+
 /* It makes no device usable. */
 TEST(port_that_is_down, set_up, tear_down)
 {

@@ -17,6 +17,16 @@
 #define TWICE	   "4"
 /* Named only beside a LOSS: soft-RoCE repeats requests without need, and a busy peer is late. */
 #define LOSS_TOO "5"
+/* A LOSS of what this port received, and of what it sent. Without an answer it may be either. */
+#define LOSS_HERE  "6"
+#define LOSS_THERE "7"
+
+enum way {
+	HERE = 1,
+	THERE = 2,
+};
+
+static const char ways[][18] = { "", " on the way here", " on the way there", " both ways" };
 
 static const char conclusions[][33] = {
 	": packets were lost or late", ": a receiver was not ready",	   ": congestion",
@@ -31,12 +41,13 @@ static const char conclusions[][33] = {
  */
 /* clang-format off */
 static const char rows[] =
-	LOSS "packet* out of sequence|out_of_sequence|out_of_seq_request|oos_drop_count|Rcvd Out of order packets|\n"
-	LOSS "sequence NAK* received|packet_seq_err|rcvd_seq_err|seq_err_naks_rcvd|Nak Sequence Error|\n"
-	LOSS "response* missing|implied_nak_seq_err|missing_resp|Nak Sequence Error Implied|\n"
+	LOSS_HERE "packet* out of sequence|out_of_sequence|out_of_seq_request|oos_drop_count|Rcvd Out of order packets|\n"
+	LOSS_THERE "sequence NAK* received|packet_seq_err|rcvd_seq_err|seq_err_naks_rcvd|Nak Sequence Error|\n"
+	LOSS_HERE "response* missing|implied_nak_seq_err|missing_resp|Nak Sequence Error Implied|\n"
 	LOSS "ACK timeout*|local_ack_timeout_err|to_retransmits|RTO|\n"
-	LOSS "damaged packet*|rx_icrc_encapsulated|icrc_error|CRC errors|\n"
-	LOSS "discarded packet*|port_xmit_discards|rx_roce_discards|tx_roce_discards|\n"
+	LOSS_HERE "damaged packet*|rx_icrc_encapsulated|icrc_error|CRC errors|\n"
+	LOSS_HERE "discarded packet*|rx_roce_discards|\n"
+	LOSS_THERE "discarded packet*|port_xmit_discards|tx_roce_discards|\n"
 	LOSS "TCP segment* sent again|tcpRetransSegs|RetransSegs|\n"
 	LOSS_TOO "duplicate request*|duplicate_request|dup_req|\n"
 	LOSS_TOO "ACK timeout*|ack_timeout|\n"
@@ -80,11 +91,34 @@ static uint64_t sum_of(const struct network_counter *first, const char *row)
 	return sum;
 }
 
+static unsigned ways_of(const struct network_counter *first)
+{
+	unsigned found = 0;
+
+	for (const char *row = rows; *row; row = strchr(row, '\n') + 1)
+		if (*row >= *LOSS_HERE && sum_of(first, row))
+			found |= *row == *LOSS_HERE ? HERE : THERE;
+	return found;
+}
+
+/* Of soft: a device does not tell. */
+static void print_packets(FILE *stream, const struct network_counter *first, unsigned lost)
+{
+	uint64_t sent = lost == HERE ? 0 : sum_of(first, "|sent_packets|\n");
+	uint64_t received = lost == THERE ? 0 : sum_of(first, "|received_packets|\n");
+
+	if (sent)
+		fprintf(stream, " (of %" PRIu64 " sent%s", sent, received ? "" : ")");
+	if (received)
+		fprintf(stream, "%s%" PRIu64 " received)", sent ? ", " : " (of ", received);
+	fputc('\n', stream);
+}
+
 /* Prints a line about the port of that counter, its first, or nothing. */
 static void print_port(FILE *stream, const struct network_counter *first)
 {
 	const char *conclusion = NULL, *last;
-	uint64_t sent = sum_of(first, "|sent_packets|\n"); /* 0: a device does not tell */
+	unsigned lost = ways_of(first);
 
 	for (const char *row = rows; *row; row = strchr(row, '\n') + 1) {
 		uint64_t sum = sum_of(first, row);
@@ -93,11 +127,13 @@ static void print_port(FILE *stream, const struct network_counter *first)
 			continue;
 		last = conclusion;
 		if (*row != *LOSS_TOO)
-			conclusion = conclusions[*row - *LOSS];
+			conclusion = conclusions[*row < *LOSS_HERE ? *row - *LOSS : 0];
 		if (!last)
 			fprintf(stream, first->port ? "%s/%u: " : "%s: ", first->device, first->port);
+		else if (last == conclusion)
+			fputs(", ", stream);
 		else
-			fprintf(stream, "%s%s", last == conclusion ? "" : last, last == conclusion ? ", " : "; ");
+			fprintf(stream, "%s%s; ", last, last == *conclusions ? ways[lost] : "");
 		fprintf(stream, "%" PRIu64 " ", sum);
 		for (const char *word = row + 1; *word != '|'; word++)
 			if (*word != '*')
@@ -105,8 +141,10 @@ static void print_port(FILE *stream, const struct network_counter *first)
 			else if (sum > 1)
 				fputc('s', stream);
 	}
-	if (conclusion)
-		fprintf(stream, sent ? "%s (of %" PRIu64 " sent)\n" : "%s\n", conclusion, sent);
+	if (!conclusion)
+		return;
+	fprintf(stream, "%s%s", conclusion, conclusion == *conclusions ? ways[lost] : "");
+	print_packets(stream, first, lost);
 }
 
 char *reporting_network_note(struct transport *transport)

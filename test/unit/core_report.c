@@ -174,7 +174,31 @@ TEST(network_in_words)
 		    { .device = "rxe0", .port = 1, .name = "rcvd_seq_err", .increase = 1 },
 		    { .device = "rxe0", .port = 1, .name = "out_of_seq_request", .increase = 2 } },
 		  "rxe0/1: 2 packets out of sequence, 1 sequence NAK received, 3 duplicate requests: packets were "
-		  "lost or late" },
+		  "lost or late both ways" },
+		/* Each way alone, and of the packets that go it. What nothing answers may be lost either way. */
+		{ { { .device = "udp", .name = "out_of_sequence", .increase = 2 },
+		    { .device = "udp", .name = "ack_timeout", .increase = 3 },
+		    { .device = "udp", .name = "sent_packets", .increase = 70 },
+		    { .device = "udp", .name = "received_packets", .increase = 80 } },
+		  "udp: 2 packets out of sequence, 3 ACK timeouts: packets were lost or late on the way here (of 80 "
+		  "received)" },
+		{ { { .device = "udp", .name = "packet_seq_err", .increase = 2 },
+		    { .device = "udp", .name = "sent_packets", .increase = 70 },
+		    { .device = "udp", .name = "received_packets", .increase = 80 } },
+		  "udp: 2 sequence NAKs received: packets were lost or late on the way there (of 70 sent)" },
+		{ { { .device = "udp", .name = "packet_seq_err", .increase = 2 },
+		    { .device = "udp", .name = "implied_nak_seq_err", .increase = 1 },
+		    { .device = "udp", .name = "sent_packets", .increase = 70 },
+		    { .device = "udp", .name = "received_packets", .increase = 80 } },
+		  "udp: 2 sequence NAKs received, 1 response missing: packets were lost or late both ways (of 70 sent, "
+		  "80 received)" },
+		{ { { .device = "mlx5_0", .port = 1, .name = "local_ack_timeout_err", .increase = 2 },
+		    { .device = "mlx5_1", .port = 1, .name = "port_xmit_discards", .increase = 1 },
+		    { .device = "irdma0", .port = 1, .name = "rx_roce_discards", .increase = 1 },
+		    { .device = "irdma0", .port = 1, .name = "cnpSent", .increase = 1 } },
+		  "mlx5_0/1: 2 ACK timeouts: packets were lost or late\n"
+		  "mlx5_1/1: 1 discarded packet: packets were lost or late on the way there\n"
+		  "irdma0/1: 1 discarded packet: packets were lost or late on the way here; 1 CNP sent: congestion" },
 		{ { { .device = "mlx5_0", .port = 1, .name = "link_downed", .increase = 1 },
 		    { .device = "mlx5_0", .port = 1, .name = "np_cnp_sent", .increase = 4 },
 		    { .device = "mlx5_0", .port = 1, .name = "symbol_error", .increase = 2 },
@@ -194,14 +218,15 @@ TEST(network_in_words)
 		    { .device = "udp", .name = "late_responses", .increase = 19 },
 		    { .device = "udp", .name = "ack_timeout", .increase = 20 },
 		    { .device = "udp", .name = "sent_packets", .increase = 1000 } },
-		  "udp: 1 sequence NAK received, 20 ACK timeouts, 19 late responses: packets were lost or late (of "
-		  "1000 sent)" },
+		  "udp: 1 sequence NAK received, 20 ACK timeouts, 19 late responses: packets were lost or late on the "
+		  "way there (of 1000 sent)" },
 		{ { { .device = "udp", .name = "ack_timeout", .increase = 2 },
 		    { .device = "udp", .name = "icrc_error", .increase = 18446744073709551615u },
 		    { .device = "rocep1", .port = 1, .name = "Nak Sequence Error Implied", .increase = 1 },
 		    { .device = "rocep1", .port = 1, .name = "Nak Sequence", .increase = 1 } },
-		  "udp: 18446744073709551615 damaged packets, 2 ACK timeouts: packets were lost or late\n"
-		  "rocep1/1: 1 response missing: packets were lost or late" },
+		  "udp: 18446744073709551615 damaged packets, 2 ACK timeouts: packets were lost or late on the way "
+		  "here\n"
+		  "rocep1/1: 1 response missing: packets were lost or late on the way here" },
 	};
 	static const struct backend backend = { .name = "fake" };
 

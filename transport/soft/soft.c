@@ -42,6 +42,7 @@ static void input_packet(struct soft_socket *socket, const struct address *from,
 	struct soft_transport *transport = socket->transport;
 	bool managed = packet->destination == MAD_QPN && !socket->group;
 
+	soft_count(transport, SOFT_RECEIVED);
 	if (damaged)
 		soft_count(transport,
 			   soft_qp_is_peer(transport, socket, from, packet->destination) ? SOFT_DAMAGED : SOFT_STRAY);
@@ -85,7 +86,7 @@ static void begin_counts(struct soft_transport *transport)
 	const char *name = "out_of_sequence\0duplicate_request\0icrc_error\0stray_icrc_error\0"
 			   "packet_seq_err\0implied_nak_seq_err\0ack_timeout\0late_responses\0resent_packets\0"
 			   "duplicate_response\0"
-			   "rnr_nak_retry_err\0send_rnr_err\0send_seq_err\0sent_packets";
+			   "rnr_nak_retry_err\0send_rnr_err\0send_seq_err\0sent_packets\0received_packets";
 
 	transport->base.network = transport->counts;
 	for (struct network_counter *count = transport->counts; count < transport->counts + SOFT_COUNTS; count++) {

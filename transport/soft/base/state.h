@@ -76,7 +76,8 @@ enum soft_count {
 	SOFT_RNR_NAKS,	      /* received */
 	SOFT_RNR_NAKS_SENT,
 	SOFT_SEQUENCE_NAKS_SENT,
-	SOFT_SENT, /* packets of any kind */
+	SOFT_SENT,     /* packets of any kind */
+	SOFT_RECEIVED, /* the same, of any sender */
 	SOFT_COUNTS,
 };
 

@@ -20,6 +20,8 @@
 /* A LOSS of what this port received, and of what it sent. Without an answer it may be either. */
 #define LOSS_HERE  "6"
 #define LOSS_THERE "7"
+/* Of a card LOSS_THERE: its peer missed the answer. Else LOSS_TOO. */
+#define UNANSWERED "8"
 
 enum way {
 	HERE = 1,
@@ -48,8 +50,9 @@ static const char rows[] =
 	LOSS_HERE "damaged packet*|rx_icrc_encapsulated|icrc_error|CRC errors|\n"
 	LOSS_HERE "discarded packet*|rx_roce_discards|\n"
 	LOSS_THERE "discarded packet*|port_xmit_discards|tx_roce_discards|\n"
+	LOSS_THERE "READ* asked for again from the middle|resumed_reads|\n"
 	LOSS "TCP segment* sent again|tcpRetransSegs|RetransSegs|\n"
-	LOSS_TOO "duplicate request*|duplicate_request|dup_req|\n"
+	UNANSWERED "duplicate request*|duplicate_request|dup_req|\n"
 	LOSS_TOO "ACK timeout*|ack_timeout|\n"
 	LOSS_TOO "late response*|late_responses|\n"
 	LOSS_TOO "packet* sent again|resent_packets|\n"
@@ -91,12 +94,23 @@ static uint64_t sum_of(const struct network_counter *first, const char *row)
 	return sum;
 }
 
+/* What the row tells of that port. mlx5 and rxe have one name for duplicate requests, and others for NAKs. */
+static char kind_of(const struct network_counter *first, const char *row)
+{
+	if (*row != *UNANSWERED)
+		return *row;
+	for (const struct network_counter *counter = first; same_port(counter, first); counter = counter->next)
+		if (first->port && has_name("|packet_seq_err|dup_req|\n", counter->name))
+			return *LOSS_THERE;
+	return *LOSS_TOO;
+}
+
 static unsigned ways_of(const struct network_counter *first)
 {
 	unsigned found = 0;
 
 	for (const char *row = rows; *row; row = strchr(row, '\n') + 1)
-		if (*row >= *LOSS_HERE && sum_of(first, row))
+		if (kind_of(first, row) >= *LOSS_HERE && sum_of(first, row))
 			found |= *row == *LOSS_HERE ? HERE : THERE;
 	return found;
 }
@@ -122,12 +136,13 @@ static void print_port(FILE *stream, const struct network_counter *first)
 
 	for (const char *row = rows; *row; row = strchr(row, '\n') + 1) {
 		uint64_t sum = sum_of(first, row);
+		char kind = kind_of(first, row);
 
-		if (!sum || (*row == *LOSS_TOO && !conclusion))
+		if (!sum || (kind == *LOSS_TOO && !conclusion))
 			continue;
 		last = conclusion;
-		if (*row != *LOSS_TOO)
-			conclusion = conclusions[*row < *LOSS_HERE ? *row - *LOSS : 0];
+		if (kind != *LOSS_TOO)
+			conclusion = conclusions[kind < *LOSS_HERE ? kind - *LOSS : 0];
 		if (!last)
 			fprintf(stream, first->port ? "%s/%u: " : "%s: ", first->device, first->port);
 		else if (last == conclusion)

@@ -192,6 +192,22 @@ TEST(network_in_words)
 		    { .device = "udp", .name = "received_packets", .increase = 80 } },
 		  "udp: 2 sequence NAKs received, 1 response missing: packets were lost or late both ways (of 70 sent, "
 		  "80 received)" },
+		{ { { .device = "udp", .name = "duplicate_request", .increase = 9 },
+		    { .device = "udp", .name = "resumed_reads", .increase = 3 },
+		    { .device = "udp", .name = "sent_packets", .increase = 70 },
+		    { .device = "udp", .name = "received_packets", .increase = 80 } },
+		  "udp: 3 READs asked for again from the middle, 9 duplicate requests: packets were lost or late on "
+		  "the way there (of 70 sent)" },
+		/* Those of cards alone. */
+		{ { { .device = "mlx5_0", .port = 1, .name = "packet_seq_err" },
+		    { .device = "mlx5_0", .port = 1, .name = "duplicate_request", .increase = 2 },
+		    { .device = "bnxt_re0", .port = 1, .name = "dup_req", .increase = 1 },
+		    { .device = "udp", .name = "duplicate_request", .increase = 1 } },
+		  "mlx5_0/1: 2 duplicate requests: packets were lost or late on the way there\n"
+		  "bnxt_re0/1: 1 duplicate request: packets were lost or late on the way there" },
+		{ { { .device = "udp", .name = "packet_seq_err" },
+		    { .device = "udp", .name = "duplicate_request", .increase = 9 } },
+		  "" },
 		{ { { .device = "mlx5_0", .port = 1, .name = "local_ack_timeout_err", .increase = 2 },
 		    { .device = "mlx5_1", .port = 1, .name = "port_xmit_discards", .increase = 1 },
 		    { .device = "irdma0", .port = 1, .name = "rx_roce_discards", .increase = 1 },

@@ -459,11 +459,30 @@ TEST(ack_request_repeats_nak, NULL, bench_close)
 	       "write 109..111 quiet; write 112; write 113..115 quiet; write 116 =");
 }
 
-/* Packets behind an RNR NAK are not reported as a gap. */
+/* Packets behind an RNR NAK are not reported as a gap, nor counted as one. */
 TEST(no_nak_behind_rnr_nak, NULL, bench_close)
 {
+	const struct network_counter *counts;
+
 	script("reads 4; send 100 8 = R100; send 101-102 8 =");
-	assert_int_equal(testbed.hosts[1].transport->counts[SOFT_RNR_NAKS_SENT].increase, 1);
+	counts = testbed.hosts[1].transport->counts;
+	assert_int_equal(counts[SOFT_RNR_NAKS_SENT].increase, 1);
+	assert_int_equal(counts[SOFT_OUT_OF_SEQUENCE].increase, 0);
+	script("reads 4; write 100 = A100; write 102 = S101");
+	assert_int_equal(testbed.hosts[1].transport->counts[SOFT_OUT_OF_SEQUENCE].increase, 1);
+}
+
+/* A READ that is asked for again from its middle on lacks a response that was sent. Its first one may only be late. */
+TEST(responses_asked_for_again_are_counted, NULL, bench_close)
+{
+	const struct network_counter *counts;
+
+	script("reads 4; read 100 3000 = D100-102; read 103 = D103; read 100 3000 = D100-102; read 103 = D103");
+	counts = testbed.hosts[1].transport->counts;
+	assert_int_equal(counts[SOFT_DUPLICATES].increase, 2);
+	assert_int_equal(counts[SOFT_RESUMED_READS].increase, 0);
+	script("read 101 1976 at+1024 = D101-102; read 102 952 at+2048 = D102");
+	assert_int_equal(counts[SOFT_RESUMED_READS].increase, 2);
 }
 
 /* The missing packet arrives in the same batch, after a later one. The next gap gets a NAK. */

@@ -282,6 +282,8 @@ static void repeat_responses(struct soft_qp *qp, struct resource *resource, cons
 	/* The first missing response was not sent yet. */
 	if (due && !psn_before(packet->psn, resource->next_psn))
 		return;
+	if (packet->psn != resource->psn)
+		soft_count(qp->transport, SOFT_RESUMED_READS);
 	if (!due) {
 		resource->state = RESOURCE_REPEATED;
 		qp->responder.resources_due++;
@@ -312,7 +314,9 @@ static void schedule_gap_nak(struct soft_qp *qp, const struct packet *packet)
 	struct responder *responder = &qp->responder;
 	bool nak_sent = responder->gap && psn_before(responder->gap_last_psn, packet->psn);
 
-	soft_count(qp->transport, SOFT_OUT_OF_SEQUENCE);
+	/* Behind an RNR NAK nothing is lost. */
+	if (!responder->gap || syndrome_kind(responder->syndrome) != SYNDROME_RNR)
+		soft_count(qp->transport, SOFT_OUT_OF_SEQUENCE);
 	responder->gap = true;
 	responder->gap_last_psn = packet->psn;
 	if (responder->nak_due)

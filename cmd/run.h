@@ -126,6 +126,7 @@ struct path_facts {
 
 struct ping_facts {
 	uint64_t answered;
+	int64_t connecting;		 /* nanoseconds */
 	uint32_t mtu;			 /* of the path */
 	uint32_t size;			 /* of the last ping */
 	bool not_read, not_written_back; /* a ping got no answer in time, or the server was gone: how far it came */

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "cmd/doctor/doctor.h"
+#include "core/clock.h"
+#include "core/units.h"
 
 enum {
 	FIRST_SIZE = 100,      /* the default of rping */
@@ -136,6 +138,17 @@ static void add_lost_size(struct doctor *doctor, const char *host, uint32_t mtu,
 	finding_add_error(doctor, FINDING_FAIL, "ping", &error);
 }
 
+static void add_passed(struct doctor *doctor, const char *verdict, const struct ping_facts *facts)
+{
+	bool stock = WITH_REPORT && facts->answered == pings_of(doctor);
+	char time[UNITS_TEXT_SIZE], slow[48] = "";
+
+	if (facts->connecting >= CLOCK_NS_PER_S)
+		log_text(slow, sizeof(slow), "; connecting took %s", units_time(facts->connecting, time));
+	finding_add(doctor, FINDING_OK, "ping", "%s%s%s", verdict, stock ? "; a stock server: no longer ones" : "",
+		    slow);
+}
+
 static void add_passed_sizes(struct doctor *doctor, uint32_t mtu, uint32_t longest)
 {
 	char own[48] = "";
@@ -225,9 +238,7 @@ void ping_check(struct doctor *doctor, const struct address *address)
 	if (error->kind == ERROR_NO_REPLY && doctor->verbs_selected)
 		hint_at_firewall(doctor, error);
 	if (!ping.environment.outcome) {
-		finding_add(doctor, FINDING_OK, "ping", "%s%s", ping.environment.verdict,
-			    WITH_REPORT && facts.answered == pings_of(doctor) ? "; a stock server: no longer ones"
-									      : "");
+		add_passed(doctor, ping.environment.verdict, &facts);
 		if (facts.answered > pings_of(doctor) && facts.mtu && doctor->fabric != FABRIC_IWARP)
 			add_passed_sizes(doctor, facts.mtu, longest);
 	} else if (facts.answered && (facts.not_read || facts.not_written_back)) {

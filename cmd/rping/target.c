@@ -507,6 +507,7 @@ void target_end(struct target *target, enum outcome outcome)
 	if (outcome && endpoint && !endpoint->domain)
 		log_debug(target->peer.log, "waiting for addr/route resolution state 1");
 	if (HAS_CHILD_RUNS && facts) {
+		facts->connecting = target->client->took;
 		facts->mtu = target->path.mtu;
 		facts->size = target->peer.size;
 		facts->answered = peer_answered(&target->peer);

@@ -198,6 +198,8 @@ TEST(network_in_words)
 		    { .device = "udp", .name = "received_packets", .increase = 80 } },
 		  "udp: 3 READs asked for again from the middle, 9 duplicate requests: packets were lost or late on "
 		  "the way there (of 70 sent)" },
+		{ { { .device = "udp", .name = "repeated_requests", .increase = 5 } },
+		  "udp: 5 connection requests sent again: packets were lost or late" },
 		/* Those of cards alone. */
 		{ { { .device = "mlx5_0", .port = 1, .name = "packet_seq_err" },
 		    { .device = "mlx5_0", .port = 1, .name = "duplicate_request", .increase = 2 },

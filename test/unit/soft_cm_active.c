@@ -232,6 +232,41 @@ TEST(test_mra, testbed_open, testbed_close)
 	assert_true(is_established(active) && is_established(passive_conn()));
 }
 
+/* Connects within a second after MADs were dropped for so long. Returns the REQs that are counted as repeated. */
+static uint64_t requests_repeated(int64_t silence)
+{
+	const struct network_counter *count = &cm_hosts.hosts[0].transport->counts[SOFT_REPEATED_REQS];
+	uint64_t before = count->increase;
+	struct conn *active;
+
+	cm_hosts.requested = do_accept;
+	cm_hosts.dropped = DROP_ALL;
+	active = connect_one();
+	network_run(silence);
+	assert_int_equal(count->increase, before);
+	cm_hosts.dropped = 0;
+	network_run(2 * CLOCK_NS_PER_S);
+	assert_true(is_established(active));
+	return count->increase - before;
+}
+
+/* A server that is only busy answers within a second, or sends an MRA. */
+TEST(test_unanswered_requests_are_counted, testbed_open, testbed_close)
+{
+	struct conn *active;
+
+	assert_int_equal(requests_repeated(0), 0);
+	assert_int_equal(requests_repeated(150 * CLOCK_NS_PER_MS), 0);
+	assert_int_equal(requests_repeated(2 * CLOCK_NS_PER_S), 5);
+	cm_hosts.requested = NULL;
+	active = connect_one();
+	network_run(10 * CLOCK_NS_PER_S);
+	do_accept(passive_conn());
+	network_run(CLOCK_NS_PER_MS);
+	assert_true(is_established(active));
+	assert_int_equal(cm_hosts.hosts[0].transport->counts[SOFT_REPEATED_REQS].increase, 5);
+}
+
 /* The active side releases the connection; then the peer accepts, also after the timewait of the active side. */
 TEST(test_late_rep, testbed_open, testbed_close)
 {

@@ -104,8 +104,8 @@ TEST(losses_are_counted)
 		run_all(run);
 		for (enum soft_count count = 0; count < SOFT_SENT; count++) {
 			bool of_loss = count != SOFT_DAMAGED && count != SOFT_STRAY && count != SOFT_LATE &&
-				       count != SOFT_RESPONSES_TWICE && count != SOFT_RNR_NAKS &&
-				       count != SOFT_RNR_NAKS_SENT;
+				       count != SOFT_REPEATED_REQS && count != SOFT_RESPONSES_TWICE &&
+				       count != SOFT_RNR_NAKS && count != SOFT_RNR_NAKS_SENT;
 
 			assert_int_equal(counted(count) > 0, loss && of_loss);
 		}

@@ -85,7 +85,7 @@ static void begin_counts(struct soft_transport *transport)
 	/* In the order of enum soft_count: the names of mlx5's hw_counters and rxe's, where they have the same. */
 	const char *name = "out_of_sequence\0duplicate_request\0icrc_error\0stray_icrc_error\0"
 			   "packet_seq_err\0implied_nak_seq_err\0ack_timeout\0late_responses\0resent_packets\0"
-			   "resumed_reads\0duplicate_response\0"
+			   "resumed_reads\0repeated_requests\0duplicate_response\0"
 			   "rnr_nak_retry_err\0send_rnr_err\0send_seq_err\0sent_packets\0received_packets";
 
 	transport->base.network = transport->counts;

@@ -73,6 +73,7 @@ enum soft_count {
 	SOFT_LATE,	      /* it was late */
 	SOFT_RESENT,	      /* packets of requests */
 	SOFT_RESUMED_READS,   /* READs from a response on that was sent, and is not the first */
+	SOFT_REPEATED_REQS,   /* for a connection, which took long */
 	SOFT_RESPONSES_TWICE, /* of a READ whose request was sent once: the network duplicates packets */
 	SOFT_RNR_NAKS,	      /* received */
 	SOFT_RNR_NAKS_SENT,

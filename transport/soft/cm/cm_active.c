@@ -140,6 +140,8 @@ static void cm_establish(struct soft_cm_id *cm_id, const struct mad *mad)
 	agreement->reads_in = MIN(agreement->reads_in, rep->initiator_depth);
 	soft_qp_connect(endpoint->qp, agreement);
 	soft_qp_start(endpoint->qp);
+	if (WITH_REPORT && cm_id->repeats >= CM_PROBE_RESENDS)
+		cm_id->cm->transport->counts[SOFT_REPEATED_REQS].increase += cm_id->repeats;
 	soft_cm_id_enter(cm_id, CM_ESTABLISHED);
 	rtu = soft_cm_id_mad(cm_id, MAD_RTU);
 	soft_cm_id_send(cm_id, &rtu);

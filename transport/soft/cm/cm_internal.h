@@ -95,6 +95,7 @@ struct soft_cm_id {
 	struct soft_endpoint *endpoint; /* NULL: destroyed */
 	enum cm_state state;
 	bool active;
+	bool awaited;	 /* by an MRA the peer wants more time */
 	bool peer_known; /* remote_id, peer_guid and agreement.peer_qpn are set */
 	uint32_t local_id;
 	uint32_t remote_id;
@@ -105,7 +106,7 @@ struct soft_cm_id {
 	int64_t drep_sent_at;	   /* clock; 0: not sent */
 	uint32_t local_qpn;	   /* 0 before soft_cm_accept() */
 	unsigned resends;
-	unsigned repeats; /* of the peer's REQ */
+	unsigned repeats; /* of the REQ: the peer's, or the own one's before an MRA */
 	struct soft_table_entry entries[CM_INDEXES];
 	struct soft_link by_state;	 /* in its state's list, if that has one */
 	struct soft_path path;		 /* of the MADs; the endpoint's, which may be destroyed, has the MTU */

@@ -101,6 +101,7 @@ static void response_timeout(void *context)
 		resends_exhausted(cm_id);
 	} else {
 		cm_id->resends++;
+		cm_id->repeats += cm_id->state == CM_REQ_SENT && !cm_id->awaited;
 		if (may_resend(cm_id))
 			soft_cm_id_resend(cm_id);
 		if (SOFT_PROBES && cm_id->endpoint && cm_id->resends >= CM_PROBE_RESENDS)
@@ -138,6 +139,7 @@ void soft_cm_id_resend(struct soft_cm_id *cm_id)
 void soft_cm_id_mra_received(struct soft_cm_id *cm_id)
 {
 	cm_id->resends = CM_BACKOFF_STEPS;
+	cm_id->awaited = true;
 	start_response_timer(cm_id);
 }
 

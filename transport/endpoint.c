@@ -349,6 +349,22 @@ static void explain(const struct endpoint *endpoint)
 		hint_at_timeout(endpoint, error);
 }
 
+static void note_untried(const struct endpoint *endpoint)
+{
+	struct transport *transport = endpoint->transport;
+
+	if (endpoint->state != ENDPOINT_CONNECTING)
+		return;
+	transport->untried = 0;
+	if (endpoint->domain->fabric != FABRIC_ROCE || address_is_loopback(&endpoint->peer) ||
+	    address_same_host(&endpoint->local, &endpoint->peer))
+		return;
+	if (endpoint_type_of_service(endpoint) == PATH_UNSET)
+		transport->untried |= UNTRIED_CLASS;
+	if (!backend_of(transport)->opens_devices)
+		transport->untried |= UNTRIED_PATH;
+}
+
 void endpoint_report(struct endpoint *endpoint, struct endpoint_event *event)
 {
 	bool failed = event->kind == EVENT_FAILED, has_error = failed || event->kind == EVENT_REQUEST_FAILED;
@@ -366,6 +382,8 @@ void endpoint_report(struct endpoint *endpoint, struct endpoint_event *event)
 		event->took = clock_now() - endpoint->began;
 	if (WITH_REPORT && event->kind == EVENT_ESTABLISHED)
 		endpoint->took = event->took;
+	if (WITH_EXTRAS && event->kind == EVENT_ESTABLISHED && endpoint->domain)
+		note_untried(endpoint);
 	endpoint->began = 0;
 	if (!event->private_length)
 		event->private_data = NULL;

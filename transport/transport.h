@@ -56,6 +56,7 @@ struct transport {
 	struct drops drops;		    /* read when it was opened */
 	int64_t asked_at; /* clock: when endpoint_timeout_cause() has last looked for a request; 0: never */
 	struct network_counter *network; /* transport_network() */
+	unsigned untried;		 /* enum untried: of the connection that was made last */
 };
 
 /*
@@ -104,6 +105,12 @@ enum outcome transport_check_path(struct transport *transport, const struct path
  * LOOP_SPIN_ALWAYS never sleeps. Call it before the first channel_create().
  */
 void transport_spin(struct transport *transport, int64_t nanoseconds);
+
+/* What packets of RoCE to another host may pass better by, if some are lost. */
+enum untried {
+	UNTRIED_CLASS = 1, /* a traffic class */
+	UNTRIED_PATH = 2,  /* another UDP port: a device chooses its own */
+};
 
 /* What a port has counted since the first queue pair of this transport on it, whoever has used the port. */
 struct network_counter {

@@ -163,10 +163,13 @@ static void add_passed_sizes(struct doctor *doctor, uint32_t mtu, uint32_t longe
 /* Of a device the pings have the first queue pair; soft has connected to itself before, where nothing is lost. */
 static void report_network(struct doctor *doctor)
 {
-	char *note = reporting_network_note(doctor->environment->transport), *rest = note, *line;
+	struct transport *transport = doctor->environment->transport;
+	char *note = reporting_network_note(transport), *rest = note, *line;
+	char hint[REPORTING_HINT_SIZE];
 
+	reporting_network_hint(transport, note, !doctor->options->paths, hint);
 	while ((line = strsep(&rest, "\n")) && *line)
-		finding_add(doctor, FINDING_WARN, "network", "%s", line);
+		finding_add(doctor, FINDING_WARN, "network", "%s\n%s", line, rest ? "" : hint);
 	free(note);
 }
 

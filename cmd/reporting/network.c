@@ -180,6 +180,19 @@ char *reporting_network_note(struct transport *transport)
 	return text;
 }
 
+const char *reporting_network_hint(const struct transport *transport, const char *note, bool paths,
+				   char text[REPORTING_HINT_SIZE])
+{
+	bool lost = note && strstr(note, *conclusions);
+
+	*text = '\0';
+	if (lost && transport->untried & UNTRIED_CLASS)
+		log_text(text, REPORTING_HINT_SIZE, "try a traffic class with PFC or ECN: --dscp");
+	if (COMMAND_doctor && lost && paths && transport->untried & UNTRIED_PATH)
+		log_add(text, REPORTING_HINT_SIZE, "; ", "%srdmatest doctor HOST --paths 8", *text ? "" : "try ");
+	return text;
+}
+
 void reporting_add_network(struct reporting *reporting)
 {
 	struct report *report = &reporting->report;

@@ -204,6 +204,12 @@ void reporting_add_network(struct reporting *reporting);
  * which the caller frees. NULL without memory or WITH_EXTRAS.
  */
 char *reporting_network_note(struct transport *transport);
+enum {
+	REPORTING_HINT_SIZE = 128
+};
+/* Writes what to try if the note tells of losses, and it has not been; paths: whether that may be paths. Else "". */
+const char *reporting_network_hint(const struct transport *transport, const char *note, bool paths,
+				   char text[REPORTING_HINT_SIZE]);
 
 /* Nanoseconds since the process started. */
 struct reporting_processor {

@@ -157,15 +157,18 @@ static void print_figures(struct reporting *reporting, FILE *stream, const struc
 static void print_block(struct reporting *reporting, FILE *stream, const char *title)
 {
 	char *note = reporting_network_note(reporting->environment->transport), *rest = note, *line;
-	char *text = NULL, time[UNITS_TEXT_SIZE];
+	char *text = NULL, time[UNITS_TEXT_SIZE], hint[REPORTING_HINT_SIZE];
 	size_t size, width = terminal_width(fileno(stream));
 	FILE *unwrapped = width ? open_memstream(&text, &size) : NULL;
 
 	fprintf(stream, "%s: %s %s:\n", reporting->environment->log.name, title,
 		units_time(clock_now() - reporting->environment->begun, time));
 	print_figures(reporting, unwrapped ? unwrapped : stream, &report_block, false);
+	reporting_network_hint(reporting->environment->transport, note, true, hint);
 	while ((line = strsep(&rest, "\n")) && *line)
 		fprintf(unwrapped ? unwrapped : stream, "  network %s\n", line);
+	if (*hint)
+		fprintf(unwrapped ? unwrapped : stream, "  hint: %s\n", hint);
 	free(note);
 	if (WITH_EXTRAS)
 		reporting_print_processor(unwrapped ? unwrapped : stream);

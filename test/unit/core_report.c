@@ -262,6 +262,34 @@ TEST(network_in_words)
 	}
 }
 
+/* What has not been tried, and once only where something is lost. */
+TEST(network_hints)
+{
+	static const struct {
+		unsigned untried;
+		bool paths;
+		const char *note, *text;
+	} rows[] = {
+		{ UNTRIED_CLASS, true, "mlx5_0/1: 2 ACK timeouts: packets were lost or late",
+		  "try a traffic class with PFC or ECN: --dscp" },
+		{ UNTRIED_CLASS | UNTRIED_PATH, true,
+		  "udp: 1 CNP sent: congestion\nudp: 2 : packets were lost or late both ways",
+		  "try a traffic class with PFC or ECN: --dscp; rdmatest doctor HOST --paths 8" },
+		{ UNTRIED_PATH, true, "udp: 2 ACK timeouts: packets were lost or late",
+		  "try rdmatest doctor HOST --paths 8" },
+		{ UNTRIED_PATH, false, "udp: 2 ACK timeouts: packets were lost or late", "" },
+		{ 0, true, "udp: 2 ACK timeouts: packets were lost or late", "" },
+		{ UNTRIED_CLASS | UNTRIED_PATH, true, "udp: 2 CNPs sent: congestion", "" },
+		{ UNTRIED_CLASS | UNTRIED_PATH, true, NULL, "" },
+	};
+	char text[REPORTING_HINT_SIZE];
+
+	for (size_t i = 0; i < LENGTH(rows); i++)
+		assert_string_equal(reporting_network_hint(&(struct transport){ .untried = rows[i].untried },
+							   rows[i].note, rows[i].paths, text),
+				    rows[i].text);
+}
+
 static const char *schedstat; /* NULL: there is no such file */
 
 FILE *__wrap_fopen(const char *path, const char *mode)

@@ -554,6 +554,41 @@ TEST(calls_reach_backend, create_loop, destroy_loop)
 		}
 }
 
+/* What a client's connection to another host, over RoCE, has not tried. */
+TEST(what_is_untried, create_loop, destroy_loop)
+{
+	static const struct {
+		const char *local, *peer;
+		int64_t dscp;
+		enum fabric fabric;
+		enum endpoint_state state;
+		unsigned untried;
+	} rows[] = {
+		{ "10.0.0.1", "10.0.0.2", PATH_UNSET, FABRIC_ROCE, ENDPOINT_CONNECTING, UNTRIED_CLASS | UNTRIED_PATH },
+		{ "10.0.0.1", "10.0.0.2", 0, FABRIC_ROCE, ENDPOINT_CONNECTING, UNTRIED_PATH },
+		{ "10.0.0.1", "10.0.0.1", PATH_UNSET, FABRIC_ROCE, ENDPOINT_CONNECTING, 0 },
+		{ "127.0.0.2", "127.0.0.1", PATH_UNSET, FABRIC_ROCE, ENDPOINT_CONNECTING, 0 },
+		{ "10.0.0.1", "10.0.0.2", PATH_UNSET, FABRIC_IWARP, ENDPOINT_CONNECTING, 0 },
+		{ "10.0.0.1", "10.0.0.2", PATH_UNSET, FABRIC_ROCE, ENDPOINT_ACCEPTING, 0 },
+	};
+
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct path_options path = PATH_OPEN;
+		struct endpoint *endpoint = create(ENDPOINT_CONNECTION, &path);
+		struct domain domain = { .fabric = rows[row].fabric };
+
+		path.dscp = rows[row].dscp;
+		endpoint->domain = &domain;
+		endpoint->state = rows[row].state;
+		address_parse(rows[row].local, ADDRESS_FORMAT_IP, &endpoint->local);
+		address_parse(rows[row].peer, ADDRESS_FORMAT_IP, &endpoint->peer);
+		endpoint->transport->untried = 0;
+		endpoint_established(endpoint, NULL, 0);
+		assert_int_equal(endpoint->transport->untried, rows[row].untried);
+		finish(endpoint);
+	}
+}
+
 TEST(type_of_service, create_loop, destroy_loop)
 {
 	struct path_options path = PATH_OPEN;

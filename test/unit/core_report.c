@@ -7,13 +7,13 @@
 #include "transport/backend.h"
 
 /* A report into memory, from begin() to assert_written(). */
-struct output {
+struct written {
 	struct report report;
 	char *text;
 	size_t length;
 };
 
-static struct report *begin(struct output *output, const struct report_format *format)
+static struct report *begin(struct written *output, const struct report_format *format)
 {
 	memset(output, 0, sizeof(*output));
 	output->report.command = "test";
@@ -21,7 +21,7 @@ static struct report *begin(struct output *output, const struct report_format *f
 	return &output->report;
 }
 
-static void assert_written(struct output *output, const char *expected)
+static void assert_written(struct written *output, const char *expected)
 {
 	report_close(&output->report);
 	fclose(output->report.stream);
@@ -72,7 +72,7 @@ static void fill(struct report *report)
 
 TEST(as_json)
 {
-	struct output output;
+	struct written output;
 
 	fill(begin(&output, &report_json));
 	assert_written(&output,
@@ -105,7 +105,7 @@ TEST(as_tables)
 		  "        2 18446744073709551615 1.5 us 1.5/s  -     12 Mb/s   yes   yes      1"
 		  "      2 us      1 us  2.975 us         -         -         -      0\n" },
 	};
-	struct output output;
+	struct written output;
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		begin(&output, rows[i].format)->header = true;
@@ -118,7 +118,7 @@ TEST(as_tables)
 
 TEST(as_a_block)
 {
-	struct output output;
+	struct written output;
 
 	fill(begin(&output, &report_block));
 	assert_written(&output, "  clients: 2\n"
@@ -134,7 +134,7 @@ TEST(as_a_block)
 
 TEST(as_prometheus)
 {
-	struct output output;
+	struct written output;
 
 	fill(begin(&output, &report_prometheus));
 	assert_written(&output, "rdmatest_test_clients{role=\"client\"} 2\n"
@@ -332,7 +332,7 @@ TEST(waits_for_a_processor)
 TEST(percentiles_by_name)
 {
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
-	struct output output;
+	struct written output;
 	char expected[128];
 
 	for (int i = 1; i <= 1000; i++)
@@ -351,7 +351,7 @@ TEST(percentiles_by_name)
 /* A negative time must not be printed as an unsigned number. */
 TEST(negative_time_is_zero)
 {
-	struct output output;
+	struct written output;
 	struct report *report = begin(&output, &report_json);
 
 	report_time(report, "wait", -1);
@@ -361,7 +361,7 @@ TEST(negative_time_is_zero)
 
 TEST(empty_report)
 {
-	struct output output;
+	struct written output;
 
 	begin(&output, &report_json);
 	assert_written(&output, "{}\n");
@@ -403,7 +403,7 @@ static void fill_with_unknown_values(struct report *report)
 
 TEST(unknown_values_in_text)
 {
-	struct output output;
+	struct written output;
 
 	fill_with_unknown_values(begin(&output, &report_block));
 	assert_written(&output, "  pings: sent 1\n"
@@ -435,7 +435,7 @@ TEST(texts_in_json)
 		{ "\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd" },
 		{ "\xc3(", "\\ufffd(" },
 	};
-	struct output output;
+	struct written output;
 	char expected[128];
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
@@ -448,7 +448,7 @@ TEST(texts_in_json)
 /* A label that does not fit is omitted. Special characters are escaped or replaced. */
 TEST(labels_in_prometheus)
 {
-	struct output output;
+	struct written output;
 	struct report *report = begin(&output, &report_prometheus);
 	char longest[300];
 
@@ -481,7 +481,7 @@ TEST(labels_at_size_limit)
 	size_t longest = 0, shown = 0;
 
 	for (size_t length = 1; length < sizeof(text); length++) {
-		struct output output;
+		struct written output;
 		struct report *report = begin(&output, &report_prometheus);
 		size_t max = sizeof(report->labels);
 
@@ -508,7 +508,7 @@ TEST(buckets)
 {
 	static const struct report_format *const others[] = { &report_table, &report_prometheus };
 	struct histogram *histogram = calloc(1, sizeof(*histogram));
-	struct output output;
+	struct written output;
 
 	histogram_add(histogram, 5);
 	histogram_add(histogram, 5);

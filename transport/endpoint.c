@@ -198,7 +198,7 @@ void endpoint_timed_out(void *context)
 	endpoint_fail(endpoint, endpoint_outcome(endpoint));
 }
 
-/* Who looks on is told once what is waited for; which of many endpoints it is does not matter. */
+/* At a terminal one line will do: of many endpoints any is as good. */
 static void tell_what_is_waited_for(void *context)
 {
 	struct endpoint *endpoint = context;

@@ -289,9 +289,9 @@ static enum outcome check_relations(const struct parse *parse)
 				  option_label(one, name), option_label(other, other_name));
 			/* The label of an operand is not what one types. */
 			if (WITH_CAUSES && !given && other->operand == OPERAND)
-				log_hint(parse->log, "%s %s --%s %s", parse->log->name,
+				log_hint(parse->log, "%s %s --%s%s%s", parse->log->name,
 					 option_field(other, OPTION_ARGUMENT), one->text,
-					 option_field(one, OPTION_ARGUMENT));
+					 one->type == OPTION_FLAG ? "" : " ", option_field(one, OPTION_ARGUMENT));
 			return OUTCOME_USAGE;
 		}
 	}

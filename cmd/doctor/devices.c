@@ -335,7 +335,7 @@ static void check_port(struct doctor *doctor, const struct device *device, const
  * Of RoCE v2, which finds the link-layer address of a GID by its IP address: whether the interface is known to lack it.
  * The kernel makes the first GID of the MAC address, whichever link-local address the interface has.
  */
-static bool is_stale_gid(const struct port *port, const struct gid *gid)
+static bool lacks_address(const struct port *port, const struct gid *gid)
 {
 	const struct interface interface = interface_read(gid->netdev);
 	const unsigned asked = INTERFACE_UP | INTERFACE_LINK;
@@ -354,11 +354,11 @@ static void check_gids(struct doctor *doctor, const struct device *device, const
 
 	for (unsigned i = 0; i < port->gid_count && !routed; i++)
 		if (strstr(port->gids[i].type, "v2") && !address_is_link_local(&port->gids[i].address) &&
-		    !is_stale_gid(port, &port->gids[i]))
+		    !lacks_address(port, &port->gids[i]))
 			routed = &port->gids[i];
 	for (unsigned i = 0; i < port->gid_count; i++) {
 		const struct gid *gid = &port->gids[i];
-		bool compared = routed && strstr(gid->type, "v2"), stale = compared && is_stale_gid(port, gid);
+		bool compared = routed && strstr(gid->type, "v2"), stale = compared && lacks_address(port, gid);
 
 		*fix = 0;
 		if (stale)

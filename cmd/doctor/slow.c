@@ -7,8 +7,8 @@
 #include "cmd/doctor/doctor.h"
 
 /* Gb/s. Up to 5 GT/s a fifth of the bits are the encoding's. A virtual function has no link: "Unknown", "0". */
-static unsigned long read_pcie_link(const struct doctor *doctor, const struct device *device, const char *which,
-				    char text[2 * SYSFS_TEXT_SIZE])
+static unsigned long read_pcie(const struct doctor *doctor, const struct device *device, const char *which,
+			       char text[2 * SYSFS_TEXT_SIZE])
 {
 	char speed[SYSFS_TEXT_SIZE], width[SYSFS_TEXT_SIZE];
 	unsigned long rate;
@@ -27,9 +27,9 @@ static unsigned long read_pcie_link(const struct doctor *doctor, const struct de
 static void check_link(struct doctor *doctor, const struct device *device)
 {
 	char now[2 * SYSFS_TEXT_SIZE], most[2 * SYSFS_TEXT_SIZE];
-	unsigned long rate = read_pcie_link(doctor, device, "current", now), ports = 0;
+	unsigned long rate = read_pcie(doctor, device, "current", now), ports = 0;
 
-	if (!rate || rate >= read_pcie_link(doctor, device, "max", most))
+	if (!rate || rate >= read_pcie(doctor, device, "max", most))
 		return;
 	for (unsigned i = 0; i < device->port_count; i++)
 		if (device->ports[i].active)

@@ -391,14 +391,14 @@ bool loop_deadline_passed(const struct loop *loop)
 	return loop->deadline_length && loop->deadline_at <= loop->turn;
 }
 
-/* A phase that ends at the deadline is due in the same iteration as that. */
+/* A phase that ends at the deadline, or begins after it, is over before that has its callback. */
 void loop_phase_start(struct loop *loop, struct loop_timer *timer, int64_t limit, loop_callback *callback,
 		      void *context)
 {
-	int64_t now = clock_now(), end = time_after(now, limit);
+	int64_t end = time_after(clock_now(), limit);
 
 	if (loop->deadline_length)
-		end = MIN(end, MAX(now, loop->deadline_at));
+		end = MIN(end, loop->deadline_at);
 	start_timer(loop, timer, end, callback, context);
 }
 

@@ -347,6 +347,28 @@ TEST(phases_end_at_the_deadline, create, destroy)
 	assert_string_equal(letters, "sppdDS");
 }
 
+static void begin_late_phase(void *context)
+{
+	struct actor *actor = context;
+
+	fake_clock_pass(CLOCK_NS_PER_MS);
+	loop_phase_start(loop, &actor->timer, CLOCK_NS_PER_S, phase_over, actor);
+}
+
+/* A busy process may begin a phase when its deadline has passed already. */
+TEST(late_phase_ends_before_the_deadline_is_noticed, create, destroy)
+{
+	struct actor late = { .letter = 'l', .left = 1 }, other = { .letter = 'o' };
+	struct actor deadline = { .letter = 'D' };
+
+	fake_clock.real = false;
+	loop_deadline_start(loop, 50 * CLOCK_NS_PER_MS, note_and_stop, &deadline);
+	loop_timer_start(loop, &other.timer, 52 * CLOCK_NS_PER_MS, begin_late_phase, &late);
+	fake_clock_pass(55 * CLOCK_NS_PER_MS);
+	loop_run(loop);
+	assert_string_equal(letters, "lD");
+}
+
 static void read_byte(void *context)
 {
 	struct actor *actor = context;

@@ -66,9 +66,11 @@ const struct option endpoint_option_table[] = {
 	     .exclusive = NO_HISTOGRAM | NO_PING_TIMES, .section = SECTION_OUTPUT),
 	ROW(OPTION_DURATION, "interval-report", reporting.interval, "TIME", "10ms to 24h", "",
 	    OPTION_HELP("Also report each interval", "none"), .section = SECTION_OUTPUT),
+#if WITH_EXTRAS
 	ROW(OPTION_LIST, "expect", reporting.expect, "FIGURE", "", "",
 	    OPTION_HELP("Fail unless a figure of --json is so: 'p99<=200us', 'lost=0', 'rate>=1000'; repeatable"),
 	    .section = SECTION_OUTPUT),
+#endif
 #endif
 #if WITH_EXTRAS
 	SPIN_OPTIONS(struct common_options, ),

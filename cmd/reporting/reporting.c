@@ -37,7 +37,7 @@ enum outcome reporting_choose(struct reporting *reporting, struct environment *e
 	}
 	if (environment->outcome)
 		return environment->outcome;
-	if (reporting_expect_parse(reporting))
+	if (WITH_EXTRAS && reporting_expect_parse(reporting))
 		return OUTCOME_USAGE;
 	if (options->interval && (options->json || options->quiet) && !options->prometheus) {
 		log_error(&environment->log, "--interval-report", "%s prints no intervals",
@@ -149,7 +149,7 @@ enum outcome reporting_start(struct reporting *reporting, void *state)
 {
 	reporting->state = state;
 	reporting_write_prometheus(reporting);
-	return reporting_expect_check(reporting);
+	return WITH_EXTRAS ? reporting_expect_check(reporting) : OUTCOME_OK;
 }
 
 void reporting_ready(struct reporting *reporting)
@@ -184,7 +184,8 @@ char *reporting_end(struct reporting *reporting)
 	loop_signal_stop(&reporting->quit);
 	loop_timer_stop(&reporting->interval);
 	reporting_end_last_interval(reporting);
-	reporting_expect_judge(reporting);
+	if (WITH_EXTRAS)
+		reporting_expect_judge(reporting);
 	/*
 	 * Before the verdict, which fails if the file cannot be written. A usage error must not replace the file of an
 	 * earlier run.

@@ -367,7 +367,7 @@ enum outcome rping_client_check(const struct rping_options *options, const char 
 static enum outcome add_target(struct rping_client *client, const char *address, uint16_t port)
 {
 	const struct reporting_options *reporting = &client->options->common.reporting;
-	bool histogram = WITH_REPORT && (reporting->json || reporting->json_stream || reporting->expect.count ||
+	bool histogram = WITH_REPORT && (reporting->json || reporting->json_stream || EXTRA(reporting->expect.count) ||
 					 EXTRA(client->options->paths));
 	int64_t paths = EXTRA(client->options->paths), path = 0;
 

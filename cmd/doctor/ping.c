@@ -10,6 +10,7 @@
 
 #include "cmd/doctor/doctor.h"
 #include "core/clock.h"
+#include "core/route.h"
 #include "core/units.h"
 
 enum {
@@ -17,6 +18,9 @@ enum {
 	PACKETS = 4,	       /* of the path MTU, in the longest ping */
 	MTU_UNKNOWN = 1024,    /* what it is then taken for */
 	MTU_LEAST = 256,       /* of InfiniBand */
+	MTU_MOST = 4096,       /* of RoCE */
+	ETHERNET_MOST = 4200,  /* MTU of an interface for it, rounded up */
+	HEADERS = 84,	       /* bytes that an interface's MTU has beside a path MTU, at least */
 	AGAIN = 3,	       /* pings of each of the two sizes */
 	ETHERNET_PERCENT = 146 /* of a path MTU: that of an interface that has it, 1500 bytes for 1024 */
 };
@@ -149,15 +153,21 @@ static void add_passed(struct doctor *doctor, const char *verdict, const struct 
 		    slow);
 }
 
-static void add_passed_sizes(struct doctor *doctor, uint32_t mtu, uint32_t longest)
+static void add_passed_sizes(struct doctor *doctor, const struct address *address, uint32_t mtu, uint32_t longest)
 {
-	char own[48] = "";
+	char own[48] = "", more[96] = "";
+	struct route route;
 
+	/* The path MTU is a power of two. */
+	if (WITH_EXTRAS && doctor->fabric == FABRIC_ROCE && mtu < MTU_MOST &&
+	    route_look_up(address, &doctor->local, &route) && route.mtu < 2 * mtu + HEADERS)
+		log_text(more, sizeof(more), "; path MTU %d needs MTU %d at both ends: on %s it is %" PRIu32, MTU_MOST,
+			 ETHERNET_MOST, doctor->netdev, route.mtu);
 	if (doctor->mtu > mtu)
 		log_text(own, sizeof(own), " (of this host %" PRIu32 ")", doctor->mtu);
 	finding_add(doctor, FINDING_OK, "mtu",
-		    "path MTU %" PRIu32 "%s: packets of up to that size pass both ways, and %" PRIu32 " in a row", mtu,
-		    own, longest / mtu);
+		    "path MTU %" PRIu32 "%s: packets of up to that size pass both ways, and %" PRIu32 " in a row%s",
+		    mtu, own, longest / mtu, more);
 }
 
 /* Of a device the pings have the first queue pair; soft has connected to itself before, where nothing is lost. */
@@ -243,7 +253,7 @@ void ping_check(struct doctor *doctor, const struct address *address)
 	if (!ping.environment.outcome) {
 		add_passed(doctor, ping.environment.verdict, &facts);
 		if (facts.answered > pings_of(doctor) && facts.mtu && doctor->fabric != FABRIC_IWARP)
-			add_passed_sizes(doctor, facts.mtu, longest);
+			add_passed_sizes(doctor, address, facts.mtu, longest);
 	} else if (facts.answered && (facts.not_read || facts.not_written_back)) {
 		add_lost_size(doctor, host, facts.mtu ? facts.mtu : longest / PACKETS, &facts);
 	} else {

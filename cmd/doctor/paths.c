@@ -214,6 +214,9 @@ static void report_routers(struct paths *paths, size_t first)
 	} else if (paths->failed && paths->doctor->unexplained && trace->hops) {
 		status = FINDING_WARN;
 		end = ": packets end behind the last one\nip route get, there and on the next one; is its host up?";
+	} else if (paths->failed && paths->routed && trace->asked && !trace->hops) {
+		status = FINDING_WARN;
+		end = "\nip route get, ip neigh: is the gateway right, and up?";
 	}
 	finding_add(paths->doctor, status, "routers", "%s (UDP port%s %s)%s",
 		    trace->hops	     ? routers

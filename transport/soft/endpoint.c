@@ -239,8 +239,11 @@ static bool is_hop_limit(const struct soft_icmp *icmp)
 }
 
 /* The kernel's errno has one word for many. Itself it sends "host unreachable" if ARP or NDP finds no neighbour. */
-static const char *icmp_text(const struct soft_icmp *icmp, const struct address *local)
+static const char *icmp_text(const struct soft_icmp *icmp, const struct address *local, char text[ROUTE_CAUSE_SIZE])
 {
+	char host[ADDRESS_TEXT_SIZE];
+	struct route route;
+
 	if (is_prohibited(icmp))
 		return "prohibited by a firewall";
 	if (icmp->error == ECONNREFUSED)
@@ -248,7 +251,10 @@ static const char *icmp_text(const struct soft_icmp *icmp, const struct address 
 	if (is_hop_limit(icmp))
 		return "their hop limit ends there";
 	if (icmp->error == EHOSTUNREACH && address_same_host(&icmp->from, local))
-		return "no neighbour on the link answers";
+		return WITH_EXTRAS && route_look_up(&icmp->peer, local, &route) && !address_is_any(&route.gateway)
+			       ? log_text(text, ROUTE_CAUSE_SIZE, "the gateway %s does not answer on the link",
+					  address_host(&route.gateway, host))
+			       : "no neighbour on the link answers";
 	return strerror(icmp->error);
 }
 
@@ -279,7 +285,7 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 			 send_error);
 	else if (icmp->error)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; ICMP type %u code %u from %s: %s", icmp->type,
-			 icmp->code, address_host(&icmp->from, host), icmp_text(icmp, &endpoint->path.local));
+			 icmp->code, address_host(&icmp->from, host), icmp_text(icmp, &endpoint->path.local, why));
 	else if (sender && sender->path_mtu)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
 			 "; ICMP: packets too long for the path (%" PRIu32 "), reduce the MTU to %" PRIu32,

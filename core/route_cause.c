@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/host.h"
 #include "core/interface.h"
 #include "core/log.h"
 #include "core/route.h"
@@ -405,6 +406,33 @@ static void find_hops(int fd, const struct address *local, const struct address 
 			 HOPS_DEFAULT);
 }
 
+/* Whether one interface is above the other, as a VLAN, a bond, a bridge or a macvlan. */
+static bool is_stacked(const char *one, const char *other)
+{
+	return sysfs_has("/sys/class/net/%s/lower_%s", one, other) ||
+	       sysfs_has("/sys/class/net/%s/lower_%s", other, one);
+}
+
+static void find_missed_card(int fd, const struct address *local, const struct address *peer,
+			     char text[ROUTE_CAUSE_SIZE])
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE], device[SYSFS_TEXT_SIZE];
+	size_t count = interface_addresses(list);
+	struct route route;
+
+	if (find_route(fd, peer, local, &route) || route.is_local || !if_indextoname(route.interface, name) ||
+	    host_find_card(name, device))
+		return;
+	for (size_t i = 0; i < count && !*text; i++)
+		if (list[i].address.family == peer->family && !address_is_link_local(&list[i].address) &&
+		    !is_stacked(name, list[i].name) && host_find_card(list[i].name, device))
+			log_text(text, ROUTE_CAUSE_SIZE,
+				 "packets leave by %s, and the RDMA device %s is on %s: use the peer's address in the "
+				 "network of %s, or a route by %s",
+				 name, device, list[i].name, address_host(&list[i].address, host), list[i].name);
+}
+
 static bool look(void find(int, const struct address *, const struct address *, char *), const struct address *local,
 		 const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
@@ -442,6 +470,11 @@ bool route_diverted(const struct address *local, const struct address *peer, cha
 bool route_strays(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	return look(find_stray, local, peer, text);
+}
+
+bool route_misses_card(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	return look(find_missed_card, local, peer, text);
 }
 
 bool route_hops(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])

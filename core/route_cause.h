@@ -42,6 +42,12 @@ bool route_strays(const struct address *local, const struct address *peer, char 
 
 #define ROUTE_STRAYS_HINT "give that interface a route there: ip route, or ip rule from"
 
+/*
+ * Writes that packets leave by an interface without an RDMA device, and which other one has one, unless one of the two
+ * is above the other, as a bond or VLAN is.
+ */
+bool route_misses_card(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
+
 /* Writes that IPv6 is disabled here: for ::1 on its interface, for any other address on all that others could reach. */
 bool route_ip6_is_off(const struct address *address, char text[ROUTE_CAUSE_SIZE]);
 

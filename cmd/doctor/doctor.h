@@ -174,6 +174,8 @@ void route_report(struct doctor *doctor);
 
 /* Lets soft ping itself. */
 void soft_check(struct doctor *doctor);
+/* Warns of a card on that interface, which may take soft's packets. Returns whether there is one. */
+bool soft_warn_card(struct doctor *doctor, const char *interface);
 
 /* ---- ping.c ---- */
 

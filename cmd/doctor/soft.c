@@ -21,18 +21,25 @@ static enum outcome ping_itself(struct doctor *doctor, struct address *address)
 	return outcome;
 }
 
+bool soft_warn_card(struct doctor *doctor, const char *interface)
+{
+	char device[SYSFS_TEXT_SIZE];
+
+	if (!host_find_card(interface, device))
+		return false;
+	finding_add(doctor, FINDING_WARN, "soft",
+		    "the RDMA device %s may take UDP port 4791 of %s from the kernel: use verbs", device, interface);
+	return true;
+}
+
 /* The ping has passed over the loopback interface. */
-static void warn_card(struct doctor *doctor)
+static void warn_any_card(struct doctor *doctor)
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
 	size_t count = interface_addresses(list);
-	char device[SYSFS_TEXT_SIZE] = "";
 
-	for (size_t i = 0; i < count && !*device; i++)
-		if (host_find_card(list[i].name, device))
-			finding_add(doctor, FINDING_WARN, "soft",
-				    "the RDMA device %s may take UDP port 4791 of %s from the kernel: use verbs",
-				    device, list[i].name);
+	for (size_t i = 0; i < count && !soft_warn_card(doctor, list[i].name); i++)
+		;
 }
 
 void soft_check(struct doctor *doctor)
@@ -65,8 +72,8 @@ void soft_check(struct doctor *doctor)
 				  &doctor->probe.errors.first);
 	else if (!doctor->verbs_selected)
 		doctor->environment->transport = doctor->soft;
-	if (!doctor->verbs_selected)
-		warn_card(doctor);
+	if (!doctor->verbs_selected && !doctor->options->address)
+		warn_any_card(doctor);
 	if (!doctor->verbs_selected && route_cause_port(&(struct address){ 0 }, why))
 		finding_add(doctor, FINDING_WARN, "address", "%s", why);
 }

@@ -74,6 +74,11 @@ static void add_route(struct doctor *doctor, const struct endpoint *target)
 		    address_host(&target->peer, peer), address_host(&target->local, local),
 		    *doctor->netdev ? " on " : "", doctor->netdev, target->domain->device, gid_text,
 		    diverted ? ", though " : "", other, diverted ? " is in its network\n" ROUTE_DIVERTED_HINT : "");
+	if (!doctor->verbs_selected) {
+		soft_warn_card(doctor, doctor->netdev);
+		if (WITH_EXTRAS && route_misses_card(&target->local, &target->peer, other))
+			finding_add(doctor, FINDING_WARN, "route", "%s", other);
+	}
 	if (!doctor->verbs_selected && !diverted && route_strays(&target->local, &target->peer, other))
 		finding_add(doctor, FINDING_WARN, "route", "%s\n" ROUTE_STRAYS_HINT, other);
 	if (!address_is_loopback(&target->peer) && route_leads_here(&target->peer, false))

@@ -59,6 +59,7 @@ TEST(the_verdict_comes_before_the_time_out, NULL, end)
 	} rows[] = {
 		{ -ENODEV, "resolving the address: no RDMA device on the route to it" },
 		{ -ENODEV, "these addresses of this host have an RDMA device: 10.0.0.1, 10.0.0.2, 10.0.1.1, " },
+		{ -ENODEV, "; use the peer's address in one of their networks\n" },
 		{ -EHOSTUNREACH, "resolving the address: no route to the host" },
 	};
 

@@ -196,7 +196,10 @@ void verbs_hint_route(const struct endpoint *endpoint)
 		return;
 	if (*addresses)
 		error_hint(endpoint_error(endpoint), "%sthese addresses of this host have an RDMA device: %s%s", start,
-			   addresses, endpoint_is_group(endpoint) ? " (-b ADDRESS)" : "");
+			   addresses,
+			   endpoint_is_group(endpoint) ? " (-b ADDRESS)"
+			   : listens		       ? ""
+						       : "; use the peer's address in one of their networks");
 	else {
 		host_no_address(&reason);
 		error_hint(endpoint_error(endpoint), "%s%s%s%s", start, reason.cause, *reason.hint ? "; " : "",

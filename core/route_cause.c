@@ -433,6 +433,49 @@ static void find_missed_card(int fd, const struct address *local, const struct a
 				 name, device, list[i].name, address_host(&list[i].address, host), list[i].name);
 }
 
+static bool answers_for_others(const char *name)
+{
+	char all[SYSFS_TEXT_SIZE], own[SYSFS_TEXT_SIZE];
+
+	return sysfs_line(all, "/proc/sys/net/ipv4/conf/all/arp_ignore") &&
+	       sysfs_line(own, "/proc/sys/net/ipv4/conf/%s/arp_ignore", name) && *all == '0' && *own == '0';
+}
+
+static bool share_network(int fd, const struct interface_address *one, const struct interface_address *other)
+{
+	char kind[ROUTE_KIND_SIZE];
+
+	return other->address.family == ADDRESS_IP4 && strcmp(one->name, other->name) != 0 &&
+	       interface_is_in_network(one->name, &other->address) &&
+	       interface_is_in_network(other->name, &one->address) && !is_stacked(one->name, other->name) &&
+	       !is_apart_from_its_host(fd, if_nametoindex(one->name), kind) &&
+	       !is_apart_from_its_host(fd, if_nametoindex(other->name), kind) &&
+	       (answers_for_others(one->name) || answers_for_others(other->name));
+}
+
+bool route_shares_network(char text[ROUTE_CAUSE_SIZE])
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	char host[ADDRESS_TEXT_SIZE], other[ADDRESS_TEXT_SIZE], device[SYSFS_TEXT_SIZE];
+	size_t count = interface_addresses(list);
+	int fd = route_open();
+
+	*text = '\0';
+	for (size_t i = 0; fd >= 0 && i < count; i++)
+		for (size_t j = 0; j < count && !*text && list[i].address.family == ADDRESS_IP4 &&
+				   host_find_card(list[i].name, device);
+		     j++)
+			if (share_network(fd, &list[i], &list[j]))
+				log_text(text, ROUTE_CAUSE_SIZE,
+					 "%s (%s) and %s (%s) are in one network: each answers ARP for the other's "
+					 "address",
+					 list[i].name, address_host(&list[i].address, host), list[j].name,
+					 address_host(&list[j].address, other));
+	if (fd >= 0)
+		close(fd);
+	return *text;
+}
+
 static bool look(void find(int, const struct address *, const struct address *, char *), const struct address *local,
 		 const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {

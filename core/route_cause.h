@@ -48,6 +48,16 @@ bool route_strays(const struct address *local, const struct address *peer, char 
  */
 bool route_misses_card(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 
+/*
+ * Writes which two interfaces have addresses in one IPv4 network, one of them with an RDMA device, and answer ARP for
+ * each other: a peer may take one for the other.
+ */
+bool route_shares_network(char text[ROUTE_CAUSE_SIZE]);
+
+#define ROUTE_SHARED_HINT                                                                                              \
+	"sysctl -w net/ipv4/conf/all/arp_ignore=1 net/ipv4/conf/all/arp_announce=2, and a rule with a table for each " \
+	"(ip rule add from); or another network for one"
+
 /* Writes that IPv6 is disabled here: for ::1 on its interface, for any other address on all that others could reach. */
 bool route_ip6_is_off(const struct address *address, char text[ROUTE_CAUSE_SIZE]);
 

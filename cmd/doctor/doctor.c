@@ -112,6 +112,7 @@ static void check_verbs(struct doctor *doctor)
 static void doctor_run(void *state)
 {
 	struct doctor *doctor = state;
+	char why[ROUTE_CAUSE_SIZE];
 
 	if (doctor->options->address)
 		target_lookup(doctor);
@@ -126,6 +127,8 @@ static void doctor_run(void *state)
 		check_verbs(doctor);
 	slow_check(doctor);
 	soft_check(doctor);
+	if (WITH_EXTRAS && route_shares_network(why))
+		finding_add(doctor, FINDING_WARN, "address", "%s\n" ROUTE_SHARED_HINT, why);
 	if (doctor->options->address)
 		target_check(doctor);
 	doctor_finish(doctor);

@@ -188,10 +188,11 @@ static bool read_answer(struct path_trace *path)
 	answer = trace_read_answer(&header, &path->tracer->peer, &from);
 	if (!path->active || answer == TRACE_OTHER)
 		return true;
-	/* Who refuses is a router, too, if it has not answered before. This host itself says so of a silent neighbour. */
-	if (answer == TRACE_ROUTER || (from.family && !address_same_host(&from, &path->tracer->peer) &&
-				       !address_same_host(&from, &path->tracer->doctor->local) &&
-				       !trace_has(path->trace, &from)))
+	/* Who refuses is a router, too, if it has not answered before. This host itself says so of a silent neighbour.
+	 */
+	if (answer == TRACE_ROUTER ||
+	    (from.family && !address_same_host(&from, &path->tracer->peer) &&
+	     !address_same_host(&from, &path->tracer->doctor->local) && !trace_has(path->trace, &from)))
 		router_answered(path, &from);
 	if (answer == TRACE_REFUSED)
 		path_ends(path);

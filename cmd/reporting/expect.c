@@ -123,7 +123,7 @@ static bool wanted_number(const struct expectation *expectation, enum report_kin
 	}
 	if (kind == REPORT_FLAG) {
 		*number = !strcmp(wanted, "true");
-		return *number || !strcmp(wanted, "false");
+		return *number != 0 || !strcmp(wanted, "false");
 	}
 	if (kind == REPORT_TEXT)
 		return expectation->relation == EQUAL || expectation->relation == (LESS | GREATER);

@@ -363,11 +363,19 @@ void loop_timer_stop(struct loop_timer *timer)
 }
 
 /* The callbacks of this iteration may have deferred the end of the run to the next one. */
-static void deadline_reached(void *context)
+static void deadline_noticed(void *context)
 {
 	struct loop *loop = context;
 
 	loop_timer_start(loop, &loop->deadline, 0, loop->deadline_expired, loop->deadline_context);
+}
+
+/* They may also have begun phases, which end in the next one. */
+static void deadline_reached(void *context)
+{
+	struct loop *loop = context;
+
+	loop_timer_start(loop, &loop->deadline, 0, deadline_noticed, loop);
 }
 
 void loop_deadline_start(struct loop *loop, int64_t nanoseconds, loop_callback *expired, void *context)
@@ -391,14 +399,14 @@ bool loop_deadline_passed(const struct loop *loop)
 	return loop->deadline_length && loop->deadline_at <= loop->turn;
 }
 
-/* A phase that ends at the deadline, or begins after it, is over before that has its callback. */
+/* A phase that ends at the deadline is due in the same iteration as that. */
 void loop_phase_start(struct loop *loop, struct loop_timer *timer, int64_t limit, loop_callback *callback,
 		      void *context)
 {
-	int64_t end = time_after(clock_now(), limit);
+	int64_t now = clock_now(), end = time_after(now, limit);
 
 	if (loop->deadline_length)
-		end = MIN(end, loop->deadline_at);
+		end = MIN(end, MAX(now, loop->deadline_at));
 	start_timer(loop, timer, end, callback, context);
 }
 

@@ -18,6 +18,7 @@ enum outcome reporting_choose(struct reporting *reporting, struct environment *e
 	const struct reporting_options *options = &common->reporting;
 	const struct command *command = environment->command;
 	enum live live = command->live ? command->live(common) : LIVE_ROWS;
+	enum outcome outcome;
 	bool for_person;
 
 	environment->reporting = reporting;
@@ -37,8 +38,9 @@ enum outcome reporting_choose(struct reporting *reporting, struct environment *e
 	}
 	if (environment->outcome)
 		return environment->outcome;
-	if (WITH_EXTRAS && reporting_expect_parse(reporting))
-		return OUTCOME_USAGE;
+	outcome = WITH_EXTRAS ? reporting_expect_parse(reporting) : OUTCOME_OK;
+	if (outcome)
+		return outcome;
 	if (options->interval && (options->json || options->quiet) && !options->prometheus) {
 		log_error(&environment->log, "--interval-report", "%s prints no intervals",
 			  options->quiet ? "--quiet" : "--json");

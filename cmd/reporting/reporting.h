@@ -99,10 +99,7 @@ struct reporting {
 	struct report report;
 };
 
-/*
- * Call it when the options are parsed, or could not be: from now on errors are reported in their form. Reports an
- * error.
- */
+/* Call it when the options are parsed, or could not be: reports errors in their form from now on, its own too. */
 enum outcome reporting_choose(struct reporting *reporting, struct environment *environment,
 			      const struct common_options *options);
 

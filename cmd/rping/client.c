@@ -142,8 +142,8 @@ static void outage_expired(void *context)
 	end_target(context, target->peer.pings ? OUTCOME_FAILED : OUTCOME_NO_CONNECTION);
 }
 
-/* The connection has failed. */
-static void lose_target(struct target *target, enum outcome outcome)
+/* The connection is over. */
+static void end_connection(struct target *target, enum outcome outcome)
 {
 	if (outcome != OUTCOME_FAILED || !EXTRA(target->peer.options->reconnect) ||
 	    !outage_begin(target, target_note_error(target), outage_expired)) {
@@ -151,6 +151,12 @@ static void lose_target(struct target *target, enum outcome outcome)
 		return;
 	}
 	dial_again(&target->dial);
+}
+
+static void end_connection_if_failed(struct target *target, enum outcome outcome)
+{
+	if (outcome)
+		end_connection(target, outcome);
 }
 
 static void target_end_if_failed(struct target *target, enum outcome outcome)
@@ -306,15 +312,14 @@ static void target_event(void *context, struct endpoint *endpoint, const struct 
 		target_end_if_failed(target, begin_pings(target, event));
 		break;
 	case EVENT_DISCONNECTED:
-		outcome = target_verdict(target);
-		(outcome ? lose_target : end_target)(target, outcome);
+		end_connection(target, target_verdict(target));
 		break;
 	case EVENT_FAILED:
 		if (target->peer.state == TARGET_CONNECTING) {
 			hint_at_busy(target, event);
 			outcome = event->outcome;
 		} else {
-			lose_target(target, event->outcome);
+			end_connection(target, event->outcome);
 		}
 		break;
 	default:
@@ -328,18 +333,12 @@ static void target_event(void *context, struct endpoint *endpoint, const struct 
 static void target_completed(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
 	(void)endpoint;
-	enum outcome outcome = target_complete(context, completion);
-
-	if (outcome)
-		lose_target(context, outcome);
+	end_connection_if_failed(context, target_complete(context, completion));
 }
 
 static void target_expired(void *context)
 {
-	enum outcome outcome = target_expire(context);
-
-	if (outcome)
-		lose_target(context, outcome);
+	end_connection_if_failed(context, target_expire(context));
 }
 
 static const struct target_handlers target_handlers = {

@@ -8,21 +8,15 @@
 
 #include "core/units.h"
 
-/* The pings that -C leaves, or any number. */
-static uint64_t pings_left(const struct target *target)
-{
-	uint64_t requested = target->peer.requested, taken = target->peer.pings + target->counts.lost - target->first;
-
-	return !requested ? UINT64_MAX : taken < requested ? requested - taken : 0;
-}
-
-/* When it ends without having come back; INT64_MAX: never. */
+/* When it ends without having come back; INT64_MAX: never. A ping that has been sent has had its slot. */
 static int64_t last_moment(const struct target *target)
 {
-	int64_t period = target->peer.options->interval, last = target->until ? target->until : INT64_MAX;
-	uint64_t left = pings_left(target);
+	int64_t until = target->until ? target->until : INT64_MAX, period = target->peer.options->interval, last;
+	uint64_t left = target_pings_left(target) - (target->sent_at != 0);
 
-	return period && left != UINT64_MAX ? MIN(last, target->slot + (int64_t)left * period) : last;
+	if (!period || __builtin_mul_overflow(left, period, &last) || __builtin_add_overflow(last, target->slot, &last))
+		return until;
+	return MIN(until, last);
 }
 
 bool outage_begin(struct target *target, const struct error *error, loop_callback *expired)
@@ -30,7 +24,7 @@ bool outage_begin(struct target *target, const struct error *error, loop_callbac
 	struct environment *environment = target->peer.environment;
 	const struct rping_options *options = target->peer.options;
 	char text[ERROR_TEXT_SIZE];
-	int64_t now = clock_now();
+	int64_t now = clock_now(), last;
 
 	if (!options->reconnect || target->peer.ending || loop_deadline_passed(environment->loop))
 		return false;
@@ -41,10 +35,11 @@ bool outage_begin(struct target *target, const struct error *error, loop_callbac
 	target->cause = strdup(error_text(error, text));
 	if (options->duration && !target->until)
 		target->until = now + options->duration;
-	if (!target->slot)
+	if (options->interval && (!target->slot || target->slot == TARGET_HELD))
 		target->slot = now;
-	if (last_moment(target) != INT64_MAX)
-		loop_timer_start(environment->loop, &target->gone, MAX(last_moment(target) - now, 0), expired, target);
+	last = last_moment(target);
+	if (last != INT64_MAX)
+		loop_timer_start(environment->loop, &target->gone, MAX(last - now, 0), expired, target);
 	environment_print(environment, "%s: %s is gone: connecting again", environment->log.name, target->peer.name);
 	return true;
 }
@@ -77,7 +72,7 @@ void outage_end(struct target *target, bool connected)
 	/* The ping of the slot that goes on is sent now, if there is a connection. */
 	last = target->until ? MIN(now, target->until - 1) : now;
 	missed = period && last >= target->slot ? (uint64_t)((last - target->slot) / period) + !connected : 0;
-	missed = MIN(missed, pings_left(target));
+	missed = MIN(missed, target_pings_left(target));
 	counts->sent += missed;
 	counts->lost += missed;
 	lost = counts->lost - target->lost_before;

@@ -41,16 +41,20 @@ static uint64_t requested_count(const struct target *target)
 	return (uint64_t)options->count;
 }
 
+uint64_t target_pings_left(const struct target *target)
+{
+	uint64_t pings = target->peer.pings, requested = requested_count(target);
+	uint64_t taken = pings - MIN(pings, target->first);
+
+	if (EXTRA(target->peer.options->reconnect))
+		taken += target->counts.lost;
+	return !requested ? UINT64_MAX : requested - MIN(taken, requested);
+}
+
 /* True if -C or --duration, of a sweep that of this size, is not reached, or there is none. */
 static bool has_more(const struct target *target)
 {
-	const struct rping_options *options = target->peer.options;
-	uint64_t requested = requested_count(target);
-
-	if (EXTRA(target->until) && clock_now() >= target->until)
-		return false;
-	return !requested ||
-	       target->peer.pings + (EXTRA(options->reconnect) ? target->counts.lost : 0) < target->first + requested;
+	return !(EXTRA(target->until) && clock_now() >= target->until) && target_pings_left(target);
 }
 
 static void write_advertisement(struct target *target, uint32_t index, size_t offset)

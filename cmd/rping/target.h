@@ -153,6 +153,11 @@ enum outcome target_request(struct target *target);
 /* Chooses the size of the pings, and allocates them. Then it is TARGET_PACING: target_next() may follow. */
 enum outcome target_established(struct target *target, const struct endpoint_event *event);
 
+/*
+ * Returns how many pings -C leaves, of a sweep those of this size, without those of --warmup; UINT64_MAX: any number.
+ * With --reconnect one that is lost is not repeated.
+ */
+uint64_t target_pings_left(const struct target *target);
 /* Starts the next ping, or waits for its slot, or disconnects after the last one. */
 enum outcome target_next(struct target *target);
 enum outcome target_complete(struct target *target, const struct completion *completion);

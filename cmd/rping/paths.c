@@ -88,11 +88,12 @@ static void print_path(const struct target *path, unsigned number)
 	const struct histogram *times = path->histogram;
 	char p50[UNITS_TEXT_SIZE] = "-", p99[UNITS_TEXT_SIZE] = "-", max[UNITS_TEXT_SIZE] = "-";
 	char qpn[16] = "", lost[24] = "-", losses[24] = "";
+	struct losses of_path;
 
 	/* Of a path without a ping none is lost. */
 	if (path->counts.sent)
 		log_text(lost, sizeof(lost), "%" PRIu64, path->counts.lost);
-	if (target_knows_losses(path))
+	if (target_losses(path, &of_path))
 		log_text(losses, sizeof(losses), "  %6" PRIu64, losses_of(path));
 	else if (path->udp)
 		log_text(losses, sizeof(losses), "  %6s", "-");

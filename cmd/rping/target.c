@@ -175,6 +175,20 @@ static enum outcome ended_early(struct target *target)
 
 /* ---- the connection ---- */
 
+/* Nothing tells how many of the packets that got no answer were lost, nor on which way. */
+bool target_losses(const struct target *target, struct losses *losses)
+{
+	const struct endpoint *endpoint = target->peer.endpoint;
+	bool answered = peer_answered(&target->peer) && !target->counts.lost && !target->failed;
+
+	*losses = target->losses;
+	if (endpoint) {
+		losses->out += endpoint->losses.out;
+		losses->back += endpoint->losses.back;
+	}
+	return target->udp && (answered || losses->out || losses->back);
+}
+
 /* Closes the connection, and counts an unanswered ping as lost. Does nothing without a connection. */
 static void drop_connection(struct target *target)
 {
@@ -182,6 +196,8 @@ static void drop_connection(struct target *target)
 		target->counts.lost += target->sent_at != 0;
 		target->sent_at = 0;
 	}
+	if (EXTRA(target->own_path))
+		target_losses(target, &target->losses);
 	peer_close(&target->peer);
 }
 
@@ -526,8 +542,6 @@ void target_end(struct target *target, enum outcome outcome)
 	if (outcome == OUTCOME_FAILED && !(EXTRA(target->own_path) && target->client->failed))
 		hint_at_size(target);
 	target_enter(target, TARGET_DONE, "done", WITHOUT_LIMIT);
-	if (EXTRA(target->own_path) && endpoint)
-		target->losses = endpoint->losses;
 	drop_connection(target);
 	if (!WITH_REPORT)
 		return;
@@ -637,8 +651,11 @@ static void report_own_port(struct report *report, const struct target *target)
 
 static void report_losses(struct report *report, const struct target *target)
 {
-	report_count_known(report, "losses_out", target->losses.out, target_knows_losses(target));
-	report_count_known(report, "losses_back", target->losses.back, target_knows_losses(target));
+	struct losses losses;
+	bool known = target_losses(target, &losses);
+
+	report_count_known(report, "losses_out", losses.out, known);
+	report_count_known(report, "losses_back", losses.back, known);
 	report_text(report, "worse", target->worse);
 }
 

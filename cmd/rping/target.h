@@ -127,19 +127,13 @@ struct target {
 	bool udp;		     /* of --paths: the port is that of UDP, else of the connection manager */
 	uint16_t port;		     /* of --paths; 0: not known */
 	uint32_t qpn;
-	struct losses losses; /* of --paths */
+	struct losses losses; /* of --paths, on the connections before: target_losses() */
 	const char *worse;    /* of --paths, when all have ended: in what; NULL: in nothing */
 	struct connect_times times;
 	struct path path; /* of the last connection */
 
 	struct dial dial;
 };
-
-/* When a path fails, nothing tells how many of the packets that got no answer were lost, nor on which way. */
-static inline bool target_knows_losses(const struct target *target)
-{
-	return target->udp && (!target->failed || target->losses.out || target->losses.back);
-}
 
 /* Initialises a zeroed target, which waits. The address must outlive it. */
 void target_prepare(struct target *target, struct rping_client *client, const char *address, uint16_t port);
@@ -169,6 +163,9 @@ enum outcome target_interrupt(struct target *target, enum interruption reason);
 enum outcome target_verdict(struct target *target);
 /* Ends the target, without a connection. */
 void target_end(struct target *target, enum outcome outcome);
+
+/* Of --paths: how often packets were lost until now. Returns whether that is known. */
+bool target_losses(const struct target *target, struct losses *losses);
 
 /* Reports the transport's error, if any; the last error of the run is then the target's, which is returned. */
 const struct error *target_note_error(struct target *target);

@@ -155,11 +155,20 @@ WORD(announces)
 	assert_true(of(connection(fake.met))->hello.count == strtoull(text, NULL, 10));
 }
 
+/* On that connection so many packets of the client, and of the server, were lost. */
+WORD(lose)
+{
+	struct losses *losses = &connection(number)->losses;
+
+	assert_int_equal(sscanf(text, "%*u %u %u", &losses->out, &losses->back), 2);
+}
+
 WORD(reports_not)
 {
 	char *report = report_text_since(fake.command->figures(fake.state), NULL, 0);
 
-	assert_null(strstr(report, text));
+	if (strstr(report, text))
+		fail_saying("%s is in: %s", text, report);
 	free(report);
 }
 
@@ -256,6 +265,17 @@ static const struct run client_runs[] = {
 	      "pings 1; leave 1; of 0; pings 1; leave 0; meet 2; pings 1; leave 2; wait 100; connections 6; refuse 3; "
 	      "refuse 4; refuse 5",
 	  OUTCOME_NO_CONNECTION, "~connecting: refused by the peer" },
+	{ "the losses of a path are known from its first answer on, and of one that failed if it had some",
+	  RUN "--paths 2 -C 2; reports_not \"losses_out\":0; meet 0; meet 1; reports_not \"losses_out\":0; of 0; "
+	      "pings 1; reports \"losses_out\":0,\"losses_back\":0; lose 0 3 1; reports "
+	      "\"losses_out\":3,\"losses_back\":1; pings 1; leave 0; reports \"losses_out\":3,\"losses_back\":1; of 1; "
+	      "pings 1; reports \"losses_out\":0; wait 500; reports_not \"losses_out\":0",
+	  OUTCOME_FAILED, "~timed out after 0.4 s in ping 1" },
+	{ "the losses of a path are those of all its connections",
+	  RUN
+	  "--paths 2 -C 3 --reconnect; meet 0; meet 1; pings 3; leave 1; of 0; pings 1; lose 0 3 1; leave 0; wait 150; "
+	  "meet 2; lose 2 1 0; reports \"losses_out\":4,\"losses_back\":1; pings 1; leave 2; reports \"losses_out\":4",
+	  OUTCOME_FAILED, "~the peer disconnected in ping 1" },
 	{ "of busy servers the hint comes once", RUN "10.0.0.2 -C 1; wait 1; connections 2; busy 0; busy 1",
 	  OUTCOME_NO_CONNECTION,
 	  REFUSED "rping: hint: a server with -P serves many at once\n"

@@ -7,7 +7,7 @@
  *   long packets end earlier            those are lost behind that one
  *   packets are lost on the way there   the first router that no good path has
  *   late, in whichever direction        that router, or the way back
- *   else                                lost on the way back, which is traced from there
+ *   nothing passes, all routers answer  the way back, which is traced from there
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -159,12 +159,17 @@ static const char *locate(const struct paths *paths, size_t index, char text[LIS
 		return "there is no router: the link or one of the hosts loses them";
 	if (facts->lost_back && !facts->lost_out)
 		return "they were lost on the way back: look at that with rdmatest doctor there";
-	router = facts->failed ? NULL : own_router(paths, index, &silent);
+	if (!facts->answered && !facts->lost_out)
+		return trace->hops ? "every router on the way there answers: look at the way back, with rdmatest "
+				     "doctor there; or if some packets pass, with a longer --timeout"
+				   : "its routers are not known";
+	router = own_router(paths, index, &silent);
 	if (router)
 		return log_text(text, LIST_SIZE, "%s is the first router that no good path has%s%s",
 				address_host(router, host), silent ? "; the one before it does not answer" : "",
 				facts->lost_out ? "" : ", if it is not the way back");
-	return "no router on the way there is theirs alone: look at the way back, with rdmatest doctor there";
+	return "no router on the way there that answers is theirs alone: look at the way back, with rdmatest doctor "
+	       "there";
 }
 
 /* One finding of all bad paths of which the same is to be said. */
@@ -297,14 +302,18 @@ static void check_ends(struct paths *paths)
 				paths->ends_early[i] = false;
 }
 
-/* Long packets are asked for at the routers that answer short ones, so that none gets to the host. */
+/*
+ * Of paths without an answer, whose pings were as long. Long packets are asked for at the routers that answer short
+ * ones, so that none gets to the host.
+ */
 static void trace_long(struct paths *paths)
 {
 	size_t count = 0, of[UDP_SENDERS_MAX];
 	struct trace traces[UDP_SENDERS_MAX];
 
 	for (size_t i = 0; i < paths->count; i++) {
-		if (!paths->facts[i].worse || !paths->traces[i].hops || paths->ends_early[i])
+		if (paths->facts[i].answered || !paths->facts[i].worse || !paths->traces[i].hops ||
+		    paths->ends_early[i])
 			continue;
 		of[count] = i;
 		traces[count++] = (struct trace){ .port = paths->traces[i].port, .limit = paths->traces[i].hops };

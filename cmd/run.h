@@ -121,7 +121,7 @@ struct path_facts {
 	uint16_t port;	   /* of UDP; 0: not known */
 	const char *worse; /* in what than the others; NULL: in nothing */
 	bool good;	   /* not worse, and with hardly more losses than the best ones: nothing on it is broken */
-	bool answered;	   /* a ping: packets of that size pass both ways */
+	uint64_t answered; /* pings: packets of that size pass both ways */
 	bool failed, lost_out, lost_back;
 };
 

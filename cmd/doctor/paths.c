@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "cmd/doctor/doctor.h"
 #include "core/route.h"
@@ -19,10 +20,13 @@
 
 enum {
 	/*
-	 * Of each path, in some seconds at most. If each hundredth packet is lost, some 20 losses are noticed, of which
-	 * 9 may be chance (rping/paths.c).
+	 * Of each path. If each hundredth packet is lost, some 20 losses are noticed, of which 9 may be chance
+	 * (rping/paths.c).
 	 */
 	PINGS = 800,
+	PINGS_FEW = PINGS / 2,
+	SECONDS = 3, /* for them, at most */
+	SECONDS_MORE = 10,
 	ROCE_OVERHEAD = 28, /* BTH, RETH and ICRC, beside a payload */
 	LIST_SIZE = 320,
 };
@@ -233,19 +237,40 @@ static void report_routers(struct paths *paths, size_t first)
 
 /* ---- what is tried ---- */
 
+/* No path is worse than the others after so few pings: a distant or busy host takes its time. */
+static bool few_pings(const struct paths *paths)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < paths->count; i++) {
+		if (paths->facts[i].worse)
+			return false;
+		most = MAX(most, paths->facts[i].answered);
+	}
+	return most < PINGS_FEW;
+}
+
+static void ping_for(struct paths *paths, int seconds)
+{
+	struct child_run ping = { .running = false };
+	struct ping_facts facts = { .paths = paths->facts, .path_count = paths->count };
+	char options[64], host[ADDRESS_TEXT_SIZE];
+
+	log_text(options, sizeof(options), "-C %d --duration %ds -S %" PRIu32 " --paths %zu", PINGS, seconds,
+		 paths->doctor->mtu, paths->count);
+	ping_send(paths->doctor, address_host(&paths->peer, host), options, &ping, &facts);
+	child_run_free(&ping);
+}
+
 /* Pings over each path, of the path MTU, so that paths that do not pass it are seen. */
 static void ping_paths(struct paths *paths)
 {
 	struct doctor *doctor = paths->doctor;
-	struct child_run ping = { .running = false };
-	struct ping_facts facts = { .paths = paths->facts, .path_count = paths->count };
-	char options[64], host[ADDRESS_TEXT_SIZE];
 	unsigned worse = 0, failed = 0;
 
-	log_text(options, sizeof(options), "-C %d --duration 3s -S %" PRIu32 " --paths %zu", PINGS, doctor->mtu,
-		 paths->count);
-	ping_send(doctor, address_host(&paths->peer, host), options, &ping, &facts);
-	child_run_free(&ping);
+	ping_for(paths, SECONDS);
+	if (few_pings(paths))
+		ping_for(paths, SECONDS_MORE);
 	for (size_t i = 0; i < paths->count; i++) {
 		if (paths->facts[i].port)
 			paths->traces[i].port = paths->facts[i].port;

@@ -167,7 +167,7 @@ static void leave_path(const struct target *path, unsigned index, struct usual u
 			.port = path->udp ? path->port : 0,
 			.worse = path->worse,
 			.good = !path->worse && losses_of(path) <= GOOD_LOSSES * usual.losses,
-			.answered = peer_answered(&path->peer) > 0,
+			.answered = peer_answered(&path->peer),
 			.failed = path->failed,
 			.lost_out = path->losses.out > 0,
 			.lost_back = path->losses.back > 0,

@@ -59,8 +59,8 @@ static void hint_help(const struct parse *parse)
 
 /*
  * Letters of ping, fping, iperf3 and perftest, and our option for the same; what follows it is its value, and then that
- * of the letter is not. Of several options of a letter the first one that accepts the value is meant, else the first. A
- * number is no text.
+ * of the letter is not. If a letter could mean several options, the first that accepts the value is suggested, else the
+ * first. A number never matches a text option.
  */
 static const char habits[] = "4 ipv4\0"
 			     "6 ipv6\0"
@@ -143,10 +143,11 @@ static enum outcome set_value(const struct parse *parse, const struct option *ro
 	if (!text)
 		log_error(parse->log, name, "%s is missing", argument);
 	else
-		log_error(parse->log, name, "invalid value '%s' (%s)", text,
+		log_error(parse->log, name, "invalid value '%s' (%s%s)", text,
 			  *range  ? range
 			  : *text ? "too many of them"
-				  : "not empty");
+				  : "not empty",
+			  WITH_REPORT && row->type == OPTION_SIZES && strchr(text, '-') ? ", FROM-TO rising" : "");
 	if (text && !hint_port(parse, row, text))
 		hint_habit(parse, row->letter, text, true);
 	return OUTCOME_USAGE;

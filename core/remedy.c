@@ -55,7 +55,9 @@ static const struct row rows[] = {
 	{ PROBLEM_MEMORY, 0, FACT_ALLOWED, 0,
 	  "limits.conf allows it to later logins alone: log in again; a service needs LimitMEMLOCK=infinity" },
 #endif
-	{ PROBLEM_MEMORY, 0, 0, 0, "raise memlock in /etc/security/limits.conf (systemd: LimitMEMLOCK=infinity)" },
+	{ PROBLEM_MEMORY, 0, 0, 0,
+	  "as root: echo '* - memlock unlimited' >/etc/security/limits.d/rdma.conf; then log in again (a service: "
+	  "LimitMEMLOCK=infinity)" },
 
 	{ PROBLEM_ADDRESS, 0, FACT_NO_CM, 0, ": its driver does not support the RDMA connection manager" },
 	{ PROBLEM_ADDRESS, 0, FACT_NO_IPOIB, FACT_NAMED,

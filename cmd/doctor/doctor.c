@@ -46,20 +46,22 @@ static bool has_device(const struct doctor *doctor)
 	return device;
 }
 
-static void doctor_finish(struct doctor *doctor)
+static void doctor_finish(struct doctor *doctor, bool early)
 {
 	struct environment *environment = doctor->environment;
 	const struct findings *findings = &doctor->findings;
 	uint64_t warnings = findings->counts[FINDING_WARN];
 	uint64_t failures = findings->counts[FINDING_FAIL];
-	bool no_device = doctor->verbs_selected && !has_device(doctor);
+	bool no_device = doctor->verbs_selected && (doctor->verbs || !early) && !has_device(doctor);
 	enum outcome outcome = no_device ? OUTCOME_NO_DEVICE : failures ? OUTCOME_FAILED : OUTCOME_OK;
 	char count[64], more[64] = "";
 
 	if (environment->ended) /* by an interruption */
 		return;
 	environment_record_outcome(environment, outcome);
-	if (environment->outcome)
+	if (early)
+		log_text(count, sizeof(count), "ended early, after");
+	else if (environment->outcome)
 		log_text(count, sizeof(count), "%" PRIu64 " of", failures);
 	else
 		log_text(count, sizeof(count), "ok:");
@@ -131,7 +133,7 @@ static void doctor_run(void *state)
 		finding_add(doctor, FINDING_WARN, "address", "%s\n" ROUTE_SHARED_HINT, why);
 	if (doctor->options->address)
 		target_check(doctor);
-	doctor_finish(doctor);
+	doctor_finish(doctor, false);
 }
 
 static enum outcome doctor_check(struct environment *environment, const void *all_options)
@@ -187,10 +189,9 @@ static void doctor_interrupt(void *state, enum interruption reason)
 	struct environment *environment = doctor->environment;
 
 	if (reason != INTERRUPTION_DEADLINE)
-		log_error(&environment->log, NULL, "ended early, after %" PRIu64 " findings",
-			  findings_count(&doctor->findings));
+		log_error(&environment->log, NULL, "interrupted");
 	environment_record_outcome(environment, OUTCOME_FAILED);
-	doctor_finish(doctor);
+	doctor_finish(doctor, true);
 }
 
 static const struct figure doctor_figures[] = {

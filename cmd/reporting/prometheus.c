@@ -112,8 +112,15 @@ static void print_group(FILE *stream, const char *line)
 	int length = (int)strcspn(sample, "{");
 
 	fprintf(stream, "# HELP %.*s ", length, sample);
-	for (const char *word = strchr(sample, '_') + 1; *word != '{'; word++)
-		fputc(*word == '_' ? ' ' : *word, stream);
+	/* The words of the name, but none twice: the step "connect" of the object "connect". */
+	for (const char *word = strchr(sample, '_') + 1, *before = word; word < sample + length;) {
+		size_t size = strcspn(word, "_{");
+
+		if (word == before || size != strcspn(before, "_{") || strncmp(word, before, size) != 0)
+			fprintf(stream, "%s%.*s", word == before ? "" : " ", (int)size, word);
+		before = word;
+		word += size + 1;
+	}
 	fprintf(stream, "\n# TYPE %.*s %s\n", length, sample, sample == line ? "gauge" : "counter");
 }
 

@@ -157,8 +157,8 @@ static void hint_at_size(const struct target *target)
 }
 
 /*
- * Reports how far the target came. run.c has reported a passed deadline, once for all targets. A phase that it ends has
- * an error of its own, but a target that waits to connect is in none.
+ * Reports how far the target came. run.c reports a passed deadline once for all targets. Phases that it cuts short
+ * report an error of their own; a target that waits to connect is in no phase.
  */
 static enum outcome ended_early(struct target *target)
 {

@@ -241,7 +241,8 @@ TEST(size_ranges)
 		char line[64], message[128];
 
 		snprintf(line, sizeof(line), "-S %s", refused[i]);
-		snprintf(message, sizeof(message), "tool: -S, --size: invalid value '%s' (1 to 1M)\n", refused[i]);
+		snprintf(message, sizeof(message), "tool: -S, --size: invalid value '%s' (1 to 1M%s)\n", refused[i],
+			 strchr(refused[i], '-') ? ", FROM-TO rising" : "");
 		assert_int_equal(parse_in(with_sizes, line), OUTCOME_USAGE);
 		assert_string_equal(capture.text, message);
 	}

@@ -84,8 +84,11 @@ static const struct {
 	{ PROBLEM_MEMORY, FACT_ALLOWED, "",
 	  "limits.conf allows it to later logins alone: log in again; a service needs LimitMEMLOCK=infinity" },
 	{ PROBLEM_MEMORY, FACT_ROOT, "",
-	  "raise memlock in /etc/security/limits.conf (systemd: LimitMEMLOCK=infinity)" },
-	{ PROBLEM_MEMORY, 0, "", "raise memlock in /etc/security/limits.conf (systemd: LimitMEMLOCK=infinity)" },
+	  "as root: echo '* - memlock unlimited' >/etc/security/limits.d/rdma.conf; then log in again (a service: "
+	  "LimitMEMLOCK=infinity)" },
+	{ PROBLEM_MEMORY, 0, "",
+	  "as root: echo '* - memlock unlimited' >/etc/security/limits.d/rdma.conf; then log in again (a service: "
+	  "LimitMEMLOCK=infinity)" },
 	{ PROBLEM_NO_DEVICE, FACT_NAMED | FACT_FIRST_NETWORK, "",
 	  "install an RDMA card, or a kernel with rdma_rxe or siw" },
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK | FACT_EXCLUSIVE, "", "" },

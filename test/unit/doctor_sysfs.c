@@ -648,7 +648,18 @@ TEST(port_that_is_down, set_up, tear_down)
 	tree.environment.loop = loop_create();
 	doctor_command.interrupt(&tree.doctor, INTERRUPTION_DEADLINE);
 	loop_destroy(tree.environment.loop);
-	assert_non_null(strstr(tree.environment.verdict, "no usable RDMA device"));
+	assert_non_null(strstr(tree.environment.verdict, "ended early, after "));
+	assert_non_null(strstr(tree.environment.verdict, "; no usable RDMA device"));
+}
+
+/* Before the devices are read nothing is known of them, or of failures. */
+TEST(ended_early, set_up, tear_down)
+{
+	tree.doctor.verbs_selected = true;
+	tree.environment.loop = loop_create();
+	doctor_command.interrupt(&tree.doctor, INTERRUPTION_DEADLINE);
+	loop_destroy(tree.environment.loop);
+	assert_string_equal(tree.environment.verdict, "ended early, after 0 findings");
 }
 
 #define PCIE(name) DEVICE "device/" name

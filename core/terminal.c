@@ -30,7 +30,7 @@ size_t terminal_line(const char *text, size_t room, char after)
 		if (ends && (!fits || length <= room))
 			fits = length;
 	}
-	return fits;
+	return after && fits > room ? terminal_line(text, room, 0) : fits;
 }
 
 /* The blank behind the last colon, or NULL: what follows, often a command, is best left in one piece. */

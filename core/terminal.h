@@ -15,7 +15,7 @@ size_t terminal_width(int fd);
 
 /*
  * Returns the length of the words of text that fit into room, or of the first one if it is longer. Lines end at spaces,
- * or only at those after that character if it is not 0.
+ * if that character is not 0 at those after it, unless that leaves a line too long.
  */
 size_t terminal_line(const char *text, size_t room, char after);
 

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "core/clock.h"
-
 static void add_count(struct report *report, const struct figure *row, const uint64_t *count, const uint64_t *before)
 {
 	uint64_t old = before ? *before : 0, increase = *count > old ? *count - old : 0;
@@ -18,7 +16,7 @@ static void add_rate(struct report *report, const struct figure *row, const stru
 {
 	bool whole = before && row->flags & FIGURE_WHOLE && !report->of_steps, of_bytes = row->kind == FIGURE_BANDWIDTH;
 	uint64_t count = of_bytes ? rate->bytes : rate->count;
-	int64_t from = rate->from, to = before && (whole || rate->goes_on) ? clock_now() : rate->to;
+	int64_t from = rate->from, to = before && (whole || rate->goes_on) ? report->interval_ended : rate->to;
 
 	if (whole || (before && from && from < report->interval_began))
 		from = report->interval_began;

@@ -98,6 +98,7 @@ struct figures {
 	void *before; /* the struct when the interval began; initially all zeros; NULL: intervals have the totals */
 	size_t size;
 	bool summarised; /* text has a summary of the run: data may have moved */
+	bool under_way;	 /* data moves or is waited for: a second in which nothing is counted has a row, too */
 };
 
 /*

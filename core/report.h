@@ -85,7 +85,7 @@ struct report {
 	bool counts;	     /* Prometheus: the numbers that follow only increase */
 	int excess;	     /* of report_table: how much wider the row is up to here than its columns */
 
-	int64_t interval_began; /* clock time, for the figures of an interval */
+	int64_t interval_began, interval_ended; /* clock times, for the figures of an interval */
 
 	unsigned depth;
 	struct report_frame {

@@ -149,6 +149,10 @@ struct figures mckey_figures_update(void *state)
 	if (!run->traffic.count || is_burst)
 		figures->rate.from = 0;
 	figures->received = senders_counts(&run->senders, run->expected);
-	return (struct figures){ sends ? sender_figures : receiver_figures, figures, &run->before, sizeof(*figures),
-				 .summarised = figures->joined == figures->asked };
+	return (struct figures){ sends ? sender_figures : receiver_figures,
+				 figures,
+				 &run->before,
+				 sizeof(*figures),
+				 .summarised = figures->joined == figures->asked,
+				 .under_way = run->traffic.from };
 }

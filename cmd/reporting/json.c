@@ -225,10 +225,10 @@ void reporting_json_start(struct reporting *reporting)
 	report_close(&reporting->report);
 }
 
-static struct report *begin_record(struct reporting *reporting, FILE *stream, const char *type)
+static struct report *begin_record(struct reporting *reporting, FILE *stream, const char *type, int64_t now)
 {
 	open_record(reporting, stream, type);
-	report_time(&reporting->report, "at", clock_now() - reporting->environment->begun);
+	report_time(&reporting->report, "at", now - reporting->environment->begun);
 	return &reporting->report;
 }
 
@@ -236,7 +236,7 @@ struct report *reporting_begin_record(struct reporting *reporting, const char *t
 {
 	bool has_records = reporting && reporting->options->json_stream;
 
-	return has_records ? begin_record(reporting, stdout, type) : NULL;
+	return has_records ? begin_record(reporting, stdout, type, clock_now()) : NULL;
 }
 
 /* The one object of --json has the intervals of a run of steps. */
@@ -257,7 +257,7 @@ void reporting_json_interval(struct reporting *reporting)
 
 	if (!stream)
 		return;
-	report = begin_record(reporting, stream, "interval");
+	report = begin_record(reporting, stream, "interval", reporting->report.interval_ended);
 	report_text(report, "start", wall_time(report->interval_began, start));
 	report_time(report, "from", report->interval_began - reporting->environment->begun);
 	reporting_add_figures(reporting, true);
@@ -266,7 +266,7 @@ void reporting_json_interval(struct reporting *reporting)
 
 void reporting_json_error(void *reporting, const struct error *error)
 {
-	struct report *report = begin_record(reporting, stdout, "error");
+	struct report *report = begin_record(reporting, stdout, "error", clock_now());
 
 	json_error(report, error);
 	report_close(report);

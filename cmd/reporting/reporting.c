@@ -79,6 +79,7 @@ void reporting_end_interval(struct reporting *reporting)
 {
 	if (!reporting)
 		return;
+	reporting->report.interval_ended = clock_now();
 	report_interval(reporting);
 	reporting_write_prometheus(reporting);
 	reporting->interval_open = false;
@@ -104,6 +105,8 @@ static void interval_over(void *context)
 	length = interval_length(reporting);
 	reporting_begin_interval(reporting);
 	now = reporting->report.interval_began;
+	/* Nothing has been counted while the row was written. */
+	reporting->report.interval_began = reporting->report.interval_ended;
 	/* Intervals keep their schedule; missed ones are skipped. */
 	reporting->interval_due += length;
 	if (reporting->interval_due <= now)
@@ -175,7 +178,8 @@ void reporting_end_last_interval(struct reporting *reporting)
 		return;
 	report = &reporting->report;
 	/* A rate over less than 1/50 of an interval is meaningless. */
-	report->without_rates = clock_now() - report->interval_began < reporting->length / 50;
+	report->interval_ended = clock_now();
+	report->without_rates = report->interval_ended - report->interval_began < reporting->length / 50;
 	reporting->last_interval = true;
 	report_interval(reporting);
 	report->without_rates = reporting->interval_open = false;

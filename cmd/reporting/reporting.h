@@ -57,7 +57,7 @@ struct reporting_options {
 enum live {
 	LIVE_NO,     /* what the options ask for; they exclude the others */
 	LIVE_STEPS,  /* a row for each step, an interval that the command begins and ends */
-	LIVE_ROWS,   /* a row of figures each second, but for those in which nothing has happened */
+	LIVE_ROWS,   /* a row of figures each second, while data moves or is waited for */
 	LIVE_EVENTS, /* the command prints a line for each event */
 };
 

@@ -206,23 +206,26 @@ static void text_row(struct reporting *reporting, bool header)
 		width = fprintf(stream, "%-*s", SECONDS_WIDTH, "    seconds");
 	else if (!report->of_steps)
 		width = fprintf(stream, "%5.*f-%-6.*f", decimals, units_seconds(report->interval_began - begun),
-				decimals, units_seconds(clock_now() - begun));
+				decimals, units_seconds(report->interval_ended - begun));
 	report->excess = width > SECONDS_WIDTH ? width - SECONDS_WIDTH : 0;
 	print_figures(reporting, stream, report->of_steps ? &report_steps : &report_table, true);
 }
 
 /*
- * With --interval-report there is a row for each interval, but for the rest of the run only if something has been
- * counted in it. On a terminal without it that holds for each row, and a run below a second has none.
+ * With --interval-report there is a row for each interval, on a terminal without it for each second in which data moves
+ * or is waited for. The rest of the run has one if something has been counted in it; with --interval-report a run has
+ * one row at least, without it none below a second.
  */
 static bool has_row(const struct reporting *reporting)
 {
 	struct figures figures = reporting_figures(reporting);
 	bool counted = figures.before && figures_increased(figures.rows, figures.values, figures.before);
 
-	if (reporting->live)
-		return counted && (!reporting->last_interval || reporting->rows || reporting->live == LIVE_STEPS);
-	return counted || !reporting->last_interval || !reporting->rows;
+	if (reporting->live == LIVE_STEPS)
+		return counted;
+	if (reporting->last_interval)
+		return reporting->live ? counted && reporting->rows : counted || !reporting->rows;
+	return !reporting->live || counted || figures.under_way;
 }
 
 void reporting_text_interval(struct reporting *reporting)

@@ -588,8 +588,13 @@ struct figures rping_client_figures(void *state)
 		figures->target = client->targets->address;
 		figures->path = client->targets->path;
 	}
-	return (struct figures){ ping_figures, figures, &client->before, sizeof(*figures),
-				 .summarised = figures->counts.answered.count };
+	return (struct figures){ ping_figures,
+				 figures,
+				 &client->before,
+				 sizeof(*figures),
+				 .summarised = figures->counts.answered.count,
+				 .under_way = figures->counts.sent || client->in_state[TARGET_READ] ||
+					      client->in_state[TARGET_WRITTEN] };
 }
 
 void rping_client_stop(void *state)

@@ -359,8 +359,12 @@ struct figures rping_server_figures(void *state)
 	figures->role = "server";
 	figures->target = server->host;
 	figures->verified = server->options->validate ? figures->answered : 0;
-	return (struct figures){ server_figures, figures, &server->before, sizeof(*figures),
-				 .summarised = server->one_shot ? ended_sessions(server) : server->listened };
+	return (struct figures){ server_figures,
+				 figures,
+				 &server->before,
+				 sizeof(*figures),
+				 .summarised = server->one_shot ? ended_sessions(server) : server->listened,
+				 .under_way = figures->connected };
 }
 
 /* Endpoints still use the channel while they are destroyed: transport_close() frees it. */

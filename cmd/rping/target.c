@@ -198,6 +198,7 @@ static void drop_connection(struct target *target)
 	}
 	if (EXTRA(target->own_path))
 		target_losses(target, &target->losses);
+	loop_timer_stop(&target->silence);
 	peer_close(&target->peer);
 }
 
@@ -328,6 +329,28 @@ static void take_slot(struct target *target, int64_t now)
 	target->slot += ((now - target->slot) / period + 1) * period;
 }
 
+static bool shows_pings(const struct target *target)
+{
+	return WITH_EXTRAS && environment_live(target->peer.environment) == LIVE_EVENTS;
+}
+
+static const char *shown_host(const struct target *target, char text[ADDRESS_TEXT_SIZE])
+{
+	return has_several(target->client) ? target->peer.name : address_host(&target->dial.address, text);
+}
+
+/* A ping that has no answer for a second has a line for each. */
+static void show_silence(void *context)
+{
+	struct target *target = context;
+	struct environment *environment = target->peer.environment;
+	char host[ADDRESS_TEXT_SIZE];
+
+	environment_print(environment, "no answer yet from %s: seq=%" PRIu64, shown_host(target, host),
+			  target->peer.pings);
+	loop_timer_start(environment->loop, &target->silence, CLOCK_NS_PER_S, show_silence, target);
+}
+
 static enum outcome start_ping(struct target *target)
 {
 	struct peer *peer = &target->peer;
@@ -355,6 +378,8 @@ static enum outcome start_ping(struct target *target)
 		target->sent_at = now;
 		counts->sent++;
 	}
+	if (shows_pings(target))
+		loop_timer_start(peer->environment->loop, &target->silence, CLOCK_NS_PER_S, show_silence, target);
 	return advertise(target, SOURCE, TARGET_READ, "waiting for the server to read the ping");
 }
 
@@ -401,11 +426,9 @@ static void show_ping(const struct target *target, int64_t round_trip, bool veri
 		report_flag(record, "verified", verified);
 		report_close(record);
 	}
-	if (WITH_EXTRAS && environment_live(environment) == LIVE_EVENTS)
+	if (shows_pings(target))
 		environment_print(environment, "%" PRIu32 " bytes from %s: seq=%" PRIu64 " time=%s", target->peer.size,
-				  has_several(target->client) ? target->peer.name
-							      : address_host(&target->dial.address, host),
-				  target->peer.pings, units_time(round_trip, time));
+				  shown_host(target, host), target->peer.pings, units_time(round_trip, time));
 }
 
 /*
@@ -454,6 +477,7 @@ static enum outcome ping_finished(struct target *target)
 	int64_t now = clock_now();
 	bool wrong = options->validate && !peer_verify(&target->peer, target->peer.data[SINK]->memory);
 
+	loop_timer_stop(&target->silence);
 	count_ping(target, now, options->validate && !wrong);
 	if (options->verbose && !wrong)
 		print_ping(target);

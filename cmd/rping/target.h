@@ -109,6 +109,7 @@ struct target {
 	int64_t sent_at;	     /* clock time of the current ping; 0: none, or a warm-up ping */
 	int64_t slot;		     /* when the next ping may start: with --interval, or TARGET_HELD; else 0 */
 	int64_t until;		     /* the end of --duration; 0 before the first measured ping */
+	struct loop_timer silence;   /* LIVE_EVENTS: the next line that says that the current ping has no answer */
 
 	/* An outage: */
 	int64_t gone_at;      /* when the first ping was lost, on the clock; 0: there is none */

@@ -97,6 +97,10 @@ struct figures ucmatose_figures_update(void *state)
 		figures->rates[i].bytes = figures->rates[i].count * figures->size;
 		figures->rates[i].goes_on = run->in_state[i];
 	}
-	return (struct figures){ ucmatose_figures, figures, &run->before, sizeof(*figures),
-				 .summarised = figures->rates[CONNECTION_CONNECTING].count };
+	return (struct figures){ ucmatose_figures,
+				 figures,
+				 &run->before,
+				 sizeof(*figures),
+				 .summarised = figures->rates[CONNECTION_CONNECTING].count,
+				 .under_way = figures->rates[CONNECTION_CONNECTING].count };
 }

@@ -88,7 +88,9 @@ static const struct sample filled = {
 static void assert_text(const struct report_format *format, const struct figure *table, const void *values,
 			const void *before, const char *expected)
 {
-	struct report report = { .command = "test", .interval_began = 2 * CLOCK_NS_PER_S };
+	struct report report = { .command = "test",
+				 .interval_began = 2 * CLOCK_NS_PER_S,
+				 .interval_ended = clock_now() };
 	size_t length;
 	char *text;
 
@@ -167,7 +169,9 @@ TEST(steps)
 		FIGURES_END,
 	};
 	struct sample before = { .rate.count = 4 };
-	struct report report = { .of_steps = true, .interval_began = 2 * CLOCK_NS_PER_S };
+	struct report report = { .of_steps = true,
+				 .interval_began = 2 * CLOCK_NS_PER_S,
+				 .interval_ended = clock_now() };
 	size_t length;
 	char *text;
 

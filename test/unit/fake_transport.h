@@ -500,6 +500,12 @@ WORD(reports)
 	assert_reports(text);
 }
 
+/* A second in which nothing is counted has a row, or not. */
+WORD(rows)
+{
+	assert_int_equal(fake.command->figures(fake.state).under_way, number);
+}
+
 WORD(verdict)
 {
 	if (!strstr(fake.environment.verdict, text))

@@ -6,12 +6,13 @@
 #include "test/unit/unit.h"
 
 #include "cmd/reporting/reporting.h"
+#include "core/clock.h"
 #include "core/figures.h"
 
 /* The figures as JSON: since before, or all if that is NULL. */
 static inline char *report_text_since(struct figures figures, const void *before, int64_t began)
 {
-	struct report report = { .interval_began = began };
+	struct report report = { .interval_began = began, .interval_ended = clock_now() };
 	char *text;
 	size_t length;
 	FILE *stream = open_memstream(&text, &length);

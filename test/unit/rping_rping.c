@@ -204,6 +204,10 @@ static const struct run client_runs[] = {
 	  TARGET "waiting for the server to read the ping: the peer disconnected in ping 0\n" },
 	{ "a hint at the size limit of a stock server", RUN "-S 65; meet 0; leave 0", OUTCOME_FAILED,
 	  "~hint: a stock server ends when a ping is longer than its own -S" },
+	{ "rows go on until the last answer",
+	  RUN "-C 2 --warmup 1; rows 0; meet 0; rows 1; go_ahead; rows 1; go_ahead; "
+	      "rows 1; pings 2; rows 1; ending 0; leave 0",
+	  OUTCOME_OK, "" },
 	{ "warm-up pings are not counted",
 	  RUN "-V --warmup 3 -C 2; meet 0; pings 4; open 0; pings 1; ending 0; reports "
 	      "\"warmup\":3,\"sent\":2,\"answered\":2,\"verified\":2,\"lost\":0; leave 0",
@@ -534,6 +538,10 @@ static const struct run server_runs[] = {
 	{ "the range of sizes",
 	  "run -s; take 0; ping 0 32; ping 0 200; ping 0 7; ping 0 50; leave 0; verdict 4 pings of 7 to 200 bytes from "
 	  "10.0.0.2:4242 answered",
+	  OUTCOME_OK, "" },
+	{ "rows while a client is connected",
+	  "run -s -P; rows 0; take 0; rows 1; ping 0 32; rows 1; leave 0; rows 0; "
+	  "interrupt",
 	  OUTCOME_OK, "" },
 	{ "an interrupted server has its last answer confirmed",
 	  "run -s -P; take 0; ping 0 32; reports \"pings\":{\"answered\":0; interrupt; open 0; wants_confirmation 0; "

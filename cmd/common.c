@@ -247,8 +247,10 @@ void common_report_path(struct report *report, const void *member)
 	report_text(report, "gid_type", path->gid_type);
 	report_text(report, "interface", path->interface);
 	report_count_known(report, "mtu", (uint64_t)path->mtu, path->mtu);
-	report_qpn(report, "qpn", path->qpn);
-	report_qpn(report, "peer_qpn", path->peer_qpn);
-	if (WITH_EXTRAS && report->format->form & IN_TEXT)
+	if (report->format->form & IN_PROGRAMS) {
+		report_qpn(report, "qpn", path->qpn);
+		report_qpn(report, "peer_qpn", path->peer_qpn);
+	} else if (WITH_EXTRAS) {
 		report_own_host(report, "peer", &path->peer);
+	}
 }

@@ -5,10 +5,13 @@
 
 static void add_count(struct report *report, const struct figure *row, const uint64_t *count, const uint64_t *before)
 {
-	uint64_t old = before ? *before : 0, increase = *count > old ? *count - old : 0;
+	uint64_t old = before ? *before : 0;
 
-	if (increase || !(row->flags & FIGURE_UNLESS_0) || report->format->form != IN_BLOCK)
-		report_count(report, row->name, increase);
+	report->counts = !(row->flags & FIGURE_MAY_DECREASE);
+	report->whole = row->others && !before ? *count + count[row->others] : 0;
+	report_count(report, row->name, *count > old ? *count - old : 0);
+	report->counts = false;
+	report->whole = 0;
 }
 
 static void add_rate(struct report *report, const struct figure *row, const struct rate *rate,
@@ -41,9 +44,7 @@ static void add_figure(struct report *report, const struct figure *row, const vo
 
 	switch ((enum figure_kind)row->kind) {
 	case FIGURE_COUNT:
-		report->counts = !(row->flags & FIGURE_MAY_DECREASE);
 		add_count(report, row, member, before);
-		report->counts = false;
 		break;
 	case FIGURE_GAUGE:
 		report_count_known(report, row->name, *(const uint64_t *)member, known);
@@ -94,10 +95,14 @@ void figures_report(struct report *report, const struct figure *rows, const void
 	enum report_form form = report->format->form;
 
 	for (const struct figure *row = rows; row->kind; row++) {
+		const void *member = (const char *)values + row->offset;
+
 		if (form == IN_PROMETHEUS && row->kind == FIGURE_TEXT && !(row->flags & FIGURE_LABEL))
 			continue;
+		if (form == IN_BLOCK && row->flags & FIGURE_UNLESS_0 && !*(const uint64_t *)member)
+			continue;
 		if (!row->forms || row->forms & form)
-			add_figure(report, row, (const char *)values + row->offset, old ? old + row->offset : NULL);
+			add_figure(report, row, member, old ? old + row->offset : NULL);
 		else if (row->kind == FIGURE_OBJECT || row->kind == FIGURE_LIST)
 			while (row->kind != FIGURE_CLOSE && row->kind != FIGURE_CODE)
 				row++;

@@ -37,7 +37,7 @@ enum figure_kind {
 };
 
 enum {
-	/* A block omits the count if it is 0: scripts search logs for the word "failed". */
+	/* A block omits the COUNT or GAUGE if it is 0: scripts search logs for the word "failed". */
 	FIGURE_UNLESS_0 = 1 << 0,
 	/* Prometheus: a text that labels the samples of its level behind it. It has no other texts. */
 	FIGURE_LABEL = 1 << 1,
@@ -66,6 +66,7 @@ struct figure {
 	uint8_t kind;  /* 0 ends the table */
 	uint8_t forms; /* enum report_form: those with the figure; 0: all */
 	uint8_t flags;
+	int8_t others; /* COUNT: FIGURE_OTHERS(), or 0; a block has its share of both */
 };
 
 /* A row: kind, name, struct, member, then forms and flags. A 32-bit member is a compile error. */
@@ -75,6 +76,9 @@ struct figure {
 	  .offset = offsetof(type, member) +                                                                           \
 		    0 * sizeof(_Generic(((type *)0)->member, unsigned: *(struct too_short *)0, default: 0)),           \
 	  __VA_ARGS__ }
+/* How far behind the member the count of the others is. */
+#define FIGURE_OTHERS(type, member, count)                                                                             \
+	((int)offsetof(type, count) - (int)offsetof(type, member)) / (int)sizeof(uint64_t)
 /* An OBJECT of the rows up to FIGURES_CLOSE, in which no other begins. Its forms are theirs. */
 #define FIGURES_OPEN(figure_name, ...) { .name = figure_name, .kind = FIGURE_OBJECT, __VA_ARGS__ }
 #define FIGURES_CLOSE		       { .kind = FIGURE_CLOSE }

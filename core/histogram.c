@@ -103,6 +103,11 @@ int64_t histogram_deviation(const struct histogram *histogram)
 	return variance > 0 ? (int64_t)(square_root(variance) + 0.5) : 0;
 }
 
+bool histogram_has(const struct histogram *histogram, unsigned per_mille)
+{
+	return histogram->all.count >= 1000 / (1000 - per_mille);
+}
+
 int64_t histogram_percentile(const struct histogram *histogram, unsigned per_mille)
 {
 	/* count * per_mille / 1000, rounded up, without overflow. */

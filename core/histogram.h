@@ -7,6 +7,7 @@
 #ifndef CORE_HISTOGRAM_H
 #define CORE_HISTOGRAM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -48,6 +49,9 @@ void histogram_difference(const struct histogram *histogram, const struct histog
 
 /* The population standard deviation, ping(8)'s mdev. Returns 0 without a sample. */
 int64_t histogram_deviation(const struct histogram *histogram);
+
+/* True if the rest of the samples, above that percentile, is one at least: p99 needs a hundred samples. */
+bool histogram_has(const struct histogram *histogram, unsigned per_mille);
 
 /*
  * The sample that at least per_mille thousandths of all samples do not exceed (nearest rank). Returns the middle of its

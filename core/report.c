@@ -146,10 +146,13 @@ static void add_times(struct report *report, const struct samples *samples, cons
 		return;
 	if (form & IN_FULL)
 		add_time(report, "mdev", histogram_deviation(histogram), count);
-	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++)
+	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++) {
+		unsigned per_mille = percentiles[i].per_mille;
+
 		if (form & percentiles[i].forms)
-			add_time(report, percentiles[i].name, histogram_percentile(histogram, percentiles[i].per_mille),
-				 count);
+			add_time(report, percentiles[i].name, histogram_percentile(histogram, per_mille),
+				 form & IN_TEXT ? histogram_has(histogram, per_mille) : count);
+	}
 }
 
 void report_samples(struct report *report, const char *name, const struct samples *samples)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core/units.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,21 +13,42 @@ struct unit {
 	const char *text;
 };
 
-/* Uses the largest unit that is not above value, or the last one. %.4g prints an exponent from 10,000 on. */
-static const char *scaled(double value, const struct unit *unit, char text[UNITS_TEXT_SIZE])
+enum {
+	THREE = 3 /* also if the last are 0 */
+};
+
+#define ROUNDED_UP 0.9995 /* from here on three digits are 1.00 */
+
+/* Uses the largest unit that is not above the rounded value, or the last one. digits: of %g, or THREE. */
+static const char *scaled(double value, const struct unit *unit, int digits, char text[UNITS_TEXT_SIZE])
 {
-	while (value < unit->size && unit[1].text)
+	while (value < ROUNDED_UP * unit->size && unit[1].text)
 		unit++;
 	value /= unit->size;
-	snprintf(text, UNITS_TEXT_SIZE, value < 9999.5 ? "%.4g%s" : "%.0f%s", value, unit->text);
+	if (digits != THREE || value < ROUNDED_UP)
+		snprintf(text, UNITS_TEXT_SIZE, "%.*g%s", digits, value, unit->text);
+	else
+		snprintf(text, UNITS_TEXT_SIZE, "%.*f%s", (value < 9.995) + (value < 99.95), value, unit->text);
 	return text;
+}
+
+static const char *time_text(int64_t nanoseconds, int digits, char text[UNITS_TEXT_SIZE])
+{
+	static const struct unit units[] = { { 1e9, " s" }, { 1e6, " ms" }, { 1e3, " us" }, { 0, NULL } };
+
+	if (nanoseconds < 1000)
+		return log_text(text, UNITS_TEXT_SIZE, "%" PRId64 " ns", nanoseconds);
+	return scaled((double)nanoseconds, units, digits, text);
 }
 
 const char *units_time(int64_t nanoseconds, char text[UNITS_TEXT_SIZE])
 {
-	static const struct unit units[] = { { 1e9, " s" }, { 1e6, " ms" }, { 1e3, " us" }, { 1, " ns" }, { 0, NULL } };
+	return time_text(nanoseconds, THREE, text);
+}
 
-	return scaled((double)nanoseconds, units, text);
+const char *units_exact_time(int64_t nanoseconds, char text[UNITS_TEXT_SIZE])
+{
+	return time_text(nanoseconds, 9, text);
 }
 
 double units_seconds(int64_t nanoseconds)
@@ -49,7 +71,7 @@ const char *units_rate(double per_second, char text[UNITS_TEXT_SIZE])
 {
 	static const struct unit units[] = { { 1e9, " G/s" }, { 1e6, " M/s" }, { 1, "/s" }, { 0, NULL } };
 
-	return scaled(per_second, units, text);
+	return scaled(per_second, units, THREE, text);
 }
 
 const char *units_plural(uint64_t count)
@@ -60,15 +82,8 @@ const char *units_plural(uint64_t count)
 const char *units_bandwidth(double bytes_per_second, char text[UNITS_TEXT_SIZE])
 {
 	static const struct unit units[] = {
-		{ 1e9, " GB/s" }, { 1e6, " MB/s" }, { 1e3, " kB/s" }, { 1, " B/s" }, { 0, NULL }
+		{ 1e9, " Gbit/s" }, { 1e6, " Mbit/s" }, { 1e3, " kbit/s" }, { 1, " bit/s" }, { 0, NULL }
 	};
 
-	return scaled(bytes_per_second, units, text);
-}
-
-const char *units_bits(double bytes_per_second, char text[UNITS_TEXT_SIZE])
-{
-	units_bandwidth(bytes_per_second * 8, text);
-	*strchr(text, 'B') = 'b';
-	return text;
+	return scaled(bytes_per_second * 8, units, THREE, text);
 }

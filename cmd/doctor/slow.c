@@ -6,7 +6,7 @@
 
 #include "cmd/doctor/doctor.h"
 
-/* Gb/s. Up to 5 GT/s a fifth of the bits are the encoding's. A virtual function has no link: "Unknown", "0". */
+/* Gbit/s. Up to 5 GT/s a fifth of the bits are the encoding's. A virtual function has no link: "Unknown", "0". */
 static unsigned long read_pcie(const struct doctor *doctor, const struct device *device, const char *which,
 			       char text[2 * SYSFS_TEXT_SIZE])
 {
@@ -19,7 +19,7 @@ static unsigned long read_pcie(const struct doctor *doctor, const struct device 
 	rate = (rate == 5 ? 4 : rate) * strtoul(width, NULL, 10);
 	if (strstr(speed, " PCIe"))
 		*strstr(speed, " PCIe") = 0;
-	log_text(text, 2 * SYSFS_TEXT_SIZE, "%s x%s (%lu Gb/s)", speed, width, rate);
+	log_text(text, 2 * SYSFS_TEXT_SIZE, "%s x%s (%lu Gbit/s)", speed, width, rate);
 	return rate;
 }
 

@@ -66,10 +66,11 @@ void mckey_figures_counted(struct mckey_run *run, bool first)
 
 static const struct figure counts_figures[] = {
 	FIGURE(COUNT, "received", struct counts, received),
-	FIGURE(COUNT, "lost", struct counts, lost, .flags = FIGURE_MAY_DECREASE),
-	FIGURE(COUNT, "duplicated", struct counts, duplicated),
-	FIGURE(COUNT, "out_of_order", struct counts, out_of_order),
-	FIGURE(COUNT, "damaged", struct counts, damaged, .forms = IN_FULL),
+	FIGURE(COUNT, "lost", struct counts, lost, .flags = FIGURE_MAY_DECREASE,
+	       .others = FIGURE_OTHERS(struct counts, lost, received)),
+	FIGURE(COUNT, "duplicated", struct counts, duplicated, .flags = FIGURE_UNLESS_0),
+	FIGURE(COUNT, "out_of_order", struct counts, out_of_order, .flags = FIGURE_UNLESS_0),
+	FIGURE(COUNT, "damaged", struct counts, damaged, .forms = IN_FULL, .flags = FIGURE_UNLESS_0),
 	FIGURES_END,
 };
 
@@ -91,7 +92,8 @@ static void report_senders(struct report *report, const void *member)
 		report_text(report, "address", known ? address_host(&sender->address, host) : NULL);
 		report_text(report, "qpn", qpn);
 		figures_report(report, counts_figures, &counts, NULL);
-		report_flag(report, "numbered", sender->numbered);
+		if (!sender->numbered || report->format->form & IN_PROGRAMS)
+			report_flag(report, "numbered", sender->numbered);
 		report_end(report);
 	}
 }
@@ -102,7 +104,7 @@ static const struct figure run_figures[] = {
 	ROW(TEXT, "role", role, .flags = FIGURE_LABEL),
 	ROW(TEXT, "target", target, .flags = FIGURE_LABEL),
 	FIGURES_OF_CODE(OBJECT, "path", struct mckey_figures, path, common_report_path, .forms = IN_FULL),
-	FIGURES_OF_CODE(OBJECT, "group", struct mckey_figures, group, report_address, .forms = IN_FULL),
+	FIGURES_OF_CODE(OBJECT, "group", struct mckey_figures, group, report_address, .forms = IN_PROGRAMS),
 	FIGURES_OPEN("connections"),
 	ROW(GAUGE, "asked", asked, .forms = IN_FULL),
 	ROW(COUNT, "joined", joined, .forms = IN_FULL),
@@ -128,7 +130,7 @@ static const struct figure receiver_figures[] = {
 	FIGURES_OPEN("datagrams"),
 	ROW(GAUGE, "size", size, .forms = IN_FULL),
 	FIGURES_ROWS(counts_figures, .offset = offsetof(struct mckey_figures, received)),
-	ROW(COUNT, "foreign", foreign, .forms = IN_FULL),
+	ROW(COUNT, "foreign", foreign, .forms = IN_FULL, .flags = FIGURE_UNLESS_0),
 	ROW(RATE, "rate", rate),
 	ROW(BANDWIDTH, "bytes", rate),
 	FIGURES_CLOSE,

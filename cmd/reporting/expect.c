@@ -14,6 +14,7 @@
 #include "cmd/run.h"
 #include "core/option_value.h"
 #include "core/spelling.h"
+#include "core/units.h"
 
 enum {
 	NAME_SIZE = 96,
@@ -140,6 +141,16 @@ static bool is_as_wanted(const struct expectation *expectation, struct report_va
 	return expectation->relation & (number < wanted ? LESS : number > wanted ? GREATER : EQUAL);
 }
 
+/* As exact as it was compared, and a rate in the unit of JSON, as what is wanted is. */
+static const char *got_text(struct report_value value, char text[REPORTING_VALUE_SIZE])
+{
+	if (value.kind == REPORT_TIME)
+		return units_exact_time((int64_t)value.number, text);
+	if (value.kind == REPORT_RATE || value.kind == REPORT_BANDWIDTH)
+		return log_text(text, REPORTING_VALUE_SIZE, "%.6g", value.rate);
+	return reporting_value_text(value, text);
+}
+
 static struct reporting *reporting_of(struct report *report)
 {
 	return (struct reporting *)((char *)report - offsetof(struct reporting, report));
@@ -180,7 +191,7 @@ static void expect_value(struct report *report, const char *name, struct report_
 	double wanted;
 
 	if (expect->begins && value.kind != REPORT_NONE)
-		log_add(expect->entry, GOT_SIZE, ", ", "%s %s", name, reporting_value_text(report, value, text));
+		log_add(expect->entry, GOT_SIZE, ", ", "%s %s", name, reporting_value_text(value, text));
 	for (size_t i = 0; i < expect->count; i++) {
 		struct expectation *expectation = &expect->expectations[i];
 
@@ -198,7 +209,7 @@ static void expect_value(struct report *report, const char *name, struct report_
 		expectation->known = true;
 		if (is_as_wanted(expectation, value, wanted))
 			continue;
-		got = reporting_value_text(report, value, text);
+		got = got_text(value, text);
 		if (in_list)
 			fail(reporting, expectation, expect->entry, got);
 		else

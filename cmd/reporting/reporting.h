@@ -67,7 +67,7 @@ enum live {
 extern const struct report_format report_block;
 /* Text: a row of a table without lists, or its header if report.header is set. */
 extern const struct report_format report_table;
-/* The same for the steps of a run, with bandwidths in bits. */
+/* The same for the steps of a run. */
 extern const struct report_format report_steps;
 /* One JSON object on one line. */
 extern const struct report_format report_json;
@@ -165,8 +165,7 @@ enum {
 	REPORTING_VALUE_SIZE = ERROR_TEXT_SIZE /* an error is the longest */
 };
 /* The value for a person. Returns text, or a text of its own. */
-const char *reporting_value_text(const struct report *report, struct report_value value,
-				 char text[REPORTING_VALUE_SIZE]);
+const char *reporting_value_text(struct report_value value, char text[REPORTING_VALUE_SIZE]);
 
 /* Call this first: the wall clock may be stepped during the run. */
 void reporting_json_begin(struct reporting *reporting);

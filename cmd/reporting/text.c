@@ -20,14 +20,23 @@
 
 /* ---- the formats ---- */
 
-static void text_name(FILE *stream, const char *name)
+enum {
+	NAME_SIZE = 32
+};
+
+/* What programs have in bytes a second is a bandwidth in bits. Returns text. */
+static const char *text_name(const char *name, enum report_kind kind, char text[NAME_SIZE])
 {
-	for (; *name; name++)
-		fputc(*name == '_' ? ' ' : *name, stream);
+	const char *bytes = kind == REPORT_BANDWIDTH ? strstr(name, "bytes") : NULL;
+
+	log_text(text, NAME_SIZE, "%.*s%s", (int)(bytes ? (size_t)(bytes - name) : strlen(name)), name,
+		 bytes ? "bandwidth" : "");
+	for (char *at = text; (at = strchr(at, '_'));)
+		*at = ' ';
+	return text;
 }
 
-const char *reporting_value_text(const struct report *report, struct report_value value,
-				 char text[REPORTING_VALUE_SIZE])
+const char *reporting_value_text(struct report_value value, char text[REPORTING_VALUE_SIZE])
 {
 	switch (value.kind) {
 	case REPORT_COUNT:
@@ -37,7 +46,7 @@ const char *reporting_value_text(const struct report *report, struct report_valu
 	case REPORT_RATE:
 		return units_rate(value.rate, text);
 	case REPORT_BANDWIDTH:
-		return (report->format->form == IN_STEP ? units_bits : units_bandwidth)(value.rate, text);
+		return units_bandwidth(value.rate, text);
 	case REPORT_TEXT:
 		return log_text(text, REPORTING_VALUE_SIZE, "%s", value.text);
 	case REPORT_FLAG:
@@ -49,19 +58,27 @@ const char *reporting_value_text(const struct report *report, struct report_valu
 }
 
 /* Begins an item of the object or list of that depth: its name, unless it is an entry of a list. */
-static void block_item(struct report *report, unsigned depth, const char *name, const char *after)
+static void block_item(struct report *report, unsigned depth, const char *name, enum report_kind kind,
+		       const char *after)
 {
 	struct report_frame *outer = &report->frames[depth];
 	const char *before = !depth ? "  " : outer->shown ? ", " : depth == 1 ? " " : "";
+	char text[NAME_SIZE];
 
 	outer->shown++;
 	if (outer->nesting == REPORT_LIST) {
 		fputs("\n    ", report->stream);
 		return;
 	}
-	fputs(before, report->stream);
-	text_name(report->stream, name);
-	fputs(after, report->stream);
+	fprintf(report->stream, "%s%s%s", before, text_name(name, kind, text), after);
+}
+
+static void block_share(const struct report *report, uint64_t count)
+{
+	double percent = 100 * (double)count / (double)report->whole;
+	bool tiny = count && percent < 0.01;
+
+	fprintf(report->stream, " (%s%.3g%%)", tiny ? "<" : "", tiny ? 0.01 : percent);
 }
 
 static void block_end(struct report *report)
@@ -86,9 +103,11 @@ static void block_value(struct report *report, const char *name, struct report_v
 	/* The names of the open objects and lists come before their first value only. */
 	for (unsigned i = 1; i <= report->depth; i++)
 		if (!report->frames[i].shown)
-			block_item(report, i - 1, report->frames[i].name, i > 1 ? " (" : ":");
-	block_item(report, report->depth, name, report->depth ? " " : ": ");
-	fputs(reporting_value_text(report, value, text), report->stream);
+			block_item(report, i - 1, report->frames[i].name, REPORT_NONE, i > 1 ? " (" : ":");
+	block_item(report, report->depth, name, value.kind, report->depth ? " " : ": ");
+	fputs(reporting_value_text(value, text), report->stream);
+	if (report->whole)
+		block_share(report, value.number);
 	if (!report->depth)
 		fputc('\n', report->stream);
 }
@@ -111,19 +130,21 @@ static void table_value(struct report *report, const char *name, struct report_v
 		[REPORT_RATE] = 9,
 		[REPORT_BANDWIDTH] = 11,
 	};
-	uint64_t kind = value.kind == REPORT_NONE ? value.number : value.kind;
-	int width = (int)strlen(name) + 1, blanks;
-	char text[REPORTING_VALUE_SIZE];
-	const char *cell = report->header ? name : reporting_value_text(report, value, text);
+	enum report_kind kind = value.kind == REPORT_NONE ? (enum report_kind)value.number : value.kind;
+	char text[REPORTING_VALUE_SIZE], header[NAME_SIZE];
+	int width = (int)strlen(text_name(name, kind, header)) + 1, blanks;
+	const char *cell = report->header ? header : reporting_value_text(value, text);
 
 	if ((kind == REPORT_TEXT && !report->depth) || report_in_list(report))
 		return;
 	if (width < widths[kind])
 		width = widths[kind];
+	if (report->columns && report->column + 1 + width > report->columns)
+		return;
+	report->column += 1 + width;
 	blanks = width - (int)strlen(cell) - report->excess;
 	report->excess = blanks < 0 ? -blanks : 0;
-	fprintf(report->stream, " %*s", blanks < 0 ? 0 : blanks, "");
-	text_name(report->stream, cell);
+	fprintf(report->stream, " %*s%s", blanks < 0 ? 0 : blanks, "", cell);
 }
 
 const struct report_format report_table = {
@@ -208,6 +229,8 @@ static void text_row(struct reporting *reporting, bool header)
 		width = fprintf(stream, "%5.*f-%-6.*f", decimals, units_seconds(report->interval_began - begun),
 				decimals, units_seconds(report->interval_ended - begun));
 	report->excess = width > SECONDS_WIDTH ? width - SECONDS_WIDTH : 0;
+	report->column = report->of_steps ? 0 : SECONDS_WIDTH;
+	report->columns = (int)terminal_width(fileno(stream));
 	print_figures(reporting, stream, report->of_steps ? &report_steps : &report_table, true);
 }
 

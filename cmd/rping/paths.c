@@ -101,7 +101,8 @@ static void print_path(const struct target *path, unsigned number)
 		log_text(qpn, sizeof(qpn), "  0x%06" PRIx32, path->qpn);
 	if (times->all.count) {
 		units_time(histogram_percentile(times, 500), p50);
-		units_time(histogram_percentile(times, 990), p99);
+		if (histogram_has(times, 990))
+			units_time(histogram_percentile(times, 990), p99);
 		units_time(times->all.maximum, max);
 	}
 	environment_print(path->peer.environment, "%4u  %8u%s  %6" PRIu64 "  %6s%s  %8s  %8s  %8s%s%s", number,

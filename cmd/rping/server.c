@@ -342,11 +342,11 @@ static const struct figure server_figures[] = {
 	FIGURES_OPEN("served"),
 	FIGURE(COUNT, "clients", struct server_figures, served),
 	FIGURE(COUNT, "failed", struct server_figures, failed, .forms = IN_FULL, .flags = FIGURE_UNLESS_0),
-	FIGURE(GAUGE, "connected", struct server_figures, connected),
+	FIGURE(GAUGE, "connected", struct server_figures, connected, .flags = FIGURE_UNLESS_0),
 	FIGURES_CLOSE,
 	FIGURES_OPEN("pings"),
 	FIGURE(COUNT, "answered", struct server_figures, answered),
-	FIGURE(COUNT, "verified", struct server_figures, verified),
+	FIGURE(COUNT, "verified", struct server_figures, verified, .forms = IN_FULL, .flags = FIGURE_UNLESS_0),
 	FIGURES_CLOSE,
 	FIGURES_END,
 };

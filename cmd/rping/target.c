@@ -618,16 +618,16 @@ void target_release(struct target *target)
 const struct figure ping_count_figures[] = {
 	FIGURE(GAUGE, "size", struct ping_counts, size, .forms = IN_FULL),
 	FIGURE(GAUGE, "ping_size", struct ping_counts, size, .forms = IN_STEP),
-	FIGURE(COUNT, "warmup", struct ping_counts, warmup, .forms = IN_FULL),
+	FIGURE(COUNT, "warmup", struct ping_counts, warmup, .forms = IN_FULL, .flags = FIGURE_UNLESS_0),
 	FIGURE(COUNT, "sent", struct ping_counts, sent, .forms = IN_FULL),
 	FIGURE(COUNT, "answered", struct ping_counts, answered.count),
-	FIGURE(COUNT, "verified", struct ping_counts, verified, .forms = IN_FULL),
-	FIGURE(COUNT, "lost", struct ping_counts, lost, .forms = IN_FULL | IN_ROW),
+	FIGURE(COUNT, "verified", struct ping_counts, verified, .forms = IN_FULL, .flags = FIGURE_UNLESS_0),
+	FIGURE(COUNT, "lost", struct ping_counts, lost, .forms = IN_FULL | IN_ROW,
+	       .others = FIGURE_OTHERS(struct ping_counts, lost, answered.count)),
 	FIGURE(COUNT, "outages", struct ping_counts, outages, .forms = IN_FULL, .flags = FIGURE_UNLESS_0),
 	FIGURE(TIME, "outage", struct ping_counts, outage, .forms = IN_FULL),
 	FIGURE(RATE, "rate", struct ping_counts, answered, .flags = FIGURE_WHOLE),
-	FIGURE(BANDWIDTH, "bytes", struct ping_counts, answered, .forms = IN_PROGRAMS, .flags = FIGURE_WHOLE),
-	FIGURE(BANDWIDTH, "bandwidth", struct ping_counts, answered, .forms = IN_STEP, .flags = FIGURE_WHOLE),
+	FIGURE(BANDWIDTH, "bytes", struct ping_counts, answered, .forms = IN_PROGRAMS | IN_STEP, .flags = FIGURE_WHOLE),
 	FIGURES_END,
 };
 
@@ -650,7 +650,8 @@ static const struct figure target_name_figures[] = {
 
 static const struct figure target_figures[] = {
 	FIGURE(COUNT, "answered", struct target, counts.answered.count, .forms = IN_TEXT),
-	FIGURE(COUNT, "lost", struct target, counts.lost, .forms = IN_TEXT),
+	FIGURE(COUNT, "lost", struct target, counts.lost, .forms = IN_TEXT,
+	       .others = FIGURE_OTHERS(struct target, counts.lost, counts.answered.count)),
 	FIGURES_OF_ROWS("pings", struct target, counts, ping_count_figures, .forms = IN_PROGRAMS),
 	FIGURE(SAMPLES, "round_trip", struct target, round_trip, .forms = IN_TEXT | IN_PROMETHEUS),
 	FIGURES_OF_ROWS("connect", struct target, times, connect_figures, .forms = IN_PROGRAMS),

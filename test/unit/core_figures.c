@@ -5,6 +5,7 @@
 #include "test/unit/fake_clock.h"
 
 struct inner {
+	uint64_t arrived;
 	uint64_t lost;
 };
 
@@ -27,7 +28,7 @@ struct sample {
 #define ROW(kind, name, member, ...) FIGURE(kind, name, struct sample, member, __VA_ARGS__)
 
 static const struct figure inner_rows[] = {
-	FIGURE(COUNT, "lost", struct inner, lost),
+	FIGURE(COUNT, "lost", struct inner, lost, .others = FIGURE_OTHERS(struct inner, lost, arrived)),
 	FIGURES_END,
 };
 
@@ -81,7 +82,7 @@ static const struct sample filled = {
 	.size = 3,
 	.time = 5,
 	.good = true,
-	.inner.lost = 4,
+	.inner = { .arrived = 4, .lost = 4 },
 	.rate = { .count = 6, .bytes = 60, .from = CLOCK_NS_PER_S, .to = 3 * CLOCK_NS_PER_S },
 };
 
@@ -114,10 +115,38 @@ TEST(totals)
 		    "\"bytes_per_second\":30.000,\"samples\":{\"min_ns\":2,\"avg_ns\":3,\"max_ns\":4},"
 		    "\"object\":{\"word\":\"client\"},\"list\":[{\"lost\":4},{\"lost\":4}]}\n");
 	assert_text(&report_table, rows, &filled, NULL,
-		    "      7      3         -   yes      4       3/s       3/s      30 B/s\n");
+		    "      7      3         -   yes      4    3.00/s    3.00/s   240 bit/s\n");
 	assert_text(&report_block, rows, &filled, NULL,
-		    "  sent: 7\n  size: 3\n  time: 5 ns\n  good: yes\n  inner: lost 4\n  rate: 3/s\n  whole: 3/s\n"
-		    "  bytes: 30 B/s\n  list:\n    lost 4\n    lost 4\n");
+		    "  sent: 7\n  size: 3\n  time: 5 ns\n  good: yes\n  inner: lost 4 (50%)\n  rate: 3.00/s\n"
+		    "  whole: 3.00/s\n  bandwidth: 240 bit/s\n  list:\n    lost 4 (50%)\n    lost 4 (50%)\n");
+}
+
+/* A block has a count of losses with its share, and no zeros that say nothing. */
+TEST(shares)
+{
+	static const struct {
+		struct inner inner;
+		const char *text;
+	} cases[] = {
+		{ { 0, 0 }, "  lost: 0\n" },
+		{ { 3, 0 }, "  lost: 0 (0%)\n" },
+		{ { 2, 1 }, "  lost: 1 (33.3%)\n" },
+		{ { 0, 1 }, "  lost: 1 (100%)\n" },
+		{ { 9999, 1 }, "  lost: 1 (0.01%)\n" },
+		{ { 10000, 1 }, "  lost: 1 (<0.01%)\n" },
+	};
+	static const struct figure zeros[] = {
+		ROW(COUNT, "failed", failed, .flags = FIGURE_UNLESS_0),
+		ROW(GAUGE, "size", size, .flags = FIGURE_UNLESS_0),
+		ROW(COUNT, "sent", sent),
+		FIGURES_END,
+	};
+
+	for (size_t i = 0; i < LENGTH(cases); i++)
+		assert_text(&report_block, inner_rows, &cases[i].inner, NULL, cases[i].text);
+	assert_text(&report_block, zeros, &(struct sample){ .sent = 0 }, NULL, "  sent: 0\n");
+	assert_text(&report_block, zeros, &(struct sample){ .failed = 1, .size = 2 }, NULL,
+		    "  failed: 1\n  size: 2\n  sent: 0\n");
 }
 
 /* For Prometheus a label is one of every sample behind it; other texts are nothing. What may decrease is no counter. */
@@ -180,9 +209,9 @@ TEST(steps)
 	figures_report(&report, step_rows, &filled, &before);
 	report_close(&report);
 	fclose(report.stream);
-	assert_string_equal(text, "      3      7       2/s\n");
+	assert_string_equal(text, "      3      7    2.00/s\n");
 	free(text);
-	assert_text(&report_table, step_rows, &filled, NULL, "      7      4       3/s\n");
+	assert_text(&report_table, step_rows, &filled, NULL, "      7      4    3.00/s\n");
 }
 
 /* A gauge counts nothing. */

@@ -97,13 +97,13 @@ TEST(as_tables)
 		{ &report_table,
 		  "  clients   sent      wait      rate     speed     payload  good  word   deep       min       avg"
 		  "       max       p99       min       avg       max       p99   late\n",
-		  "        2 18446744073709551615 1.5 us 1.5/s  -    1.5 MB/s   yes   yes      1"
-		  "      1 us      2 us      3 us  2.975 us         -         -         -         -      0\n" },
+		  "        2 18446744073709551615 1.50 us 1.50/s - 12.0 Mbit/s  yes   yes      1"
+		  "   1.00 us   2.00 us   3.00 us         -         -         -         -         -      0\n" },
 		{ &report_steps,
 		  "  clients   sent      wait      rate     speed     payload  good  word   deep       avg       p50"
 		  "       p99       avg       p50       p99   late\n",
-		  "        2 18446744073709551615 1.5 us 1.5/s  -     12 Mb/s   yes   yes      1"
-		  "      2 us      1 us  2.975 us         -         -         -      0\n" },
+		  "        2 18446744073709551615 1.50 us 1.50/s - 12.0 Mbit/s  yes   yes      1"
+		  "   2.00 us   1.00 us         -         -         -         -      0\n" },
 	};
 	struct written output;
 
@@ -116,20 +116,41 @@ TEST(as_tables)
 	}
 }
 
+/* Columns that do not fit into the terminal are left out, of the header and of rows. */
+TEST(columns_that_fit)
+{
+	static const int columns[] = { 0, 26, 17, 16 };
+	static const char *const texts[] = { "   sent       min       avg       max       p99\n", "   sent       min\n",
+					     "   sent       min\n", "   sent\n" };
+	static const struct histogram none;
+	struct written output;
+
+	for (size_t i = 0; i < LENGTH(columns); i++) {
+		struct report *report = begin(&output, &report_table);
+
+		report->header = true;
+		report->columns = columns[i];
+		report_count(report, "sent", 1);
+		report_histogram(report, "round_trip", &none);
+		assert_written(&output, texts[i]);
+	}
+}
+
 TEST(as_a_block)
 {
 	struct written output;
 
 	fill(begin(&output, &report_block));
-	assert_written(&output, "  clients: 2\n"
-				"  pings: sent 18446744073709551615, wait 1.5 us, rate 1.5/s, payload 1.5 MB/s, good "
-				"yes, word yes, inside (deep 1)\n"
-				"  senders:\n"
-				"    address 10.0.0.1, received 7\n"
-				"    address 10.0.0.2, received 8\n"
-				"  round trip: count 2, min 1 us, avg 2 us, max 3 us, mdev 1 us, p50 1 us, p90 2.975 "
-				"us, p99 2.975 us, p99.9 2.975 us\n"
-				"  late: 0\n");
+	assert_written(&output,
+		       "  clients: 2\n"
+		       "  pings: sent 18446744073709551615, wait 1.50 us, rate 1.50/s, payload 12.0 Mbit/s, good "
+		       "yes, word yes, inside (deep 1)\n"
+		       "  senders:\n"
+		       "    address 10.0.0.1, received 7\n"
+		       "    address 10.0.0.2, received 8\n"
+		       "  round trip: count 2, min 1.00 us, avg 2.00 us, max 3.00 us, mdev 1.00 us, p50 "
+		       "1.00 us\n"
+		       "  late: 0\n");
 }
 
 TEST(as_prometheus)
@@ -305,7 +326,7 @@ TEST(waits_for_a_processor)
 		const char *schedstat, *text;
 	} rows[] = {
 		{ "61845297 1938099829 36\n",
-		  "  processor: ran 61.85 ms, waited 1.938 s: others had it, or a CPU limit stopped this process\n" },
+		  "  processor: ran 61.8 ms, waited 1.94 s: others had it, or a CPU limit stopped this process\n" },
 		{ "400000000 100000000 1\n",
 		  "  processor: ran 400 ms, waited 100 ms: others had it, or a CPU limit stopped this process\n" },
 		{ "400000000 99999999 1\n", "" },
@@ -345,6 +366,36 @@ TEST(percentiles_by_name)
 	assert_non_null(strstr(output.text, expected));
 	fclose(output.report.stream);
 	free(output.text);
+	free(histogram);
+}
+
+/* A person gets a percentile if a sample above it is one of as many: p90 of ten, p99 of a hundred. */
+TEST(percentiles_of_few)
+{
+	static const struct {
+		int count;
+		const char *text;
+	} rows[] = {
+		{ 1, "  time: count 1, time 7 ns\n" },
+		{ 2, " mdev 0 ns, p50 7 ns\n" },
+		{ 9, ", p50 7 ns\n" },
+		{ 10, ", p50 7 ns, p90 7 ns\n" },
+		{ 99, ", p90 7 ns\n" },
+		{ 100, ", p90 7 ns, p99 7 ns\n" },
+		{ 999, ", p99 7 ns\n" },
+		{ 1000, ", p99 7 ns, p99.9 7 ns\n" },
+	};
+	struct histogram *histogram = calloc(1, sizeof(*histogram));
+	struct written output;
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		while (histogram->all.count < (uint64_t)rows[i].count)
+			histogram_add(histogram, 7);
+		report_histogram(begin(&output, &report_block), "time", histogram);
+		fclose(output.report.stream);
+		assert_non_null(strstr(output.text, rows[i].text));
+		free(output.text);
+	}
 	free(histogram);
 }
 
@@ -523,7 +574,7 @@ TEST(buckets)
 	begin(&output, &report_block)->buckets = true;
 	report_histogram(&output.report, "times", histogram);
 	fflush(output.report.stream);
-	assert_non_null(strstr(output.text, "p99.9 70 ns\n    "));
+	assert_non_null(strstr(output.text, "p50 5 ns\n    "));
 	assert_non_null(strstr(output.text, " 2 |####"));
 	fclose(output.report.stream);
 	free(output.text);

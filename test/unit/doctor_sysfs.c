@@ -685,10 +685,10 @@ TEST(slow_link, set_up, tear_down)
 	} rows[] = {
 		{ "8 GT/s", "8", FINDING_STATUSES, "" },
 		{ "8.0 GT/s PCIe", "4", FINDING_WARN,
-		  "mlx5_0: PCIe link 8.0 GT/s x4 (32 Gb/s), of 8.0 GT/s x8 (64 Gb/s) that" },
-		{ "5.0 GT/s PCIe", "8", FINDING_WARN, "mlx5_0: PCIe link 5.0 GT/s x8 (32 Gb/s), of " },
-		{ "2.5 GT/s PCIe", "16", FINDING_WARN, "mlx5_0: PCIe link 2.5 GT/s x16 (32 Gb/s), of " },
-		{ "8.0 GT/s PCIe", "6", FINDING_READ, "mlx5_0: PCIe link 8.0 GT/s x6 (48 Gb/s), of " },
+		  "mlx5_0: PCIe link 8.0 GT/s x4 (32 Gbit/s), of 8.0 GT/s x8 (64 Gbit/s) that" },
+		{ "5.0 GT/s PCIe", "8", FINDING_WARN, "mlx5_0: PCIe link 5.0 GT/s x8 (32 Gbit/s), of " },
+		{ "2.5 GT/s PCIe", "16", FINDING_WARN, "mlx5_0: PCIe link 2.5 GT/s x16 (32 Gbit/s), of " },
+		{ "8.0 GT/s PCIe", "6", FINDING_READ, "mlx5_0: PCIe link 8.0 GT/s x6 (48 Gbit/s), of " },
 		{ "Unknown", "0", FINDING_STATUSES, "" }, /* a virtual function */
 	};
 

@@ -302,7 +302,7 @@ TEST(limits_are_short, create_loop, destroy_loop)
 		{ ENDPOINT_CONNECTING, 5000, 150, 0, PATH_UNSET, PATH_UNSET, "connecting: timed out after 5 s\n" },
 		{ ENDPOINT_ACCEPTING, 5000, 50, 0, PATH_UNSET, PATH_UNSET,
 		  "accepting: timed out after 5 s\ntool: hint: requests arrive, answers do not: a firewall or route "
-		  "passes one direction only; given up after 50 ms: the peer's time-out may be "
+		  "passes one direction only; given up after 50.0 ms: the peer's time-out may be "
 		  "shorter than a round trip\n" },
 		{ ENDPOINT_DISCONNECTING, 350, 350, 200, PATH_UNSET, PATH_UNSET,
 		  "disconnecting: timed out after 0.35 s; connecting took 200 ms: try a longer time-out\n" },

@@ -146,8 +146,11 @@ static := -static -Wl,-T,cmd/static.ld
 # A driver is in the program if something asks for it by name; a name that there is not ends the link.
 ifeq ($(WITH_VERBS),1)
 libraries := $(patsubst %,-Wl$(comma)--require-defined=verbs_provider_%,$(subst $(comma), ,$(strip $(STATIC_PROVIDERS)))) \
-	     -Wl,--start-group $(shell $(PKG_CONFIG) --static --libs librdmacm libibverbs) -Wl,--end-group \
+	     -Wl,--start-group $(shell $(PKG_CONFIG) --static --libs librdmacm libibverbs 2>/dev/null) -Wl,--end-group \
 	     $(if $(LIBEV),,-lev) -lm
+# Of an empty program: minutes of compiling would end with what is missing.
+find_libraries = && $(PKG_CONFIG) --print-errors --exists librdmacm libibverbs && \
+		 echo 'int main(void) { return 0; }' | $(CC) -x c - -x none $(filter-out $(CC),$(link)) -o /dev/null $(libraries)
 endif
 endif
 
@@ -219,10 +222,12 @@ can_write = mkdir -p $(1) 2>/dev/null && [ -w $(1) ] || \
 writable:
 	@$(call can_write,$(BUILD))
 
-# What it is built with: all is built anew when that changes. The first build looks for the compiler and the headers.
+# What it is built with: all is built anew when that changes. The first build looks for the compiler, the headers, and the
+# libraries of a static program.
 $(settings): FORCE
 	@$(call can_write,$(@D))
-	@[ -e $@ ] || $(find_headers) 2>&1 || { test/setup -n test/packages/build && $(find_headers); }
+	@[ -e $@ ] || { $(find_headers) $(find_libraries); } 2>&1 || \
+		{ test/setup -n test/packages/build $(if $(find_libraries),test/packages/static) && $(find_headers) $(find_libraries); }
 	@$(call remember,$(compile) $(link) $(libraries))
 
 # The archives' sources: a file that is removed must go from its archive.
@@ -261,6 +266,8 @@ check-fast: writable setup-fast ## two minutes, before a push: every test that n
 
 check: writable setup ## four to seven minutes: that, the core of the lab, and the builds that matter most
 	@$(run_tests) -b programs $(whole)
+
+test: check ## the same, by another name
 
 check-all: writable setup-all ## one to two hours, by night: everything
 	@$(run_tests) -b programs $(nightly)
@@ -341,4 +348,4 @@ help: ## this list
 
 include test/tools.mk
 
-.PHONY: all writable tiny small static demo check check-quick check-fast check-all docs install install-strip install-all-pairs uninstall dist deb clean help
+.PHONY: all writable tiny small static demo check test check-quick check-fast check-all docs install install-strip install-all-pairs uninstall dist deb clean help

@@ -30,7 +30,7 @@ const struct option common_option_table[] = {
 	FLAG(0, "json-stream", reporting.json_stream, OPTION_HELP("Print JSON objects, one per line, as events occur"),
 	     .exclusive = ONE_OUTPUT, .section = SECTION_OUTPUT),
 	ROW(OPTION_TEXT, "prometheus", reporting.prometheus, "FILE", "", "",
-	    OPTION_HELP("Write metrics to FILE for node_exporter, every 15 s or interval"),
+	    OPTION_HELP("Write metrics to FILE for node_exporter, every 15 s or interval; -: print them at the end"),
 	    .section = SECTION_OUTPUT),
 #endif
 	FLAG(0, "quiet", reporting.quiet, OPTION_HELP("Print errors only"), .exclusive = ONE_OUTPUT | NO_HISTOGRAM,

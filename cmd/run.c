@@ -48,7 +48,9 @@ static void print_ready(struct environment *environment, const struct address *a
 /* The directory of --prometheus may belong to another user. */
 static unsigned kept_privileges(const struct common_options *options)
 {
-	return WITH_REPORT && options->reporting.prometheus ? PRIVILEGE_FILES : 0;
+	const struct reporting_options *reporting = &options->reporting;
+
+	return WITH_REPORT && reporting->prometheus && !reporting_is_metrics(reporting) ? PRIVILEGE_FILES : 0;
 }
 
 void environment_drop_privileges(const struct environment *environment, unsigned kept)
@@ -323,9 +325,9 @@ static enum outcome run_open_transport(struct run *run)
 static enum outcome discard_lines(struct run *run)
 {
 	const struct reporting_options *options = &run->options->reporting;
-	bool json = WITH_REPORT && (options->json || options->json_stream);
+	bool reports = WITH_REPORT && (options->json || options->json_stream || reporting_is_metrics(options));
 
-	if (!(json || options->quiet) || output_discard(run->environment.output))
+	if (!(reports || options->quiet) || output_discard(run->environment.output))
 		return OUTCOME_OK;
 	log_errno(&run->environment.log, "/dev/null", errno, "opening");
 	return OUTCOME_INTERNAL;

@@ -253,7 +253,10 @@ void reporting_write_prometheus(struct reporting *reporting)
 
 	if (!file)
 		return;
-	if (!is_replaceable(file)) {
+	if (reporting_is_metrics(reporting->options)) {
+		/* Once. command_end() reports a write that has failed. */
+		error = reporting->ends ? add_metrics(reporting, stdout) : 0;
+	} else if (!is_replaceable(file)) {
 		error = write_file(reporting, file, false);
 	} else if (snprintf(temporary, sizeof(temporary), "%s.new", file) < (int)sizeof(temporary)) {
 		error = write_file(reporting, temporary, true);

@@ -41,6 +41,11 @@ enum outcome reporting_choose(struct reporting *reporting, struct environment *e
 	outcome = WITH_EXTRAS ? reporting_expect_parse(reporting) : OUTCOME_OK;
 	if (outcome)
 		return outcome;
+	if (reporting_is_metrics(options) && !reporting_is_text(reporting)) {
+		log_error(&environment->log, NULL, "--prometheus - and %s are mutually exclusive",
+			  options->json ? "--json" : "--json-stream");
+		return OUTCOME_USAGE;
+	}
 	if (options->interval && (options->json || options->quiet) && !options->prometheus) {
 		log_error(&environment->log, "--interval-report", "%s prints no intervals",
 			  options->quiet ? "--quiet" : "--json");
@@ -187,6 +192,7 @@ void reporting_end_last_interval(struct reporting *reporting)
 
 char *reporting_end(struct reporting *reporting)
 {
+	reporting->ends = true;
 	loop_signal_stop(&reporting->quit);
 	loop_timer_stop(&reporting->interval);
 	reporting_end_last_interval(reporting);

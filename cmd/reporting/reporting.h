@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/figures.h"
 #include "core/log.h"
@@ -83,10 +84,11 @@ struct reporting {
 	int64_t length;				/* of the intervals that are reported, nanoseconds; 0: none */
 	struct figures (*figures)(void *state); /* the command's; NULL: it has none */
 	void *state;				/* the command's, from its start to reporting_end(), else NULL */
-	const char *prometheus;			/* the file; NULL: none */
+	const char *prometheus;			/* the file, or "-"; NULL: none */
 	int write_error;			/* errno of its last write, or 0 */
 	bool interval_open;			/* not reported yet */
 	bool last_interval;			/* no more data moves */
+	bool ends;				/* reporting_end() was called */
 	int64_t interval_due;			/* the scheduled end of the interval */
 	unsigned rows;				/* of intervals, in text */
 	struct expect *expect;			/* of --expect, or NULL */
@@ -136,6 +138,12 @@ void reporting_end_last_interval(struct reporting *reporting);
 char *reporting_end(struct reporting *reporting);
 
 /* ---- the forms ---- */
+
+/* --prometheus -: it is for the metrics alone, which are written at the end. */
+static inline bool reporting_is_metrics(const struct reporting_options *options)
+{
+	return options->prometheus && !strcmp(options->prometheus, "-");
+}
 
 static inline bool reporting_is_text(const struct reporting *reporting)
 {

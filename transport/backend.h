@@ -46,7 +46,8 @@ struct backend {
 			      char text[]); /* endpoint_timeout_cause(); NULL: unknown */
 	/* An error of EVENT_FAILED or of a completion: may add a hint, and change its kind. NULL: nothing to add. */
 	void (*explain)(const struct endpoint *endpoint, struct error *error);
-	void (*local_addresses)(const struct endpoint *listener, char text[]); /* NULL: none to add */
+	/* Adds to text with path_add_local(). NULL: none to add. */
+	void (*local_addresses)(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE]);
 	void (*network)(struct transport *transport); /* sets transport->network; NULL: it is up to date */
 	/* Reasons, for transport_unsupported(). */
 	const char *unsupported[FEATURE_COUNT];
@@ -189,6 +190,12 @@ void path_find_interface(const struct endpoint *endpoint, struct address *local)
 
 /* Sets the error: a request came to another interface, device, port or GID than the listener's options name. */
 void path_exclude(const struct endpoint *request);
+
+/* Adds an address to the text of endpoint_local_addresses(). Returns false if there is no room for more. */
+bool path_add_local(char text[ENDPOINT_ADDRESSES_SIZE], const struct address *address);
+/* A backend's local_addresses(): those of interfaces that belong to a device, as source_fits() says, and to the
+ * options. */
+void path_local_addresses(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE]);
 
 /* Returns false if the options name an interface that does not have the endpoint's local address. */
 bool path_has_interface(const struct endpoint *endpoint);

@@ -55,22 +55,56 @@ static bool path_fits(const struct endpoint *endpoint, const struct interface_ad
 	       backend->source_fits(endpoint->transport, options, &candidate->address);
 }
 
-bool endpoint_is_reachable(const struct endpoint *listener)
+static bool listens_anywhere(const struct endpoint *listener)
+{
+	return listener->local.family != ADDRESS_GID && address_is_any(&listener->local);
+}
+
+/* Of a listener on the any address, over verbs of both families. */
+static bool is_served(const struct endpoint *listener, const struct interface_address *entry)
 {
 	const struct path_options *options = listener->options.path;
 	const struct backend *backend = backend_of(listener->transport);
+
+	return path_fits(listener, entry, entry->address.family) &&
+	       (names_device(options) || !backend->source_fits ||
+		backend->source_fits(listener->transport, options, &entry->address));
+}
+
+bool endpoint_is_reachable(const struct endpoint *listener)
+{
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
 	size_t count;
 
-	if (listener->local.family == ADDRESS_GID || !address_is_any(&listener->local))
+	if (!listens_anywhere(listener))
 		return true;
 	count = interface_addresses(list);
 	for (size_t i = 0; i < count; i++)
-		if (path_fits(listener, &list[i], list[i].address.family) &&
-		    (names_device(options) || !backend->source_fits ||
-		     backend->source_fits(listener->transport, options, &list[i].address)))
+		if (is_served(listener, &list[i]))
 			return true;
-	return !options->interface && !backend->source_fits;
+	return !listener->options.path->interface && !backend_of(listener->transport)->source_fits;
+}
+
+bool path_add_local(char text[ENDPOINT_ADDRESSES_SIZE], const struct address *address)
+{
+	size_t used = strlen(text);
+	bool room = used + ADDRESS_TEXT_SIZE + sizeof(", ...)") <= ENDPOINT_ADDRESSES_SIZE;
+	char host[ADDRESS_TEXT_SIZE];
+
+	log_text(text + used, ENDPOINT_ADDRESSES_SIZE - used, "%s%s", used ? ", " : " (",
+		 room ? address_host(address, host) : "...");
+	return room;
+}
+
+void path_local_addresses(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE])
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = listens_anywhere(listener) ? interface_addresses(list) : 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!list[i].loopback && !address_is_link_local(&list[i].address) && is_served(listener, &list[i]) &&
+		    !path_add_local(text, &list[i].address))
+			return;
 }
 
 static bool is_unset(const struct address *source)

@@ -236,7 +236,7 @@ const char *endpoint_local_addresses(const struct endpoint *listener, char text[
 	*text = '\0';
 	if (backend_of(listener->transport)->local_addresses)
 		backend_of(listener->transport)->local_addresses(listener, text);
-	return text;
+	return *text ? strcat(text, ")") : text;
 }
 
 enum outcome endpoint_migrate(struct endpoint *endpoint, struct channel *channel)

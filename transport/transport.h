@@ -471,7 +471,7 @@ enum {
 	ENDPOINT_ADDRESSES_SIZE = 160
 };
 
-/* Returns text: the addresses of a listener on the any address, " (127.0.0.1, 10.0.0.1)", or "". */
+/* Returns text: the addresses that clients reach a listener on the any address by, " (127.0.0.1, 10.0.0.1)", or "". */
 const char *endpoint_local_addresses(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE]);
 
 /* Returns false for a listener on the any address if no address of this host belongs to its device and interface. */

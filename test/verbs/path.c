@@ -235,3 +235,21 @@ TEST(a_listener_at_an_address_without_a_device, NULL, end)
 	EXPECT_TOLD("10.0.0.1 is on lo; no address of this host leads to an RDMA device; ",
 		    assert_int_equal(endpoint_listen(bench.listener, &bench.address), OUTCOME_NO_CONNECTION));
 }
+
+TEST(a_listener_on_all_addresses_names_those_of_a_device, NULL, end)
+{
+	char text[ENDPOINT_ADDRESSES_SIZE];
+
+	begin(PROVIDER_ROCE);
+	assert_int_equal(endpoint_create(ENDPOINT_LISTENER, bench.channel, &options, &(struct endpoint_handlers){ 0 },
+					 &bench.listening, &bench.listener),
+			 0);
+	bench.listener->local = bench.address;
+	assert_string_equal(endpoint_local_addresses(bench.listener, text), "");
+	assert_true(address_parse("0.0.0.0", ADDRESS_FORMAT_IP, &bench.listener->local));
+	assert_string_equal(endpoint_local_addresses(bench.listener, text), " (10.0.0.1, 10.0.0.2)");
+	provider_fail("rdma_bind_addr", ENODEV, 0);
+	assert_string_equal(endpoint_local_addresses(bench.listener, text), " (10.0.0.2)");
+	path.device = "nowhere0";
+	assert_string_equal(endpoint_local_addresses(bench.listener, text), "");
+}

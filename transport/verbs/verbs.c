@@ -96,6 +96,7 @@ const struct backend verbs_backend = {
 	.migrate = verbs_migrate,
 	.check_path = WITH_EXTRAS ? verbs_check_path : NULL,
 	.source_fits = WITH_EXTRAS ? verbs_source_fits : NULL,
+	.local_addresses = WITH_EXTRAS ? path_local_addresses : NULL,
 	.path = WITH_REPORT || COMMAND_doctor ? verbs_path : NULL,
 	.network = WITH_REPORT ? verbs_counters_update : NULL,
 	.timeout_cause = WITH_CAUSES ? verbs_timeout_cause : NULL,

@@ -654,21 +654,12 @@ uint32_t soft_socket_dropped(const struct soft_socket *socket)
 void soft_local_addresses(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE])
 {
 	const struct soft_socket *socket = soft_of(listener->transport)->sockets;
-	size_t used = 0;
 
-	for (; socket && address_is_any(&listener->local); socket = socket->next) {
-		char host[ADDRESS_TEXT_SIZE];
-		bool room = used + ADDRESS_TEXT_SIZE + sizeof(", ...)") <= ENDPOINT_ADDRESSES_SIZE;
-
-		if (socket->group || (listener->local.family == ADDRESS_IP4 && socket->address.family != ADDRESS_IP4))
-			continue;
-		used += (size_t)snprintf(text + used, ENDPOINT_ADDRESSES_SIZE - used, "%s%s", used ? ", " : " (",
-					 room ? address_host(&socket->address, host) : "...");
-		if (!room)
-			break;
-	}
-	if (used)
-		strcpy(text + used, ")");
+	for (; socket && address_is_any(&listener->local); socket = socket->next)
+		if (!socket->group &&
+		    (listener->local.family != ADDRESS_IP4 || socket->address.family == ADDRESS_IP4) &&
+		    !path_add_local(text, &socket->address))
+			return;
 }
 
 void soft_sockets_close(struct soft_transport *transport)

@@ -258,18 +258,18 @@ whole := lab:core $(fast) soft:benches builds:core size
 nightly := debian:unstable debian:13 debian:12 $(filter-out soft:% fault:%,$(fast)) fault soft:all memcheck builds size load cluster completion cross packaging machine \
 	   then soft:floods then lab then lab:core then lab:tiny then lab:self then debian:lab then mutants
 
-check-quick: writable setup-fast ## while editing: the layers and the unit tests
+check-quick: writable setup-fast ## 13 s, while editing: the layers and the unit tests
 	@$(run_tests) -b programs-quick $(quick)
 
-check-fast: writable setup-fast ## two minutes, before a push: every test that needs no virtual machine
+check-fast: writable setup-fast ## 100 s, before a push: every test that needs no virtual machine
 	@$(run_tests) -b programs-fast $(fast)
 
-check: writable setup ## four to seven minutes: that, the core of the lab, and the builds that matter most
+check: writable setup ## 4 to 7 min, before a merge: that, the core of the lab, and the builds that matter most
 	@$(run_tests) -b programs $(whole)
 
 test: check ## the same, by another name
 
-check-all: writable setup-all ## one to two hours, by night: everything
+check-all: writable setup-all ## 100 min, by night: everything
 	@$(run_tests) -b programs $(nightly)
 
 check-%: writable ## one part of the tests, a folder of test/ with a program "run"

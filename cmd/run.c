@@ -124,7 +124,8 @@ bool environment_ready(struct environment *environment, const struct address *ad
 }
 
 /* Debian's /etc/hosts gives the host's own name a loopback address. A number, and "localhost", are meant. */
-static void hint_unreachable(const struct environment *environment, const struct endpoint *listener, const char *host)
+static void hint_unreachable(const struct environment *environment, const struct endpoint *listener, const char *host,
+			     bool names_addresses)
 {
 	bool devices = transport_opens_devices(transport_name(listener->transport));
 	const struct address *local = &listener->local;
@@ -150,7 +151,7 @@ static void hint_unreachable(const struct environment *environment, const struct
 	/* The kernel's listener on 0.0.0.0 serves both families. */
 	else if (!devices && local->family == ADDRESS_IP4 && address_is_any(local) && interface_has_ip6_only())
 		log_hint(&environment->log, "no client can connect yet: this host has IPv6 addresses only, add --ipv6");
-	else if (!endpoint_is_reachable(listener)) {
+	else if (!names_addresses && !endpoint_is_reachable(listener)) {
 		host_no_address(&error);
 		if (listener->options.path->interface || listener->options.path->device)
 			error_set(&error, NULL, "no address of this host has the device or interface of the options");
@@ -167,7 +168,7 @@ bool environment_listens(struct environment *environment, const struct endpoint 
 	log_text(line, sizeof(line), "%s: %s on %s%s", name, word, address_text(&listener->local, address),
 		 endpoint_local_addresses(listener, local));
 	if (WITH_EXTRAS)
-		hint_unreachable(environment, listener, host);
+		hint_unreachable(environment, listener, host, *local);
 	return environment_ready(environment, &listener->local, line);
 }
 

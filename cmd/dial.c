@@ -2,12 +2,26 @@
 #include "cmd/dial.h"
 
 #include <stdlib.h>
+#include <sys/param.h>
 
 #include "core/clock.h"
 #include "core/interface.h"
 #include "core/units.h"
 
-#define PAUSE (100 * CLOCK_NS_PER_MS)
+#define PAUSE	    (100 * CLOCK_NS_PER_MS)
+#define LOOKUP_EACH CLOCK_NS_PER_S /* in an outage */
+
+/* A look-up while the loop runs. */
+struct dial_lookup {
+	struct resolver resolver;
+	struct lookup lookup;
+	struct log log; /* silent in an outage, whose attempts have errors of their own */
+	bool again;	/* in an outage */
+	struct loop_io readable;
+	struct loop_timer timer;
+};
+
+static void look_up_again(struct dial *dial);
 
 /* ---- attempts ---- */
 
@@ -75,6 +89,8 @@ static void pause_over(void *context)
 {
 	struct dial *dial = context;
 
+	if (dial->until == INT64_MAX)
+		look_up_again(dial);
 	if (dial->options.handlers->resumed)
 		dial->options.handlers->resumed(dial->options.context);
 	else
@@ -241,31 +257,131 @@ void dial_hint(struct dial *dial)
 	dial_stop(dial);
 }
 
-void dial_look_up(struct dial *dial)
+/* ---- the look-up ---- */
+
+static void start_look_up(struct dial *dial, struct resolver *resolver, const struct log *log)
 {
 	const struct dial_options *options = &dial->options;
 
-	if (EXTRA(options->wait_server))
+	if (EXTRA(options->wait_server) && !dial->until)
 		dial->until = clock_now() + options->wait_server;
-	resolver_start(&dial->resolver, &options->environment->log, options->host, options->format,
-		       EXTRA(options->wait_server));
+	resolver_start_by(options->process, resolver, log, options->host, options->format,
+			  dial->until == INT64_MAX ? 0 : EXTRA(options->wait_server));
+	if (resolver->child)
+		dial->looked_up = clock_now();
 }
 
-enum outcome dial_looked_up(struct dial *dial, enum address_family source)
+/* The addresses are those of dial->resolver. */
+static enum outcome end_look_up(struct dial *dial, enum outcome outcome)
+{
+	if (outcome == OUTCOME_NO_CONNECTION && EXTRA(dial->until) && clock_now() >= dial->until)
+		hint_waited(&dial->options);
+	for (size_t i = 0; i < dial->resolver.count; i++)
+		dial->resolver.addresses[i].port = dial->options.port;
+	return outcome;
+}
+
+enum outcome dial_look_up(struct dial *dial)
 {
 	const struct dial_options *options = &dial->options;
-	enum outcome outcome = lookup_finish(&dial->resolver, options->environment, options->common, source);
 
-	if (outcome == OUTCOME_NO_CONNECTION && EXTRA(dial->until) && clock_now() >= dial->until)
-		hint_waited(options);
-	for (size_t i = 0; i < dial->resolver.count; i++)
-		dial->resolver.addresses[i].port = options->port;
-	return outcome;
+	start_look_up(dial, &dial->resolver, &options->environment->log);
+	return end_look_up(
+		dial, lookup_finish(&dial->resolver, options->environment, options->common, options->source->family));
+}
+
+static void stop_look_up(struct dial *dial)
+{
+	struct dial_lookup *beside = dial->lookup;
+
+	if (!beside)
+		return;
+	dial->lookup = NULL;
+	loop_io_stop(&beside->readable);
+	loop_timer_stop(&beside->timer);
+	lookup_stop(&beside->lookup);
+	free(beside);
+}
+
+static void look_again(void *context);
+
+/* Returns true when it is over, with its outcome. In an outage a round may be under way: it goes on from the start. */
+static bool look(struct dial *dial, enum outcome *outcome)
+{
+	struct dial_lookup *beside = dial->lookup;
+	struct loop *loop = dial->options.environment->loop;
+
+	loop_io_stop(&beside->readable);
+	if (!lookup_continue(&beside->lookup)) {
+		if (beside->resolver.child)
+			loop_io_start(loop, &beside->readable, beside->resolver.pipe, look_again, dial);
+		loop_timer_start(loop, &beside->timer, MAX(beside->lookup.next - clock_now(), 0), look_again, dial);
+		return false;
+	}
+	*outcome = lookup_result(&beside->lookup, dial->options.common, dial->options.source->family);
+	if (!*outcome || !beside->again) {
+		dial->resolver = beside->resolver;
+		dial->resolver.log = &dial->options.environment->log;
+		dial->address_next = 0;
+	}
+	stop_look_up(dial);
+	*outcome = end_look_up(dial, *outcome);
+	return true;
+}
+
+static void look_again(void *context)
+{
+	struct dial *dial = context;
+	bool again = dial->lookup->again;
+	enum outcome outcome;
+
+	if (look(dial, &outcome) && !again)
+		dial->options.handlers->looked_up(dial->options.context, outcome);
+}
+
+/* Returns true when it is over, with its outcome. */
+static bool begin_look_up(struct dial *dial, bool again, enum outcome *outcome)
+{
+	const struct environment *environment = dial->options.environment;
+	struct dial_lookup *beside = environment_allocate(environment, 1, sizeof(*beside));
+
+	*outcome = OUTCOME_INTERNAL;
+	if (!beside)
+		return true;
+	dial->lookup = beside;
+	beside->log = environment->log;
+	beside->again = again;
+	if (again) {
+		beside->log.silent = true;
+		beside->log.errors = NULL;
+		beside->log.reported = NULL;
+	}
+	start_look_up(dial, &beside->resolver, again ? &beside->log : &environment->log);
+	lookup_begin(&beside->lookup, &beside->resolver, environment, dial->options.common, clock_now());
+	beside->lookup.hinted = dial->options.hinted;
+	beside->lookup.brief = again;
+	beside->lookup.may_ask &= !again;
+	return look(dial, outcome);
+}
+
+bool dial_look_up_beside(struct dial *dial, enum outcome *outcome)
+{
+	return begin_look_up(dial, false, outcome);
+}
+
+/* A failure leaves the addresses as they are. */
+static void look_up_again(struct dial *dial)
+{
+	enum outcome ignored;
+
+	if (dial->looked_up && !dial->lookup && clock_now() - dial->looked_up >= LOOKUP_EACH)
+		begin_look_up(dial, true, &ignored);
 }
 
 void dial_stop(struct dial *dial)
 {
 	loop_timer_stop(&dial->pause);
+	stop_look_up(dial);
 	dial->address_next = dial->resolver.count;
 	dial->until = 0;
 	forget_error(dial);

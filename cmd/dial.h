@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connects a client: looks the server's name up, before the first endpoint of the run exists, tries one address after
- * the other, and with --wait-server all of them again, at intervals, until a server accepts or the time is over. A name
- * that is not known yet is waited for, too.
+ * Connects a client: looks the server's name up, tries one address after the other, and with --wait-server all of them
+ * again, at intervals, until a server accepts or the time is over. A name that is not known yet is waited for, too. One
+ * whose connection is lost is looked up again beside the attempts: its server may have another address by then.
  *
  * An attempt is at one address, a round of attempts at all of them; the first one that is rejected as stale is made
  * again. The owner makes the attempts. The dial keeps one error, the last one that no server was there, else the last
@@ -19,6 +19,8 @@
 #include "cmd/lookup.h"
 
 struct dial_handlers {
+	/* The end of a look-up by dial_look_up_beside(). */
+	void (*looked_up)(void *context, enum outcome outcome);
 	/* Begins an attempt at dial->address. A failure ends the attempt. */
 	enum outcome (*connect)(void *context);
 	/* No server was there, and another round follows. May be NULL. */
@@ -35,12 +37,16 @@ struct dial_options {
 	const struct environment *environment;
 	const struct common_options *common;
 	enum address_format format;
-	const char *host; /* as the user typed it */
+	const struct resolver_process *process; /* for look-ups while the loop runs; may be NULL */
+	const struct address *source;		/* of which family the addresses must be; ADDRESS_NONE: any */
+	const char *host;			/* as the user typed it */
 	uint16_t port;
 	const char *server;  /* what to run there if no server is: "rping -s" */
 	unsigned *hinted;    /* shared: bits of the kinds of error that have had their hint; NULL: not shared */
 	int64_t wait_server; /* nanoseconds; 0: one round */
 };
+
+struct dial_lookup;
 
 /* Its owner zeroes it, then sets the options. */
 struct dial {
@@ -52,15 +58,20 @@ struct dial {
 	bool may_retry;		      /* an address of this round failed with an error of a kind, not ERROR_OTHER */
 	bool stale;		      /* an attempt of this round failed with ERROR_STALE, and was made again */
 	struct loop_timer pause;
-	struct resolver resolver; /* the addresses */
-	size_t address_next;	  /* of the next attempt */
+	struct resolver resolver;   /* the addresses */
+	struct dial_lookup *lookup; /* while the loop runs; NULL: none */
+	int64_t looked_up;	    /* when the last one began, of a name; 0: it is an address */
+	size_t address_next;	    /* of the next attempt */
 };
 
-/* Starts to look the name up. */
-void dial_look_up(struct dial *dial);
+/* Looks the name up, and waits for that (cmd/lookup.h). */
+enum outcome dial_look_up(struct dial *dial);
 
-/* Waits for it (cmd/lookup.h). source: the family of the source address, ADDRESS_NONE for any. */
-enum outcome dial_looked_up(struct dial *dial, enum address_family source);
+/*
+ * The same while the loop runs. Returns true if it is over at once, with its outcome; else looked_up() is called.
+ * Without WITH_CAUSES it is over at once.
+ */
+bool dial_look_up_beside(struct dial *dial, enum outcome *outcome);
 
 /* Begins a round, at the first address. May call connect(), paused() and failed() before it returns. */
 void dial_begin(struct dial *dial);

@@ -2,24 +2,25 @@
 /* In place of dial.c without WITH_CAUSES: one attempt, at the first address. */
 #include "cmd/dial.h"
 
-void dial_look_up(struct dial *dial)
+enum outcome dial_look_up(struct dial *dial)
 {
 	const struct dial_options *options = &dial->options;
+	enum outcome outcome;
 
 	resolver_start(&dial->resolver, &options->environment->log, options->host, options->format, 0);
-}
-
-enum outcome dial_looked_up(struct dial *dial, enum address_family source)
-{
-	const struct dial_options *options = &dial->options;
-	enum outcome outcome = lookup_finish(&dial->resolver, options->environment, options->common, source);
-
+	outcome = lookup_finish(&dial->resolver, options->environment, options->common, options->source->family);
 	if (outcome)
 		return outcome;
 	dial->address = dial->resolver.addresses[0];
 	dial->address.port = options->port;
 	address_text(&dial->address, dial->name);
 	return OUTCOME_OK;
+}
+
+bool dial_look_up_beside(struct dial *dial, enum outcome *outcome)
+{
+	*outcome = dial_look_up(dial);
+	return true;
 }
 
 void dial_begin(struct dial *dial)

@@ -24,6 +24,8 @@ enum {
 	FAULT_SIZE = 72,
 };
 
+#define SERVERS_TICK (20 * CLOCK_NS_PER_MS) /* between two looks at name servers that have not answered */
+
 /*
  * The number that a text is, or ends with as a port, else NULL: a name has no colon, and an address without a port has
  * at least two.
@@ -216,20 +218,33 @@ static enum outcome filter(struct resolver *resolver, const struct common_option
 	return OUTCOME_NO_CONNECTION;
 }
 
-/* Names the servers that have not answered a query of our own until then. */
-static void hint_servers(const struct resolver *resolver, struct nameservers *servers, int64_t until)
+/* ---- a look-up ---- */
+
+static bool all_have_answered(const struct nameservers *servers)
 {
+	for (unsigned i = 0; i < servers->count; i++)
+		if (!signals_wait(servers->list[i].socket, 0))
+			return false;
+	return true;
+}
+
+/* Names the servers that have not answered a query of our own. */
+static void hint_servers(struct lookup *lookup)
+{
+	const struct resolver *resolver = lookup->resolver;
+	struct nameservers *servers = &lookup->servers;
 	char text[NAMESERVERS_MAX * ADDRESS_TEXT_SIZE] = "", host[ADDRESS_TEXT_SIZE];
 
-	for (unsigned i = 0; i < servers->count; i++) {
-		if (resolver->temporary)
-			signals_wait(servers->list[i].socket, until);
+	for (unsigned i = 0; i < servers->count; i++)
 		if (!nameserver_has_answered(&servers->list[i]))
 			log_add(text, sizeof(text), ", ", "%s", address_host(&servers->list[i].address, host));
-	}
-	/* Of an interface lookup_finish() has a better hint. */
-	if (!*text || !resolver->temporary || signals_received() || if_nametoindex(resolver->text))
+	servers->count = 0;
+	/* Of an interface lookup_result() has a better hint. */
+	if (!*text || !resolver->temporary || signals_received() || if_nametoindex(resolver->text) ||
+	    (lookup->hinted && *lookup->hinted & LOOKUP_HINTED))
 		return;
+	if (lookup->hinted)
+		*lookup->hinted |= LOOKUP_HINTED;
 	if (servers->none_named)
 		log_hint(resolver->log, "/etc/resolv.conf names no name server; an address needs none");
 	else
@@ -238,8 +253,9 @@ static void hint_servers(const struct resolver *resolver, struct nameservers *se
 }
 
 /* Ends a look-up that has taken too long, or a signal interrupts. */
-static enum outcome lookup_give_up(struct resolver *resolver, bool at_deadline, int64_t limit)
+static enum outcome give_up(const struct lookup *lookup)
 {
+	struct resolver *resolver = lookup->resolver;
 	char text[UNITS_TEXT_SIZE];
 
 	resolver_stop(resolver);
@@ -248,52 +264,82 @@ static enum outcome lookup_give_up(struct resolver *resolver, bool at_deadline, 
 		return OUTCOME_FAILED;
 	}
 	log_cause(resolver->log, resolver->text, "looking up", 0,
-		  at_deadline ? "deadline of %s exceeded" : "timed out after %s", units_limit(limit, text));
+		  lookup->at_deadline ? "deadline of %s exceeded" : "timed out after %s",
+		  units_limit(lookup->limit, text));
 	resolver->temporary = true;
 	return OUTCOME_NO_CONNECTION;
 }
 
-/*
- * In the last quarter of the time, or after it if a server may have failed, the name servers are tried. A look-up that
- * is waited for behind others may have no time left for that.
- */
-static void finish_child(struct resolver *resolver, int64_t until, int64_t quarter, bool at_deadline, int64_t limit)
+void lookup_begin(struct lookup *lookup, struct resolver *resolver, const struct environment *environment,
+		  const struct common_options *options, int64_t begun)
 {
-	bool in_time = WITH_CAUSES && clock_now() < until - quarter;
-	char why[NAME_CAUSE_SIZE];
-	struct nameservers servers = { .count = 0 };
+	int64_t limit = resolver->wait + options->timeout, end = environment->begun + options->deadline;
+	bool at_deadline = options->deadline && end < begun + limit;
 
-	if (in_time && !signals_wait(resolver->pipe, until - quarter))
-		nameservers_ask(&servers);
-	if (signals_wait(resolver->pipe, until))
-		resolver->outcome = resolver_read(resolver);
-	else
-		resolver->outcome = lookup_give_up(resolver, at_deadline, limit);
-	if (resolver->temporary && in_time && !servers.count) {
-		nameservers_ask(&servers);
-		until = MIN(until, clock_now() + quarter);
-	}
-	if (WITH_CAUSES && resolver->outcome == OUTCOME_NO_CONNECTION && !signals_received() &&
+	if (at_deadline)
+		limit = options->deadline;
+	*lookup = (struct lookup){
+		.resolver = resolver,
+		.until = at_deadline ? end : begun + limit,
+		.limit = limit,
+		.quarter = MIN(limit, options->timeout) / 4,
+		.at_deadline = at_deadline,
+	};
+	/* One that is waited for behind others may have no time left for that. */
+	lookup->may_ask = WITH_CAUSES && clock_now() < lookup->until - lookup->quarter;
+}
+
+/* The result has come, or none comes. */
+static void explain(struct lookup *lookup, int64_t now)
+{
+	struct resolver *resolver = lookup->resolver;
+	char why[NAME_CAUSE_SIZE];
+
+	if (WITH_CAUSES && resolver->outcome == OUTCOME_NO_CONNECTION && !lookup->brief && !signals_received() &&
 	    name_cause("", resolver->text, why)) {
 		log_hint(resolver->log, "%s", why);
 		resolver->temporary = false;
 	}
-	hint_servers(resolver, &servers, until);
+	if (resolver->temporary && lookup->may_ask && !lookup->servers.count) {
+		nameservers_ask(&lookup->servers);
+		lookup->until = MIN(lookup->until, now + lookup->quarter);
+	}
 }
 
-enum outcome lookup_finish(struct resolver *resolver, const struct environment *environment,
-			   const struct common_options *options, enum address_family source)
+/* In the last quarter of the time, or after it if a server may have failed, the name servers are tried. */
+bool lookup_continue(struct lookup *lookup)
 {
-	int64_t limit = resolver->wait + options->timeout;
-	bool at_deadline = options->deadline && options->deadline < limit;
+	struct resolver *resolver = lookup->resolver;
+	int64_t now = clock_now();
 
-	if (at_deadline)
-		limit = options->deadline;
-	if (WITH_NAMES && resolver->child > 0)
-		finish_child(resolver, environment->begun + limit, MIN(limit, options->timeout) / 4, at_deadline,
-			     limit);
-	else
-		resolver->outcome = resolver_read(resolver);
+	if (WITH_NAMES && resolver->child) {
+		bool readable = signals_wait(resolver->pipe, 0);
+
+		if (!readable && now < lookup->until && !signals_received()) {
+			lookup->next =
+				lookup->until - (lookup->may_ask && !lookup->servers.count ? lookup->quarter : 0);
+			if (now < lookup->next)
+				return false;
+			nameservers_ask(&lookup->servers);
+			lookup->next = lookup->until;
+			return false;
+		}
+		resolver->outcome = readable ? resolver_read(resolver) : give_up(lookup);
+		explain(lookup, now);
+	}
+	if (resolver->temporary && now < lookup->until && !signals_received() && !all_have_answered(&lookup->servers)) {
+		lookup->next = MIN(lookup->until, now + SERVERS_TICK);
+		return false;
+	}
+	hint_servers(lookup);
+	return true;
+}
+
+enum outcome lookup_result(const struct lookup *lookup, const struct common_options *options,
+			   enum address_family source)
+{
+	struct resolver *resolver = lookup->resolver;
+
 	/* As in ping -I eth0. */
 	if (WITH_NAMES && WITH_HELP && EXTRA(resolver->outcome == OUTCOME_NO_CONNECTION) &&
 	    if_nametoindex(resolver->text))
@@ -302,6 +348,25 @@ enum outcome lookup_finish(struct resolver *resolver, const struct environment *
 	if ((WITH_NAMES || WITH_EXTRAS) && !resolver->outcome)
 		resolver->outcome = filter(resolver, options, source);
 	return resolver->outcome;
+}
+
+void lookup_stop(struct lookup *lookup)
+{
+	resolver_stop(lookup->resolver);
+	for (unsigned i = 0; i < lookup->servers.count; i++)
+		nameserver_has_answered(&lookup->servers.list[i]);
+	lookup->servers.count = 0;
+}
+
+enum outcome lookup_finish(struct resolver *resolver, const struct environment *environment,
+			   const struct common_options *options, enum address_family source)
+{
+	struct lookup lookup;
+
+	lookup_begin(&lookup, resolver, environment, options, environment->begun);
+	while (!lookup_continue(&lookup))
+		signals_wait(resolver->child ? resolver->pipe : -1, lookup.next);
+	return lookup_result(&lookup, options, source);
 }
 
 enum outcome lookup(struct resolver *resolver, const struct environment *environment,

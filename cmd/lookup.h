@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The hosts on the command line: checked, and looked up before the first endpoint of the run exists (core/resolver.h),
- * all together within --timeout and --deadline. A run that waits for its server has --wait-server more. The first
- * SIGINT, SIGTERM or SIGHUP ends them.
+ * The hosts on the command line: checked, and looked up within --timeout and --deadline. A run that waits for its
+ * server has --wait-server more. The first SIGINT, SIGTERM or SIGHUP ends a look-up. What a run needs for all that
+ * follows is waited for, before its first endpoint exists; targets of rping are looked up by the loop (cmd/dial.h).
  */
 #ifndef CMD_LOOKUP_H
 #define CMD_LOOKUP_H
 
 #include "cmd/run.h"
+#include "core/clock.h"
+#include "core/nameservers.h"
 #include "core/resolver.h"
 
 /* Whether the kernel has an RDMA device of that name. Scripts write one after -d, which has no argument. */
@@ -27,10 +29,39 @@ enum outcome host_check(const struct log *log, const char *option, const char *t
 enum outcome peer_check(const struct log *log, const char *source, const char *interface, const char *option,
 			const char *text);
 
+/* A look-up under way, which does not block. */
+struct lookup {
+	struct resolver *resolver;
+	int64_t until;	  /* on the clock: the end of its time */
+	int64_t limit;	  /* the time that it has, or that the run has, nanoseconds */
+	int64_t quarter;  /* before the end, when the name servers are asked */
+	int64_t next;	  /* when to look again, unless the resolver's pipe is readable before */
+	bool at_deadline; /* it ends then */
+	bool may_ask;	  /* the name servers */
+	bool brief;	  /* nobody reads why it fails */
+	unsigned *hinted; /* shared: LOOKUP_HINTED if one has named the servers; NULL: not shared */
+	struct nameservers servers;
+};
+
+enum {
+	LOOKUP_HINTED = 1 << 9 /* beside the bits of cmd/dial.c */
+};
+
+/* Of a look-up that resolver_start() has started, at that time of the clock. */
+void lookup_begin(struct lookup *lookup, struct resolver *resolver, const struct environment *environment,
+		  const struct common_options *options, int64_t begun);
+/* Returns true when the look-up is over. Reports an error. It closes the pipe: no watcher may be active. */
+bool lookup_continue(struct lookup *lookup);
 /*
- * Waits for a look-up that resolver_start() has started, and keeps the addresses that --ipv4, --ipv6 and the family of
- * the source address (ADDRESS_NONE: any) allow. Reports an error.
+ * Then returns its outcome, and keeps the addresses that --ipv4, --ipv6 and the family of the source address
+ * (ADDRESS_NONE: any) allow. Reports an error.
  */
+enum outcome lookup_result(const struct lookup *lookup, const struct common_options *options,
+			   enum address_family source);
+/* Ends it, if it is not over. */
+void lookup_stop(struct lookup *lookup);
+
+/* Waits for a look-up that resolver_start() has started in this run, and returns lookup_result(). */
 enum outcome lookup_finish(struct resolver *resolver, const struct environment *environment,
 			   const struct common_options *options, enum address_family source);
 

@@ -7,6 +7,8 @@
  *   read the struct                      <-- write one struct, _exit
  *   resolver_stop(): SIGKILL
  *   waitpid
+ *
+ * With a struct resolver_process that process forks, and gets the name and an end of the pipe through a socket.
  */
 #include "core/resolver.h"
 
@@ -25,7 +27,14 @@
 #include "core/privileges.h"
 
 enum {
-	RESOLVER_PAUSE_MS = 100 /* between two look-ups of an unknown name */
+	RESOLVER_PAUSE_MS = 100, /* between two look-ups of an unknown name */
+	ANOTHERS = -2,		 /* a child that resolver_process has forked */
+};
+
+/* What resolver_process reads, with the end of a pipe. */
+struct request {
+	int64_t wait;
+	char text[256];
 };
 
 /* What the child writes. */
@@ -61,6 +70,17 @@ static bool is_unknown(int error)
 	return error == EAI_NONAME || error == EAI_NODATA || error == EAI_AGAIN;
 }
 
+/* A child never outlives the parent, which decides when it ends: a Ctrl-C of the terminal is for the parent. */
+static void follow_parent(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	if (getppid() != parent)
+		_exit(1);
+}
+
 static void __attribute__((noreturn)) run_child(const struct resolver *resolver, int pipe_end, pid_t parent)
 {
 	const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
@@ -68,13 +88,7 @@ static void __attribute__((noreturn)) run_child(const struct resolver *resolver,
 	struct result result = { 0 };
 	struct addrinfo *list;
 
-	/* It never outlives the parent, which decides when it ends: a Ctrl-C of the terminal is for the parent. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	if (getppid() != parent)
-		_exit(1);
+	follow_parent(parent);
 	/* It parses the replies of name servers. */
 	privileges_drop(resolver->log, 0);
 	/* The C library says that it knows no such name if it has no descriptor left to look in /etc/hosts. */
@@ -91,23 +105,31 @@ static void __attribute__((noreturn)) run_child(const struct resolver *resolver,
 	_exit(write(pipe_end, &result, sizeof(result)) != sizeof(result));
 }
 
-/* Returns the child's wait status. */
-static int reap_child(struct resolver *resolver)
+static int reap(pid_t child)
 {
 	int status = 0;
 
-	close(resolver->pipe);
-	while (waitpid(resolver->child, &status, 0) < 0 && errno == EINTR)
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		continue;
+	return status;
+}
+
+/* Returns the child's wait status, 0 of another's. */
+static int reap_child(struct resolver *resolver)
+{
+	int status = resolver->child == ANOTHERS ? 0 : reap(resolver->child);
+
+	close(resolver->pipe);
 	resolver->child = 0;
 	return status;
 }
 
 void resolver_stop(struct resolver *resolver)
 {
-	if (!WITH_NAMES || resolver->child <= 0)
+	if (!WITH_NAMES || !resolver->child)
 		return;
-	kill(resolver->child, SIGKILL);
+	if (resolver->child != ANOTHERS)
+		kill(resolver->child, SIGKILL);
 	reap_child(resolver);
 }
 
@@ -126,7 +148,7 @@ enum outcome resolver_read(struct resolver *resolver)
 	ssize_t length;
 	int status;
 
-	if (!WITH_NAMES || resolver->child <= 0)
+	if (!WITH_NAMES || !resolver->child)
 		return resolver->outcome;
 	do
 		length = read(resolver->pipe, &result, sizeof(result));
@@ -145,7 +167,97 @@ enum outcome resolver_read(struct resolver *resolver)
 	return OUTCOME_OK;
 }
 
-static enum outcome start_child(struct resolver *resolver)
+/* ---- a process that forks ---- */
+
+union control {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+static struct msghdr message_of(struct request *request, struct iovec *part, union control *control)
+{
+	*part = (struct iovec){ request, sizeof(*request) };
+	return (struct msghdr){
+		.msg_iov = part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(*control)
+	};
+}
+
+/* Its standard input is the socket. It keeps no privilege, and does not wait for its children. */
+static void __attribute__((noreturn)) run_process(const struct log *log, int end, pid_t parent)
+{
+	struct resolver resolver = { .log = log };
+	struct request request;
+	union control control;
+	struct iovec part;
+	int pipe_end;
+
+	follow_parent(parent);
+	signal(SIGCHLD, SIG_IGN);
+	privileges_drop(log, 0);
+	if (dup2(end, STDIN_FILENO) < 0)
+		_exit(1);
+	privileges_close(~0u);
+	for (parent = getpid();;) {
+		struct msghdr message = message_of(&request, &part, &control);
+
+		if (recvmsg(STDIN_FILENO, &message, 0) != sizeof(request) || !message.msg_controllen)
+			_exit(0);
+		memcpy(&pipe_end, CMSG_DATA(&control.header), sizeof(pipe_end));
+		resolver.text = request.text;
+		resolver.wait = request.wait;
+		if (!fork())
+			run_child(&resolver, pipe_end, parent);
+		close(pipe_end);
+	}
+}
+
+enum outcome resolver_process_start(struct resolver_process *process, const struct log *log)
+{
+	pid_t parent = getpid();
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+		log_errno(log, NULL, errno, "creating a socket");
+		return OUTCOME_INTERNAL;
+	}
+	process->child = fork();
+	if (!process->child)
+		run_process(log, ends[1], parent);
+	close(ends[1]);
+	process->socket = ends[0];
+	if (process->child > 0)
+		return OUTCOME_OK;
+	privileges_no_process(log, "look-ups");
+	process->child = 0;
+	close(ends[0]);
+	return OUTCOME_INTERNAL;
+}
+
+void resolver_process_stop(struct resolver_process *process)
+{
+	if (!WITH_NAMES || !process->child)
+		return;
+	close(process->socket);
+	reap(process->child);
+	process->child = 0;
+}
+
+/* Returns the child's number, or -1 with errno. */
+static pid_t ask_process(const struct resolver_process *process, const struct resolver *resolver, int pipe_end)
+{
+	union control control = { .header = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	struct request request = { .wait = resolver->wait };
+	struct iovec part;
+	struct msghdr message = message_of(&request, &part, &control);
+
+	log_text(request.text, sizeof(request.text), "%s", resolver->text);
+	memcpy(CMSG_DATA(&control.header), &pipe_end, sizeof(pipe_end));
+	return sendmsg(process->socket, &message, MSG_NOSIGNAL) < 0 ? -1 : ANOTHERS;
+}
+
+/* ---- the start ---- */
+
+static enum outcome start_child(struct resolver *resolver, const struct resolver_process *process)
 {
 	pid_t parent = getpid();
 	int ends[2];
@@ -154,12 +266,13 @@ static enum outcome start_child(struct resolver *resolver)
 		log_errno(resolver->log, resolver->text, errno, "creating a pipe");
 		return OUTCOME_INTERNAL;
 	}
-	resolver->child = fork();
+	resolver->child = WITH_CAUSES && process && process->child ? ask_process(process, resolver, ends[1]) : fork();
 	if (!resolver->child)
 		run_child(resolver, ends[1], parent);
 	close(ends[1]);
-	if (resolver->child < 0) {
+	if (resolver->child == -1) {
 		privileges_no_process(resolver->log, resolver->text);
+		resolver->child = 0;
 		close(ends[0]);
 		return OUTCOME_INTERNAL;
 	}
@@ -182,8 +295,8 @@ static bool reject_text(const struct resolver *resolver, enum address_format for
 	return true;
 }
 
-void resolver_start(struct resolver *resolver, const struct log *log, const char *text, enum address_format format,
-		    int64_t wait)
+void resolver_start_by(const struct resolver_process *process, struct resolver *resolver, const struct log *log,
+		       const char *text, enum address_format format, int64_t wait)
 {
 	*resolver = (struct resolver){ .log = log, .text = text, .wait = wait };
 	if (address_parse(text, format, &resolver->addresses[0]) || !WITH_NAMES)
@@ -191,5 +304,11 @@ void resolver_start(struct resolver *resolver, const struct log *log, const char
 	else if (reject_text(resolver, format))
 		resolver->outcome = OUTCOME_USAGE;
 	else
-		resolver->outcome = start_child(resolver);
+		resolver->outcome = start_child(resolver, process);
+}
+
+void resolver_start(struct resolver *resolver, const struct log *log, const char *text, enum address_format format,
+		    int64_t wait)
+{
+	resolver_start_by(NULL, resolver, log, text, format, wait);
 }

@@ -3,8 +3,9 @@
  * Name look-ups. A child process calls getaddrinfo(3), which may block for tens of seconds, and returns the result
  * through a pipe. Numeric addresses need no child.
  *
- * Look names up before memory is registered with a device: after fork(2), kernels before 5.12 give the parent a copy of
- * a page that it writes, and the device keeps the old one.
+ * Do not fork once memory is registered with a device: after fork(2), kernels before 5.12 give the parent a copy of a
+ * page that it writes, and the device keeps the old one. A struct resolver_process, started before, forks for later
+ * look-ups.
  */
 #ifndef CORE_RESOLVER_H
 #define CORE_RESOLVER_H
@@ -29,11 +30,21 @@ struct resolver {
 	int64_t wait; /* nanoseconds: how long an unknown name is looked up again and again; 0: once */
 	enum outcome outcome;
 	bool temporary; /* the failure: name servers have not answered, or have failed themselves */
-	pid_t child;	/* 0: none */
+	pid_t child;	/* 0: none, or it has ended; below 0: of a struct resolver_process */
 	int pipe;	/* of the child: readable when it has a result, or has ended without one */
 	size_t count;
 	struct address addresses[RESOLVER_ADDRESSES_MAX]; /* port 0 */
 };
+
+struct resolver_process {
+	pid_t child; /* 0: none */
+	int socket;
+};
+
+/* Starts a process that forks for look-ups, with the memory that this one has now. Reports an error. */
+enum outcome resolver_process_start(struct resolver_process *process, const struct log *log);
+/* Ends it, and the look-ups that it has forked for. Harmless without one. */
+void resolver_process_stop(struct resolver_process *process);
 
 /*
  * Starts a look-up of text, which must outlive it. A numeric address is there at once, and so is an error. Without
@@ -41,6 +52,10 @@ struct resolver {
  */
 void resolver_start(struct resolver *resolver, const struct log *log, const char *text, enum address_format format,
 		    int64_t wait);
+
+/* The same by that process, or without one. */
+void resolver_start_by(const struct resolver_process *process, struct resolver *resolver, const struct log *log,
+		       const char *text, enum address_format format, int64_t wait);
 
 /*
  * Reads the result of the child, if there is one: waits for it. Sets addresses and count, which is 0 after an error

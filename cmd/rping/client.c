@@ -200,12 +200,45 @@ static void release_paths(struct rping_client *client)
 	}
 }
 
-/* After each change: connects targets that wait. */
+static void target_looked_up(struct target *target, enum outcome outcome)
+{
+	if (outcome) {
+		end_target(target, outcome);
+		return;
+	}
+	if (EXTRA(target->client->options->reconnect))
+		target->dial.until = INT64_MAX;
+	target_wait(target);
+}
+
+static void look_up_target(struct target *target)
+{
+	enum outcome outcome;
+
+	if (target_look_up(target, &outcome))
+		target_looked_up(target, outcome);
+}
+
+/* LOOKUPS_MAX names are looked up at once. */
+static void look_up_targets(struct rping_client *client)
+{
+	while (client->unknown && client->in_state[TARGET_LOOKING] < LOOKUPS_MAX && !client->ending &&
+	       !loop_deadline_passed(client->environment->loop)) {
+		struct target *target = client->unknown;
+
+		client->unknown = target->next;
+		if (target->peer.state == TARGET_UNKNOWN)
+			look_up_target(target);
+	}
+}
+
+/* After each change: looks names up, and connects targets that wait. */
 static void client_advance(void *context)
 {
 	struct rping_client *client = context;
 	const uint32_t *in_state = client->in_state;
 
+	look_up_targets(client);
 	while (in_state[TARGET_WAITING] && in_state[TARGET_CONNECTING] < CONNECTING_MAX && !client->ending &&
 	       !client->environment->ended && !loop_deadline_passed(client->environment->loop) &&
 	       !is_answer_due(client)) {
@@ -226,15 +259,25 @@ static void client_advance(void *context)
 		}
 	}
 	if (EXTRA(client->options->paths) &&
-	    (!in_state[TARGET_WAITING] || in_state[TARGET_CONNECTING] >= CONNECTING_MAX))
+	    (!(in_state[TARGET_UNKNOWN] + in_state[TARGET_LOOKING] + in_state[TARGET_WAITING]) ||
+	     in_state[TARGET_CONNECTING] >= CONNECTING_MAX))
 		release_paths(client);
 	/* Every target is connected or has ended. */
 	if (!client->environment->ended &&
-	    !(in_state[TARGET_WAITING] + in_state[TARGET_PAUSED] + in_state[TARGET_CONNECTING]))
+	    !(in_state[TARGET_UNKNOWN] + in_state[TARGET_LOOKING] + in_state[TARGET_WAITING] + in_state[TARGET_PAUSED] +
+	      in_state[TARGET_CONNECTING]))
 		environment_ready(client->environment, NULL, NULL);
 }
 
 /* ---- callbacks of a target ---- */
+
+static void target_dial_looked_up(void *context, enum outcome outcome)
+{
+	struct target *target = context;
+
+	target_looked_up(target, outcome);
+	client_advance(target->client);
+}
 
 static void target_dial_resumed(void *context)
 {
@@ -343,6 +386,7 @@ static void target_expired(void *context)
 
 static const struct target_handlers target_handlers = {
 	.dial = {
+		.looked_up = target_dial_looked_up,
 		.connect = target_connect,
 		.paused = EXTRA(target_dial_paused),
 		.resumed = EXTRA(target_dial_resumed),
@@ -496,20 +540,25 @@ static enum outcome make_targets(struct rping_client *client)
 
 /* ---- start and stop ---- */
 
-/* LOOKUPS_MAX names are looked up at once. No target connects before all are looked up. outcome: of the source. */
-static void look_up_targets(struct rping_client *client, enum outcome outcome)
+/*
+ * The source has that outcome. Addresses do not wait behind names. Later look-ups than the first ones need a process
+ * that forks: others may have registered memory by then.
+ */
+static void begin_targets(struct rping_client *client, enum outcome outcome)
 {
-	struct target *next = client->targets;
-	size_t begun = 0;
+	struct address address;
+	size_t names = 0;
 
-	for (struct target *target = client->targets; target; target = target->next, begun--) {
-		for (; !outcome && next && begun < LOOKUPS_MAX; next = next->next, begun++)
-			dial_look_up(&next->dial);
-		target_end_if_failed(
-			target, outcome ? outcome : dial_looked_up(&target->dial, client->source.addresses[0].family));
-		if (EXTRA(client->options->reconnect))
-			target->dial.until = INT64_MAX;
-	}
+	for (struct target *target = client->targets; target && !outcome; target = target->next)
+		names += !address_parse(target->address, ADDRESS_FORMAT_IP, &address);
+	if (WITH_NAMES && WITH_CAUSES && (names > LOOKUPS_MAX || (names && EXTRA(client->options->reconnect))))
+		outcome = resolver_process_start(&client->process, &client->environment->log);
+	for (struct target *target = client->targets; target; target = target->next)
+		if (outcome)
+			end_target(target, outcome);
+		else if (address_parse(target->address, ADDRESS_FORMAT_IP, &address))
+			look_up_target(target);
+	client->unknown = client->targets;
 }
 
 enum outcome rping_client_start(struct environment *environment, const struct rping_options *options, void **state)
@@ -534,7 +583,7 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 				  has_several(client) ? "the servers" : client->targets->address);
 	if (options->source)
 		outcome = lookup(&client->source, environment, &options->common, options->source, ADDRESS_FORMAT_ANY);
-	look_up_targets(client, outcome);
+	begin_targets(client, outcome);
 	client_advance(client);
 	return OUTCOME_OK;
 }
@@ -603,6 +652,7 @@ void rping_client_stop(void *state)
 	struct target *target;
 
 	loop_timer_stop(&client->answer);
+	resolver_process_stop(&client->process);
 	while ((target = client->targets)) {
 		client->targets = target->next;
 		target_release(target);

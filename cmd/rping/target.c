@@ -167,7 +167,7 @@ static enum outcome ended_early(struct target *target)
 
 	if (!peer->deadline_passed)
 		return peer_failed(peer, "interrupted");
-	if (WITH_CAUSES && peer->state == TARGET_WAITING)
+	if (WITH_CAUSES && peer->state <= TARGET_WAITING)
 		return peer_failed(peer, passed);
 	record_error(target, passed);
 	return OUTCOME_FAILED;
@@ -200,6 +200,12 @@ static void drop_connection(struct target *target)
 		target_losses(target, &target->losses);
 	loop_timer_stop(&target->silence);
 	peer_close(&target->peer);
+}
+
+bool target_look_up(struct target *target, enum outcome *outcome)
+{
+	target_enter(target, TARGET_LOOKING, "looking up", WITHOUT_LIMIT);
+	return dial_look_up_beside(&target->dial, outcome);
 }
 
 void target_wait(struct target *target)
@@ -579,7 +585,7 @@ void target_prepare(struct target *target, struct rping_client *client, const ch
 	struct dial_options *dial = &target->dial.options;
 	struct peer *peer = &target->peer;
 
-	client->in_state[TARGET_WAITING]++;
+	client->in_state[TARGET_UNKNOWN]++;
 	target->client = client;
 	target->address = peer->name = address;
 	peer->options = options;
@@ -591,6 +597,8 @@ void target_prepare(struct target *target, struct rping_client *client, const ch
 	dial->context = target;
 	dial->environment = client->environment;
 	dial->common = &options->common;
+	dial->source = client->source.addresses;
+	dial->process = &client->process;
 	dial->host = address;
 	dial->port = port;
 	if (WITH_CAUSES) {

@@ -14,6 +14,8 @@
 #define TARGET_HELD INT64_MAX
 
 enum target_state {
+	TARGET_UNKNOWN, /* its name is not looked up */
+	TARGET_LOOKING, /* its name is being looked up */
 	TARGET_WAITING, /* for its turn to connect */
 	TARGET_PAUSED,	/* between two rounds of its dial */
 	TARGET_CONNECTING,
@@ -70,16 +72,18 @@ struct rping_client {
 	const struct target_handlers *handlers;
 	struct channel *channel;
 	struct target *targets, **last; /* all of them */
+	struct target *unknown;		/* the first one whose name is not looked up */
 	struct target *next;		/* those that wait to connect take turns */
 	size_t count, failed;
 	uint32_t in_state[TARGET_STATES];
-	bool ending;		  /* start no more targets */
-	struct target *dialled;	  /* the last one, if the next is to the same server */
-	int64_t took;		  /* the last connection, ns; 0: none */
-	struct loop_timer answer; /* the time that it has before the next one */
-	struct resolver source;	  /* of -I; else its address is ADDRESS_NONE */
-	size_t repeated;	  /* lines of a target that another one has */
-	unsigned hinted;	  /* dials: which hints have been given */
+	bool ending;			 /* start no more targets */
+	struct target *dialled;		 /* the last one, if the next is to the same server */
+	int64_t took;			 /* the last connection, ns; 0: none */
+	struct loop_timer answer;	 /* the time that it has before the next one */
+	struct resolver source;		 /* of -I; else its address is ADDRESS_NONE */
+	struct resolver_process process; /* if names may be looked up while others are connected */
+	size_t repeated;		 /* lines of a target that another one has */
+	unsigned hinted;		 /* dials: which hints have been given */
 	struct client_figures figures, before;
 };
 
@@ -136,9 +140,11 @@ struct target {
 	struct dial dial;
 };
 
-/* Initialises a zeroed target, which waits. The address must outlive it. */
+/* Initialises a zeroed target. The address must outlive it. */
 void target_prepare(struct target *target, struct rping_client *client, const char *address, uint16_t port);
 
+/* Looks its name up, as dial_look_up_beside() does. */
+bool target_look_up(struct target *target, enum outcome *outcome);
 /* Waits for its turn to connect. For the dial: pauses, without a connection; connects to its address. */
 void target_wait(struct target *target);
 void target_pause(void *target);

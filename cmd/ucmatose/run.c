@@ -259,13 +259,13 @@ static enum outcome dial_server(struct ucmatose *run)
 		.environment = run->environment,
 		.common = &run->options->common,
 		.format = (enum address_format)run->options->format,
+		.source = run->local.addresses,
 		.host = run->options->server,
 		.port = (uint16_t)run->options->port,
 		.server = run->options->port_space == PORT_SPACE_IB ? "ucmatose -P ib" : "ucmatose",
 		.wait_server = EXTRA(run->options->wait_server),
 	};
-	dial_look_up(&run->dial);
-	outcome = dial_looked_up(&run->dial, run->local.addresses->family);
+	outcome = dial_look_up(&run->dial);
 	if (outcome)
 		return outcome;
 	environment_print(run->environment, "cmatose: connecting");

@@ -184,3 +184,53 @@ TEST(stop_kills_child, NULL, no_child)
 	resolver_stop(&resolver);
 	resolver_stop(&resolver);
 }
+
+static struct resolver_process process;
+
+static enum outcome look_up_by_process(const char *text)
+{
+	enum outcome outcome;
+
+	capture_begin(&capture);
+	resolver_start_by(&process, &resolver, &tool, text, ADDRESS_FORMAT_ANY, 0);
+	assert_true(resolver.child < 0);
+	outcome = resolver_read(&resolver);
+	capture_end(&capture);
+	return outcome;
+}
+
+/* What memory the process has registered in between is not the business of these children. */
+TEST(another_process_forks, NULL, no_child)
+{
+	struct resolver slow;
+
+	assert_int_equal(resolver_process_start(&process, &tool), OUTCOME_OK);
+	resolver_start_by(&process, &slow, &tool, "slow.test", ADDRESS_FORMAT_ANY, 0);
+	assert_int_equal(look_up_by_process("two.test"), OUTCOME_OK);
+	assert_int_equal(resolver.count, 2);
+	assert_int_equal(look_up_by_process("child.test"), OUTCOME_OK);
+	assert_int_equal(resolver.addresses[0].bytes[3], 63);
+	assert_int_equal(look_up_by_process("unknown.test"), OUTCOME_NO_CONNECTION);
+	assert_string_equal(capture.text, "tool: unknown.test: looking up: Name or service not known (-2)\n");
+	assert_int_equal(look_up_by_process("killed.test"), OUTCOME_INTERNAL);
+	assert_string_equal(capture.text,
+			    "tool: killed.test: looking up: the process for it has ended (wait status 0)\n");
+	resolver_process_stop(&process);
+	/* With it ends what it has forked. */
+	capture_begin(&capture);
+	assert_int_equal(resolver_read(&slow), OUTCOME_INTERNAL);
+	capture_end(&capture);
+	resolver_process_stop(&process);
+}
+
+TEST(a_process_that_has_ended, NULL, no_child)
+{
+	assert_int_equal(resolver_process_start(&process, &tool), OUTCOME_OK);
+	kill(process.child, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)process.child, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
+	capture_begin(&capture);
+	resolver_start_by(&process, &resolver, &tool, "two.test", ADDRESS_FORMAT_ANY, 0);
+	assert_int_equal(resolver_read(&resolver), OUTCOME_INTERNAL);
+	assert_string_equal(capture_end(&capture), "tool: two.test: starting a process: Broken pipe (32)\n");
+	resolver_process_stop(&process);
+}

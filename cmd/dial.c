@@ -306,7 +306,7 @@ static void stop_look_up(struct dial *dial)
 static void look_again(void *context);
 
 /* Returns true when it is over, with its outcome. In an outage a round may be under way: it goes on from the start. */
-static bool look(struct dial *dial, enum outcome *outcome)
+static bool dial_look(struct dial *dial, enum outcome *outcome)
 {
 	struct dial_lookup *beside = dial->lookup;
 	struct loop *loop = dial->options.environment->loop;
@@ -335,7 +335,7 @@ static void look_again(void *context)
 	bool again = dial->lookup->again;
 	enum outcome outcome;
 
-	if (look(dial, &outcome) && !again)
+	if (dial_look(dial, &outcome) && !again)
 		dial->options.handlers->looked_up(dial->options.context, outcome);
 }
 
@@ -361,7 +361,7 @@ static bool begin_look_up(struct dial *dial, bool again, enum outcome *outcome)
 	beside->lookup.hinted = dial->options.hinted;
 	beside->lookup.brief = again;
 	beside->lookup.may_ask &= !again;
-	return look(dial, outcome);
+	return dial_look(dial, outcome);
 }
 
 bool dial_look_up_beside(struct dial *dial, enum outcome *outcome)

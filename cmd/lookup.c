@@ -253,7 +253,7 @@ static void hint_servers(struct lookup *lookup)
 }
 
 /* Ends a look-up that has taken too long, or a signal interrupts. */
-static enum outcome give_up(const struct lookup *lookup)
+static enum outcome lookup_give_up(const struct lookup *lookup)
 {
 	struct resolver *resolver = lookup->resolver;
 	char text[UNITS_TEXT_SIZE];
@@ -290,7 +290,7 @@ void lookup_begin(struct lookup *lookup, struct resolver *resolver, const struct
 }
 
 /* The result has come, or none comes. */
-static void explain(struct lookup *lookup, int64_t now)
+static void lookup_explain(struct lookup *lookup, int64_t now)
 {
 	struct resolver *resolver = lookup->resolver;
 	char why[NAME_CAUSE_SIZE];
@@ -324,8 +324,8 @@ bool lookup_continue(struct lookup *lookup)
 			lookup->next = lookup->until;
 			return false;
 		}
-		resolver->outcome = readable ? resolver_read(resolver) : give_up(lookup);
-		explain(lookup, now);
+		resolver->outcome = readable ? resolver_read(resolver) : lookup_give_up(lookup);
+		lookup_explain(lookup, now);
 	}
 	if (resolver->temporary && now < lookup->until && !signals_received() && !all_have_answered(&lookup->servers)) {
 		lookup->next = MIN(lookup->until, now + SERVERS_TICK);

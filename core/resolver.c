@@ -105,7 +105,7 @@ static void __attribute__((noreturn)) run_child(const struct resolver *resolver,
 	_exit(write(pipe_end, &result, sizeof(result)) != sizeof(result));
 }
 
-static int reap(pid_t child)
+static int resolver_reap(pid_t child)
 {
 	int status = 0;
 
@@ -117,7 +117,7 @@ static int reap(pid_t child)
 /* Returns the child's wait status, 0 of another's. */
 static int reap_child(struct resolver *resolver)
 {
-	int status = resolver->child == ANOTHERS ? 0 : reap(resolver->child);
+	int status = resolver->child == ANOTHERS ? 0 : resolver_reap(resolver->child);
 
 	close(resolver->pipe);
 	resolver->child = 0;
@@ -238,7 +238,7 @@ void resolver_process_stop(struct resolver_process *process)
 	if (!WITH_NAMES || !process->child)
 		return;
 	close(process->socket);
-	reap(process->child);
+	resolver_reap(process->child);
 	process->child = 0;
 }
 

@@ -627,7 +627,7 @@ static const struct {
 	  "open\nstart\ntool: done\nstop\nclose\n", "", .figures = report_nothing },
 	{ "a very short last interval has no rate, and the summary has one", start_and_finish_late, NULL,
 	  "--interval-report 24h", OUTCOME_OK,
-	  DAY "1     0       5/s\n86400.1-86400.1   1         -\ntool: summary of *  rate: 5.00/s\n*", "",
+	  DAY "1     0    5.00/s\n86400.1-86400.1   1         -\ntool: summary of *  rate: 5.00/s\n*", "",
 	  .figures = report_rate_only },
 	{ "a moment after the last interval is part of it", start_and_finish_in_time, NULL, "--interval-report 24h",
 	  OUTCOME_OK, DAY "0     1       5/s\ntool: summary of *", "", .figures = report_rate_only },

@@ -151,7 +151,7 @@ static void hint_unreachable(const struct environment *environment, const struct
 	/* The kernel's listener on 0.0.0.0 serves both families. */
 	else if (!devices && local->family == ADDRESS_IP4 && address_is_any(local) && interface_has_ip6_only())
 		log_hint(&environment->log, "no client can connect yet: this host has IPv6 addresses only, add --ipv6");
-	else if (!names_addresses && !endpoint_is_reachable(listener)) {
+	else if (!(devices && names_addresses) && !endpoint_is_reachable(listener)) {
 		host_no_address(&error);
 		if (listener->options.path->interface || listener->options.path->device)
 			error_set(&error, NULL, "no address of this host has the device or interface of the options");

@@ -232,7 +232,10 @@ void dial_give_up(struct dial *dial)
 	else if (kind == ERROR_NO_LISTENER && !waited)
 		error_hint(dial->error, "%s%s: rdmatest %s%s -p %u --transport %s", resolved_to(dial, name),
 			   interface_of(&dial->address, interface)
-				   ? "this host has the address; if the port is right, run"
+				   ? address_is_loopback(&dial->address)
+					     ? "this host has the address; if the port is right, run"
+					     : "this host has the address, another host needs another one; if the port "
+					       "is right, run"
 				   : "if the host and port are right, start a server there",
 			   options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
 			   transport);

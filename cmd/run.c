@@ -245,6 +245,8 @@ static void signal_received(void *context)
 		watchdog_start(watchdog_limit(run));
 	}
 	output_end_echo(run->environment.output);
+	if (WITH_EXTRAS && signals_out_of_time())
+		log_hint(&run->environment.log, "the limit of processor time is reached (ulimit -t)");
 	interrupt(run, INTERRUPTION_SIGNAL, run->options->timeout + SHUTDOWN_MARGIN);
 }
 

@@ -28,6 +28,7 @@ static volatile struct {
 	int64_t watchdog;	   /* signals_catch() */
 	bool has_watchdog;
 	bool expired;	      /* the watchdog's limit */
+	bool out_of_time;     /* SIGXCPU: the limit of processor time */
 	char name[NAME_SIZE]; /* of the run, as the user typed it */
 } shared = { .name = "rdmatest" };
 
@@ -106,8 +107,11 @@ static void signal_handler(int number)
 	/* The low 32 bits are enough for a difference. */
 	unsigned now = (unsigned)(clock_now() / CLOCK_NS_PER_MS) | 1;
 
+	if (WITH_EXTRAS && number == SIGXCPU)
+		shared.out_of_time = true;
 	if (shared.first_signal) {
-		if (number != SIGHUP && now - (unsigned)shared.first_signal > GRACE_MS)
+		/* The kernel sends SIGXCPU again for each second of the processor. */
+		if (number != SIGHUP && number != SIGXCPU && now - (unsigned)shared.first_signal > GRACE_MS)
 			fatal_exit(FATAL_INTERRUPTED);
 	} else if (number != SIGHUP || shared.running) {
 		shared.first_signal = (int)now;
@@ -129,7 +133,11 @@ bool signals_ignored(int number)
 void signals_catch(struct loop *loop, struct loop_signal watchers[SIGNALS], int64_t watchdog, loop_callback *callback,
 		   void *context)
 {
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP,
+#if WITH_EXTRAS
+				       SIGXCPU
+#endif
+	};
 
 	loop_signal_start(loop, watchers, SIGNAL_WAKE, callback, context);
 	shared.first_signal = 0;
@@ -143,6 +151,11 @@ void signals_catch(struct loop *loop, struct loop_signal watchers[SIGNALS], int6
 bool signals_received(void)
 {
 	return shared.first_signal;
+}
+
+bool signals_out_of_time(void)
+{
+	return shared.out_of_time;
 }
 
 bool signals_wait(int fd, int64_t until)

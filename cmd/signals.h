@@ -33,6 +33,8 @@ void signals_catch(struct loop *loop, struct loop_signal watchers[SIGNALS], int6
 
 /* True after the first one. */
 bool signals_received(void);
+/* True after SIGXCPU, which counts as such a signal with WITH_EXTRAS: the process has used up its processor time. */
+bool signals_out_of_time(void);
 
 /* Waits outside the loop until fd can be read. Returns false at that time of the clock, or after a first signal. */
 bool signals_wait(int fd, int64_t until);

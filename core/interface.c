@@ -134,23 +134,28 @@ bool interface_has_ip6_only(void)
 	return families == 1u << ADDRESS_IP6;
 }
 
-bool interface_is_in_network(const char *name, const struct address *address)
+unsigned interface_prefix(const char *name, const struct address *address)
 {
 	struct address local, mask;
 	struct ifaddrs *entries;
+	unsigned length = 0;
 	bool found = false;
 
 	if (getifaddrs(&entries))
-		return false;
+		return 0;
 	for (const struct ifaddrs *entry = entries; entry && !found; entry = entry->ifa_next) {
 		found = entry->ifa_addr && entry->ifa_netmask && interface_is_named(entry->ifa_name, name) &&
 			address_from_socket(entry->ifa_addr, &local) && local.family == address->family &&
 			address_from_socket(entry->ifa_netmask, &mask);
-		for (size_t i = 0; i < sizeof(local.bytes) && found; i++)
+		length = 0;
+		for (size_t i = 0; i < sizeof(local.bytes) && found; i++) {
 			found = !((local.bytes[i] ^ address->bytes[i]) & mask.bytes[i]);
+			for (uint8_t bits = mask.bytes[i]; bits; bits = (uint8_t)(bits << 1))
+				length++;
+		}
 	}
 	freeifaddrs(entries);
-	return found;
+	return found ? length : 0;
 }
 
 bool interface_exists(const char *name, char *names, size_t size)

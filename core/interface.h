@@ -44,8 +44,8 @@ bool interface_has_ip6_only(void);
 /* The index of the interface with that name, which may be an alternative one of any length; 0 for none. */
 unsigned interface_index(const char *name);
 
-/* Whether an address of the interface has the address in its network; false if that is not known. */
-bool interface_is_in_network(const char *name, const struct address *address);
+/* The prefix length of the interface's network that the address is in; 0 for none, or if that is not known. */
+unsigned interface_prefix(const char *name, const struct address *address);
 
 /*
  * Whether this network namespace has an interface of that name, up or not; true if that is not known. Else names gets

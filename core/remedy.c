@@ -15,6 +15,7 @@
 #define IN_NAMESPACE   ": its interface @ is in another network namespace"
 #define IS_DOWN	       ": its interface @ is down"
 #define HAS_NO_ADDRESS ": its interface @ has no address"
+#define BOOT_INSTALLED "boot the kernel of /lib/modules: the running one has no modules there"
 #define LIMITS_OF_JOBS "limits.conf does not reach jobs: LimitMEMLOCK=infinity of the service "
 
 struct row {
@@ -39,6 +40,10 @@ static const struct row rows[] = {
 	{ PROBLEM_FILE, 0, FACT_LABELLED, 0, "the log of the kernel has the rule: journalctl -k -g 'avc|apparmor'" },
 	{ PROBLEM_FILE, 0, FACT_FORBIDDEN, FACT_ROOT, "run as root, or give this user the right: chmod a+rw @" },
 
+	{ PROBLEM_MODULES, 0, FACT_GONE, FACT_CONTAINER, BOOT_INSTALLED },
+#if COMMAND_doctor
+	{ PROBLEM_NO_MODULES, 0, FACT_GONE, FACT_CONTAINER, BOOT_INSTALLED },
+#endif
 	{ PROBLEM_MODULES, 0, FACT_UBUNTU | FACT_ABSENT, FACT_CONTAINER,
 	  "as root: apt install linux-modules-extra-#; modprobe -a @" },
 	{ PROBLEM_MODULES, FACT_MODULES, 0, 0, "modprobe -a @" },
@@ -86,7 +91,8 @@ static const struct row rows[] = {
 	{ PROBLEM_PORT, 0, FACT_DISABLED, 0,
 	  "ibportstate -D 0 # enable; of a virtual function, on the host: ip link set PF vf N state auto" },
 	{ PROBLEM_PORT, 0, FACT_SLOW, 0, CHECK_CABLE ": iblinkinfo shows what both ends can do" },
-	{ PROBLEM_PORT, 0, FACT_INFINIBAND, 0, CHECK_CABLE },
+	{ PROBLEM_PORT, 0, FACT_INFINIBAND, 0,
+	  CHECK_CABLE ": are both ends InfiniBand (mlxconfig LINK_TYPE_P1)?" },
 	{ PROBLEM_PORT, 0, FACT_HERE | FACT_ADMIN, FACT_UP, "ip link set @ up" },
 	{ PROBLEM_PORT, 0, FACT_HERE | FACT_UP, FACT_LINK | FACT_TUNNEL, CHECK_CABLE },
 

@@ -79,6 +79,7 @@ enum fact {
 
 	/* Modules, of which an interface, a port or a file knows nothing. */
 	FACT_ABSENT = 1 << 8, /* from this kernel's files */
+	FACT_GONE = 1 << 9,   /* another kernel has files, and this one has none */
 };
 
 /*

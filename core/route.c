@@ -6,6 +6,7 @@
 #include "core/route.h"
 
 #include <errno.h>
+#include <linux/if_bridge.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <string.h>
@@ -258,47 +259,41 @@ struct route_neighbour route_neighbour(int fd, unsigned interface, const struct 
 	return neighbour;
 }
 
-/* Returns the bytes of the attributes behind its header; 0 if there is no such interface. */
-static size_t read_link(int fd, unsigned interface, struct message *message)
+/* Returns the bytes of the value at the end of a path of nested attributes; 0 if there is none. */
+static size_t read_nested(const void *rows, size_t length, unsigned outer, unsigned inner, void *value, size_t size)
 {
-	*message = (struct message){
-		.header = { .nlmsg_len = NLMSG_SPACE(sizeof(message->link)),
+	uint8_t nest[1024];
+
+	length = read_attribute(rows, length, outer, nest, sizeof(nest));
+	return read_attribute(nest, length, inner, value, size);
+}
+
+struct route_link route_link(int fd, unsigned interface)
+{
+	struct message message = {
+		.header = { .nlmsg_len = NLMSG_SPACE(sizeof(message.link)),
 			    .nlmsg_type = RTM_GETLINK,
 			    .nlmsg_flags = NLM_F_REQUEST },
 		.link = { .ifi_index = (int)interface },
 	};
-	return ask_kernel(fd, message, sizeof(message->link))
-		       ? 0
-		       : message->header.nlmsg_len - NLMSG_SPACE(sizeof(message->link));
-}
-
-/* type: IFLA_INFO_KIND, or IFLA_INFO_SLAVE_KIND of what it is a port of. */
-static void read_kind(const uint8_t *rows, size_t length, unsigned type, char kind[ROUTE_KIND_SIZE])
-{
-	uint8_t info[1024];
-
-	memset(kind, 0, ROUTE_KIND_SIZE);
-	length = read_attribute(rows, length, IFLA_LINKINFO, info, sizeof(info));
-	read_attribute(info, length, type, kind, ROUTE_KIND_SIZE - 1);
-}
-
-void route_kind(int fd, unsigned interface, char kind[ROUTE_KIND_SIZE])
-{
-	struct message message;
-	size_t length = read_link(fd, interface, &message);
-
-	read_kind((const uint8_t *)&message + NLMSG_SPACE(sizeof(message.link)), length, IFLA_INFO_KIND, kind);
-}
-
-unsigned route_bridge(int fd, unsigned interface)
-{
-	struct message message;
-	size_t length = read_link(fd, interface, &message);
 	const uint8_t *rows = (const uint8_t *)&message + NLMSG_SPACE(sizeof(message.link));
-	char kind[ROUTE_KIND_SIZE];
-	unsigned master = 0;
+	struct route_link link = { .bridge = 0 };
+	char port[ROUTE_KIND_SIZE] = "";
+	uint8_t info[1024], state = 0;
+	size_t length, size;
 
-	read_attribute(rows, length, IFLA_MASTER, &master, sizeof(master));
-	read_kind(rows, length, IFLA_INFO_SLAVE_KIND, kind);
-	return strcmp(kind, "bridge") ? 0 : master;
+	if (ask_kernel(fd, &message, sizeof(message.link)))
+		return link;
+	length = message.header.nlmsg_len - NLMSG_SPACE(sizeof(message.link));
+	size = read_attribute(rows, length, IFLA_LINKINFO, info, sizeof(info));
+	read_attribute(info, size, IFLA_INFO_KIND, link.kind, sizeof(link.kind) - 1);
+	read_attribute(info, size, IFLA_INFO_SLAVE_KIND, port, sizeof(port) - 1);
+	if (!strcmp(port, "bridge")) {
+		read_attribute(rows, length, IFLA_MASTER, &link.bridge, sizeof(link.bridge));
+		read_nested(info, size, IFLA_INFO_SLAVE_DATA, IFLA_BRPORT_STATE, &state, sizeof(state));
+	}
+	link.waits = state == BR_STATE_LISTENING || state == BR_STATE_LEARNING;
+	read_nested(rows, length, IFLA_XDP, IFLA_XDP_ATTACHED, &link.program, sizeof(link.program));
+	read_attribute(rows, length, IFLA_CARRIER_DOWN_COUNT, &link.losses, sizeof(link.losses));
+	return link;
 }

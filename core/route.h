@@ -58,10 +58,14 @@ enum {
 	ROUTE_KIND_SIZE = 16
 };
 
-/* Gets what a virtual interface is: "macvlan", "bridge"; "" for a card, or if that is not known. */
-void route_kind(int fd, unsigned interface, char kind[ROUTE_KIND_SIZE]);
+struct route_link {
+	char kind[ROUTE_KIND_SIZE]; /* of a virtual interface: "macvlan", "bridge"; "" of a card, or if not known */
+	unsigned bridge;	    /* the index of the bridge that it is a port of; 0: of none */
+	bool waits;		    /* the port listens or learns, by the spanning tree protocol */
+	uint8_t program;	    /* of XDP, which sees packets before the kernel does; 0: none */
+	uint32_t losses;	    /* how often it has lost its link */
+};
 
-/* Returns the index of the bridge that an interface is a port of; 0 if it is none. */
-unsigned route_bridge(int fd, unsigned interface);
+struct route_link route_link(int fd, unsigned interface);
 
 #endif

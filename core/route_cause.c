@@ -108,7 +108,7 @@ static bool is_on_port(int fd, const struct interface_address *entry, char text[
 {
 	char host[ADDRESS_TEXT_SIZE], bridge[IF_NAMESIZE];
 
-	return if_indextoname(route_bridge(fd, if_nametoindex(entry->name)), bridge) &&
+	return if_indextoname(route_link(fd, if_nametoindex(entry->name)).bridge, bridge) &&
 	       log_text(text, ROUTE_CAUSE_SIZE,
 			"%s cannot be used: %s is a port of the bridge %s, which should have it",
 			address_host(&entry->address, host), entry->name, bridge);
@@ -175,9 +175,33 @@ static void other_source(int fd, const struct address *peer, char text[ROUTE_CAU
 	}
 }
 
+/* An address that was given without its prefix length, or by DHCPv6; or a network of its own, with nothing in it. */
+static void without_network(const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	unsigned whole = peer->family == ADDRESS_IP4 ? 32 : 128;
+	size_t count = interface_addresses(list);
+	char host[ADDRESS_TEXT_SIZE];
+	bool alone = true;
+
+	for (size_t i = 0; i < count; i++)
+		alone = alone && list[i].loopback;
+	if (alone)
+		log_text(text, ROUTE_CAUSE_SIZE,
+			 "no interface but lo has an address: a container may need --network host, a service "
+			 "PrivateNetwork=no");
+	for (size_t i = 0; i < count && !*text; i++)
+		if (list[i].address.family == peer->family && !list[i].loopback &&
+		    interface_prefix(list[i].name, &list[i].address) == whole)
+			log_text(text, ROUTE_CAUSE_SIZE, "%s on %s is a /%u, no network: ip route add NETWORK dev %s",
+				 address_host(&list[i].address, host), list[i].name, whole, list[i].name);
+}
+
 static void unrouted(int fd, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	other_source(fd, peer, text);
+	if (WITH_EXTRAS && !*text)
+		without_network(peer, text);
 	if (!*text && peer->family == ADDRESS_IP6 && !route_ip6_is_off(peer, text))
 		default_route(text);
 }
@@ -212,7 +236,7 @@ static bool is_diverted(int fd, const struct route *route, const struct address 
 {
 	char name[IF_NAMESIZE];
 
-	return !route->is_local && if_indextoname(route->interface, name) && !interface_is_in_network(name, peer) &&
+	return !route->is_local && if_indextoname(route->interface, name) && !interface_prefix(name, peer) &&
 	       other_link(fd, route->interface, peer, other);
 }
 
@@ -226,80 +250,116 @@ static const char *protocol_of(const struct address *address)
 	return address->family == ADDRESS_IP4 ? "ARP" : "NDP";
 }
 
-static bool has_ports(int fd, unsigned bridge)
+enum {
+	PORTS_ANY = 1,
+	PORTS_WAIT = 2,
+	PORTS_OUT = 4, /* may lead to other hosts: those of containers and virtual machines do not */
+};
+
+static unsigned ports_of(int fd, unsigned bridge)
 {
 	struct if_nameindex *list = if_nameindex();
-	bool found = false;
+	unsigned found = 0;
 
-	for (struct if_nameindex *entry = list; entry && entry->if_index && !found; entry++)
-		found = route_bridge(fd, entry->if_index) == bridge;
+	for (struct if_nameindex *entry = list; entry && entry->if_index; entry++) {
+		struct route_link link = route_link(fd, entry->if_index);
+
+		if (link.bridge == bridge)
+			found |= PORTS_ANY | (link.waits ? PORTS_WAIT : 0) |
+				 (strcmp(link.kind, "veth") != 0 && strcmp(link.kind, "tun") != 0 ? PORTS_OUT : 0);
+	}
 	if (list)
 		if_freenameindex(list);
 	return found;
 }
 
-/* As Docker's, in whose network nobody is until a container starts. Its network may be that of other hosts, too. */
-static bool is_empty_bridge(int fd, unsigned interface, const char *name, const struct address *hop,
-			    char text[ROUTE_CAUSE_SIZE])
+/*
+ * As Docker's, in whose network nobody is until a container starts. Its network may be that of other hosts, too. Of
+ * bridges whose port waits for its spanning tree, and of others with ports if the peer is silent.
+ */
+static bool is_bridge(int fd, const struct route *route, const char *name, const struct address *hop, bool silent,
+		      char text[ROUTE_CAUSE_SIZE])
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-	char kind[ROUTE_KIND_SIZE], host[ADDRESS_TEXT_SIZE], router[ADDRESS_TEXT_SIZE];
+	char host[ADDRESS_TEXT_SIZE], router[ADDRESS_TEXT_SIZE];
+	unsigned ports = ports_of(fd, route->interface);
 	size_t count = interface_addresses(list);
-	struct route route;
+	bool passed = false;
+	struct route other;
 
-	route_kind(fd, interface, kind);
-	if (strcmp(kind, "bridge") != 0 || has_ports(fd, interface))
+	if (ports & PORTS_WAIT)
+		return log_text(text, ROUTE_CAUSE_SIZE,
+				"%s forwards nothing yet: its port waits 30 s (spanning tree); or ip link set %s type "
+				"bridge stp_state 0",
+				name, name);
+	if (ports & PORTS_OUT || (ports && !silent))
 		return false;
-	log_text(text, ROUTE_CAUSE_SIZE, "packets to it leave by %s, a bridge without ports", name);
-	for (size_t i = 0; i < count; i++)
-		if (list[i].address.family == hop->family && !list[i].loopback && strcmp(list[i].name, name) != 0 &&
-		    route_by_interface(fd, hop, &list[i].address, if_nametoindex(list[i].name), &route) &&
-		    !address_is_any(&route.gateway))
-			return log_text(
-				text, ROUTE_CAUSE_SIZE,
-				"packets to it leave by %s, a bridge without ports; if it is behind %s: ip route add "
-				"%s via %s",
-				name, list[i].name, address_host(hop, host), address_host(&route.gateway, router));
+	log_text(text, ROUTE_CAUSE_SIZE, "packets to it leave by %s, a bridge %s", name,
+		 ports ? "of containers or VMs" : "without ports");
+	for (size_t i = 0; i < count && !passed; i++) {
+		passed = list[i].address.family == hop->family && !list[i].loopback &&
+			 strcmp(list[i].name, name) != 0 &&
+			 route_by_interface(fd, hop, &list[i].address, if_nametoindex(list[i].name), &other) &&
+			 !address_is_any(&other.gateway);
+		if (passed)
+			log_add(text, ROUTE_CAUSE_SIZE, "", "; if it is behind %s: ip route add %s via %s",
+				list[i].name, address_host(hop, host), address_host(&other.gateway, router));
+	}
 	return true;
 }
 
 /* These have a link of their parent's, which does not take their packets for its own host. */
-static bool is_apart_from_its_host(int fd, unsigned interface, char kind[ROUTE_KIND_SIZE])
+static bool is_apart_from_its_host(const char *kind)
 {
-	route_kind(fd, interface, kind);
 	return !strcmp(kind, "macvlan") || !strcmp(kind, "macvtap") || !strcmp(kind, "ipvlan") ||
 	       !strcmp(kind, "ipvtap");
+}
+
+static bool is_tunnel(const struct route_link *link, const char *name, char text[ROUTE_CAUSE_SIZE])
+{
+	return *link->kind && strstr("vxlan geneve ip6gretap ip6tnl ipip sit wireguard", link->kind) &&
+	       log_text(text, ROUTE_CAUSE_SIZE,
+			"it is behind %s, a %s tunnel: do its own packets pass (ip -d link show %s)?", name, link->kind,
+			name);
 }
 
 static void check_hop(int fd, const struct route *route, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	const struct address *hop = next_hop(route, peer);
-	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE] = "", other[IF_NAMESIZE], kind[ROUTE_KIND_SIZE];
+	struct route_neighbour neighbour = route_neighbour(fd, route->interface, hop);
+	struct route_link link = route_link(fd, route->interface);
+	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE] = "", other[IF_NAMESIZE], network[64] = "";
 	const char *protocol = protocol_of(hop);
-	bool silent = route_neighbour(fd, route->interface, hop).state & (NUD_INCOMPLETE | NUD_FAILED);
+	bool silent = neighbour.state & (NUD_INCOMPLETE | NUD_FAILED), apart = is_apart_from_its_host(link.kind);
+	unsigned prefix;
 
 	address_host(hop, host);
 	if (!if_indextoname(route->interface, name))
 		return;
-	if (WITH_EXTRAS && is_empty_bridge(fd, route->interface, name, hop, text))
+	if (WITH_EXTRAS && !strcmp(link.kind, "bridge") && is_bridge(fd, route, name, hop, silent, text))
 		return;
+	prefix = interface_prefix(name, hop);
+	if (prefix && hop == peer)
+		log_text(network, sizeof(network), " (by a /%u, is that right?)", prefix);
 	if (!(interface_read(name).facts & INTERFACE_LINK))
 		log_text(text, ROUTE_CAUSE_SIZE, "%s has no link: a cable, or the switch's port", name);
 	else if (is_diverted(fd, route, peer, other))
 		log_text(text, ROUTE_CAUSE_SIZE,
 			 "packets to it leave by %s, though %s is in its network: " ROUTE_DIVERTED_HINT, name, other);
+	else if (WITH_EXTRAS && neighbour.state & NUD_NOARP && neighbour.length && !apart)
+		log_text(text, ROUTE_CAUSE_SIZE, "%s does no %s: ip link set %s arp on", name, protocol, name);
 	else if (silent && other_link(fd, route->interface, hop, other))
 		log_text(text, ROUTE_CAUSE_SIZE,
 			 "%s answers no %s on %s; %s is in that network, too: ip route add %s dev %s", host, protocol,
 			 name, other, host, other);
-	else if (WITH_EXTRAS && silent && is_apart_from_its_host(fd, route->interface, kind))
+	else if (WITH_EXTRAS && silent && apart)
 		log_text(
 			text, ROUTE_CAUSE_SIZE,
 			"%s answers no %s on %s: is it up, and on that link and VLAN? A %s does not reach its own host",
-			host, protocol, name, kind);
-	else if (silent)
-		log_text(text, ROUTE_CAUSE_SIZE, "%s answers no %s on %s: is it up, on that link and VLAN, %s?", host,
-			 protocol, name,
+			host, protocol, name, link.kind);
+	else if (silent && !(WITH_EXTRAS && is_tunnel(&link, name, text)))
+		log_text(text, ROUTE_CAUSE_SIZE, "%s answers no %s on %s: is it up, on that link%s and VLAN, %s?", host,
+			 protocol, name, network,
 			 hop->family == ADDRESS_IP4 ? "and not isolated by the switch"
 						    : "not isolated by the switch, and does its firewall pass ICMPv6");
 }
@@ -335,9 +395,18 @@ static void find_doubt(int fd, const struct address *local, const struct address
 {
 	struct route_neighbour neighbour;
 	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE], bytes[3 * sizeof(neighbour.bytes) + 1] = "";
+	struct route_link link;
 	struct route route;
 
-	if (find_route(fd, peer, local, &route) || !if_indextoname(route.interface, name))
+	if (find_route(fd, peer, local, &route) || route.is_local || !if_indextoname(route.interface, name))
+		return;
+	link = route_link(fd, route.interface);
+	if (WITH_EXTRAS && link.program)
+		log_text(text, ROUTE_CAUSE_SIZE,
+			 "%s has an XDP program: does it drop packets (ip link set %s xdp off)? Else its host or a "
+			 "firewall does",
+			 name, name);
+	if (WITH_EXTRAS && (link.program || is_tunnel(&link, name, text)))
 		return;
 	neighbour = route_neighbour(fd, route.interface, next_hop(&route, peer));
 	address_host(next_hop(&route, peer), host);
@@ -443,13 +512,11 @@ static bool answers_for_others(const char *name)
 
 static bool share_network(int fd, const struct interface_address *one, const struct interface_address *other)
 {
-	char kind[ROUTE_KIND_SIZE];
-
 	return other->address.family == ADDRESS_IP4 && strcmp(one->name, other->name) != 0 &&
-	       interface_is_in_network(one->name, &other->address) &&
-	       interface_is_in_network(other->name, &one->address) && !is_stacked(one->name, other->name) &&
-	       !is_apart_from_its_host(fd, if_nametoindex(one->name), kind) &&
-	       !is_apart_from_its_host(fd, if_nametoindex(other->name), kind) &&
+	       interface_prefix(one->name, &other->address) && interface_prefix(other->name, &one->address) &&
+	       !is_stacked(one->name, other->name) &&
+	       !is_apart_from_its_host(route_link(fd, if_nametoindex(one->name)).kind) &&
+	       !is_apart_from_its_host(route_link(fd, if_nametoindex(other->name)).kind) &&
 	       (answers_for_others(one->name) || answers_for_others(other->name));
 }
 

@@ -51,6 +51,7 @@ static const char rows[] =
 	LOSS_HERE "discarded packet*|rx_roce_discards|\n"
 	LOSS_THERE "discarded packet*|port_xmit_discards|tx_roce_discards|\n"
 	LOSS_THERE "READ* asked for again from the middle|resumed_reads|\n"
+	LOSS_THERE "packet* dropped by this host's own queue (tc -s qdisc)|send_drops|\n"
 	LOSS "connection request* sent again|repeated_requests|\n"
 	LOSS "TCP segment* sent again|tcpRetransSegs|RetransSegs|\n"
 	UNANSWERED "duplicate request*|duplicate_request|dup_req|\n"
@@ -160,7 +161,10 @@ static void print_port(FILE *stream, const struct network_counter *first)
 	if (!conclusion)
 		return;
 	fprintf(stream, "%s%s", conclusion, conclusion == *conclusions ? ways[lost] : "");
-	print_packets(stream, first, lost);
+	if (conclusion == conclusions[*LINK - *LOSS])
+		fputc('\n', stream);
+	else
+		print_packets(stream, first, lost);
 }
 
 char *reporting_network_note(struct transport *transport)
@@ -183,7 +187,9 @@ char *reporting_network_note(struct transport *transport)
 const char *reporting_network_hint(const struct transport *transport, const char *note, bool paths,
 				   char text[REPORTING_HINT_SIZE])
 {
-	bool lost = note && strstr(note, *conclusions);
+	/* Not if it is known where: on this host, or at a cable. */
+	bool lost = note && strstr(note, *conclusions) && !strstr(note, " dropped by this host") &&
+		    !strstr(note, conclusions[*LINK - *LOSS]);
 
 	*text = '\0';
 	if (lost && transport->untried & UNTRIED_CLASS)

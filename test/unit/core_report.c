@@ -219,6 +219,12 @@ TEST(network_in_words)
 		    { .device = "udp", .name = "received_packets", .increase = 80 } },
 		  "udp: 3 READs asked for again from the middle, 9 duplicate requests: packets were lost or late on "
 		  "the way there (of 70 sent)" },
+		/* Known to be on this host. */
+		{ { { .device = "udp", .name = "ack_timeout", .increase = 2 },
+		    { .device = "udp", .name = "send_drops", .increase = 4 },
+		    { .device = "udp", .name = "link_downed", .increase = 2 } },
+		  "udp: 2 ACK timeouts, 4 packets dropped by this host's own queue (tc -s qdisc): packets were lost or "
+		  "late on the way there; 2 link failures: check the cable" },
 		{ { { .device = "udp", .name = "repeated_requests", .increase = 5 } },
 		  "udp: 5 connection requests sent again: packets were lost or late" },
 		/* Those of cards alone. */
@@ -300,6 +306,14 @@ TEST(network_hints)
 		  "try rdmatest doctor HOST --paths 8" },
 		{ UNTRIED_PATH, false, "udp: 2 ACK timeouts: packets were lost or late", "" },
 		{ 0, true, "udp: 2 ACK timeouts: packets were lost or late", "" },
+		{ UNTRIED_CLASS | UNTRIED_PATH, true,
+		  "udp: 4 packets dropped by this host's own queue (tc -s qdisc): packets were lost or late on the way "
+		  "there",
+		  "" },
+		{ UNTRIED_CLASS | UNTRIED_PATH, true,
+		  "udp: 2 packets out of sequence: packets were lost or late on the way here; 2 link failures: check "
+		  "the cable",
+		  "" },
 		{ UNTRIED_CLASS | UNTRIED_PATH, true, "udp: 2 CNPs sent: congestion", "" },
 		{ UNTRIED_CLASS | UNTRIED_PATH, true, NULL, "" },
 	};

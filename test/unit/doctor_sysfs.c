@@ -338,6 +338,27 @@ TEST(card_module, set_up, tear_down)
 	assert_null(strstr(last_remedy_of("verbs"), "irdma"));
 }
 
+/* The kernel was updated, and its package has taken the running one's modules away. */
+TEST(modules_of_another_kernel, set_up, tear_down)
+{
+	struct host *host = &tree.doctor.host;
+	const char *boot = "boot the kernel of /lib/modules: the running one has no modules there";
+
+	add("sys/module/ext4/refcnt", "1\n");
+	add("sys/class/misc/null/dev", "1:3\n");
+	add("lib/modules/99.1.0-other/modules.dep", "kernel/drivers/infiniband/core/ib_core.ko:\n");
+	add_link("sys/bus/pci/devices/0000:03:00.0/driver", "../../drivers/mlx5_core");
+	host_read(host);
+	host->facts &= ~(unsigned)FACT_CONTAINER;
+	host_find_modules(host);
+	assert_string_equal(remedy_of("modules"), boot);
+	host_find_none(host);
+	assert_memory_equal(remedy_of("verbs"), boot, strlen(boot));
+	add("sys/module/ib_core/refcnt", "1\n");
+	host_find_modules(host);
+	assert_string_equal(last_remedy_of("modules"), boot);
+}
+
 /* A module in modules.dep can be loaded, also if the line before it is longer than the buffer. */
 TEST(module_to_load, set_up, tear_down)
 {
@@ -784,7 +805,8 @@ TEST(infiniband_ports, set_up, tear_down)
 		  "auto" },
 		{ "9803", "1: DOWN", "3: Disabled", "0x3", "2.5 Gb/sec (1X SDR)",
 		  "ibportstate -D 0 1 enable; of a virtual function, on the host: ip link set PF vf N state auto" },
-		{ "9803", "1: DOWN", "2: Polling", "0x0", "2.5 Gb/sec (1X SDR)", "check cable and switch" },
+		{ "9803", "1: DOWN", "2: Polling", "0x0", "2.5 Gb/sec (1X SDR)",
+		  "check cable and switch: are both ends InfiniBand (mlxconfig LINK_TYPE_P1)?" },
 		{ "9803", "4: ACTIVE", "5: LinkUp", "0x3", "25 Gb/sec (1X EDR)",
 		  "check cable and switch: iblinkinfo shows what both ends can do" },
 		{ "9803", "4: ACTIVE", "5: LinkUp", "0x3", "10 Gb/sec (4X SDR)",

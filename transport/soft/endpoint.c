@@ -307,16 +307,20 @@ static void hint_at_silence(const struct soft_endpoint *endpoint, struct error *
 		   *lines = "; if it does, that line has the cause";
 	const char *asked =
 		soft_has_probed(endpoint, SOFT_PROBE_SENT) ? " (a closed port there sent no ICMP either)" : "";
-	char life[ROUTE_CAUSE_SIZE];
+	char life[ROUTE_CAUSE_SIZE], interface[IF_NAMESIZE] = "";
 
+	if_indextoname(endpoint->path.interface, interface);
 	if (soft_has_probed(endpoint, SOFT_PROBE_ANSWERED))
 		error_hint(error, HOST_ANSWERED "%s" STOPPED "%s", silent, lines);
 	else if (SOFT_PROBES && route_answers(&endpoint->path.local, &endpoint->path.peer, life))
 		error_hint(error, "its host is up, %s: %sa firewall drops UDP%s, or its process is stopped%s", life,
 			   silent, asked, lines);
 	else
-		error_hint(error, "%sno packet arrives: its host is down, or a firewall drops UDP port 4791%s%s",
-			   silent, asked, lines);
+		error_hint(
+			error,
+			"%sno packet arrives: its host is down, a firewall drops UDP port 4791%s, or %s is not the way "
+			"there (-I, ip route)%s",
+			silent, asked, interface, lines);
 }
 
 /*
@@ -352,6 +356,8 @@ void soft_explain(const struct endpoint *base, struct error *error)
 
 	if (WITH_EXTRAS && base->state == ENDPOINT_ACCEPTING)
 		hint_at_delay(endpoint, error);
+	if (WITH_EXTRAS && sender && sender->send_error == EPERM && error->kind)
+		error_hint(error, "this host's firewall forbids it (nft list ruleset), or IPAddressDeny= of a service");
 	if (icmp->error && error->kind &&
 	    (is_prohibited(icmp) || (icmp->error == ECONNREFUSED && !address_same_host(&icmp->from, &icmp->peer)))) {
 		error->kind = ERROR_BLOCKED;

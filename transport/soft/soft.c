@@ -86,7 +86,8 @@ static void begin_counts(struct soft_transport *transport)
 	const char *name = "out_of_sequence\0duplicate_request\0icrc_error\0stray_icrc_error\0"
 			   "packet_seq_err\0implied_nak_seq_err\0ack_timeout\0late_responses\0resent_packets\0"
 			   "resumed_reads\0repeated_requests\0duplicate_response\0"
-			   "rnr_nak_retry_err\0send_rnr_err\0send_seq_err\0sent_packets\0received_packets";
+			   "rnr_nak_retry_err\0send_rnr_err\0send_seq_err\0send_drops\0link_downed\0sent_"
+			   "packets\0received_packets";
 
 	transport->base.network = transport->counts;
 	for (struct network_counter *count = transport->counts; count < transport->counts + SOFT_COUNTS; count++) {
@@ -95,6 +96,15 @@ static void begin_counts(struct soft_transport *transport)
 		count->next = count + 1 < transport->counts + SOFT_COUNTS ? count + 1 : NULL;
 		name += strlen(name) + 1;
 	}
+}
+
+static void look_at_link(struct transport *base)
+{
+	struct soft_transport *transport = soft_of(base);
+	uint32_t losses = transport->watched ? route_link(transport->routes_fd, transport->watched).losses : 0;
+
+	if (losses > transport->losses_before)
+		transport->counts[SOFT_LINK_LOSSES].increase = losses - transport->losses_before;
 }
 
 static void destroy_all(struct soft_endpoint *endpoint)
@@ -187,6 +197,7 @@ const struct backend soft_backend = {
 	.join = soft_join,
 	.post = soft_post,
 	.path = WITH_REPORT || COMMAND_doctor ? soft_endpoint_path : NULL,
+	.network = WITH_REPORT && WITH_EXTRAS ? look_at_link : NULL,
 	.timeout_cause = soft_timeout_cause,
 	.explain = WITH_CAUSES ? soft_explain : NULL,
 	.local_addresses = soft_local_addresses,

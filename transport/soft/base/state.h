@@ -78,8 +78,10 @@ enum soft_count {
 	SOFT_RNR_NAKS,	      /* received */
 	SOFT_RNR_NAKS_SENT,
 	SOFT_SEQUENCE_NAKS_SENT,
-	SOFT_SENT,     /* packets of any kind */
-	SOFT_RECEIVED, /* the same, of any sender */
+	SOFT_SEND_DROPS,  /* packets that this host's own queue of the interface has dropped */
+	SOFT_LINK_LOSSES, /* of the interface of the first route */
+	SOFT_SENT,	  /* packets of any kind */
+	SOFT_RECEIVED,	  /* the same, of any sender */
 	SOFT_COUNTS,
 };
 
@@ -149,6 +151,8 @@ struct soft_transport {
 	struct soft_socket *senders; /* with a port of their own, each in use */
 	unsigned probes;	     /* of soft_probe_host(), without an answer: others are forged */
 	int routes_fd;		     /* rtnetlink, for look-ups of routes */
+	unsigned watched;	     /* the index of the interface of the first route; 0: none yet */
+	uint32_t losses_before;	     /* of its link */
 	unsigned vrf;		     /* of route_vrf() */
 	int addresses_fd;	     /* rtnetlink, for changes of local addresses; -1: not watched */
 	struct loop_io addresses_changed;

@@ -294,6 +294,9 @@ void soft_flush(struct soft_transport *transport)
 			continue;
 		tries = 0;
 		record_send(packet_io->socket, errno, message->segment);
+		/* What waits for buffer space, as datagrams do, is sent later. */
+		if (WITH_REPORT && errno == ENOBUFS && !message->unsent)
+			transport->counts[SOFT_SEND_DROPS].increase += message->packets;
 		if ((errno == EINVAL || errno == EIO) && message->packets > 1) {
 			packet_io->socket->no_segmentation |= errno == EIO;
 			send_one_by_one(transport, message);

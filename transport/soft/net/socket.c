@@ -325,6 +325,10 @@ int soft_path_route(struct soft_transport *transport, struct soft_path *path)
 		error = route_find(transport->routes_fd, transport->vrf, &path->peer, &path->local, &kept->route);
 		if (!error)
 			kept->at = now;
+		if (WITH_REPORT && WITH_EXTRAS && !error && !transport->watched) {
+			transport->watched = kept->route.interface;
+			transport->losses_before = route_link(transport->routes_fd, transport->watched).losses;
+		}
 	}
 	if (address_is_any(&path->local))
 		path->local = kept->route.source;

@@ -68,7 +68,7 @@ const struct option endpoint_option_table[] = {
 	    OPTION_HELP("Also report each interval", "none"), .section = SECTION_OUTPUT),
 #if WITH_EXTRAS
 	ROW(OPTION_LIST, "expect", reporting.expect, "FIGURE", "", "",
-	    OPTION_HELP("Fail unless a figure of --json is so: 'p99<=200us', 'lost=0', 'rate>=1000'; repeatable"),
+	    OPTION_HELP("Fail unless a --json figure matches: 'p99<=200us', 'lost=0', 'rate>=1000'; repeatable"),
 	    .section = SECTION_OUTPUT),
 #endif
 #endif

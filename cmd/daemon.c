@@ -39,7 +39,7 @@ enum outcome daemon_begin(const struct log *log, int *parent)
 	pid_t child;
 
 	if (getpid() == 1) {
-		log_error(log, "--daemon", "this is process 1, with which the whole container would end: leave it out");
+		log_error(log, "--daemon", "this is process 1, and the container would end with it: omit this option");
 		return OUTCOME_USAGE;
 	}
 	/* The caller's, whose readers would wait for this process. */

@@ -93,7 +93,7 @@ void hello_explain_rejection(const struct endpoint_event *event, struct error *e
 	if (begins_with(event, HELLO_BUSY) || begins_with(event, HELLO_FULL))
 		error->kind = ERROR_BUSY;
 	if (is_foreign(event))
-		error_hint(error, "another RDMA service listens there: its answer is in a format of its own");
+		error_hint(error, "another RDMA service listens there: its answer has an unknown format");
 }
 
 bool request_is_foreign(const struct environment *environment, const struct endpoint_event *event, enum hello_tool tool)

@@ -67,7 +67,7 @@ enum outcome hello_check(const struct log *log, const char *end, const struct en
 /* The private data with which a server rejects a request; HELLO_REFUSED where it has no cause. */
 #define HELLO_BUSY    "busy with another client"
 #define HELLO_REFUSED "refused"
-#define HELLO_FULL    "all connections of -c are taken"
+#define HELLO_FULL    "all -c connections are taken"
 
 /*
  * The error of a rejected request is ERROR_BUSY if the private data is HELLO_BUSY or HELLO_FULL. Data in another format

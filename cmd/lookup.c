@@ -138,7 +138,7 @@ static void hint_meant(const struct log *log, const char *option, const char *te
 	char decimal[ADDRESS_TEXT_SIZE];
 
 	if (is_list(text)) {
-		log_hint(log, "each host by itself, as scontrol show hostnames prints them");
+		log_hint(log, "name each host separately, as scontrol show hostnames prints them");
 		return;
 	}
 	if (text[strspn(text, HOST_BYTES)]) {
@@ -212,7 +212,7 @@ static enum outcome filter(struct resolver *resolver, const struct common_option
 	log_error(resolver->log, resolver->text, "no address matches %s",
 		  ip4	? "--ipv4"
 		  : ip6 ? "--ipv6"
-			: "the family of the other address");
+			: "the family of the source address");
 	return OUTCOME_NO_CONNECTION;
 }
 

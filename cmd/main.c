@@ -53,7 +53,7 @@ static enum outcome unknown_word(const struct log *log, const char *word)
 	"\n"                                                                                                           \
 	"Tests of RDMA connections and multicast.\n"
 #define OPTIONS                                                                                                        \
-	"      --list     List the commands that have links, one name a line\n"                                        \
+	"      --list     List the commands with links, one per line\n"                                                \
 	"  -h, --help     Print this help\n"                                                                           \
 	"      --version  Print the version\n"
 #else

@@ -135,8 +135,7 @@ static void hint_unreachable(const struct environment *environment, const struct
 		log_hint(&environment->log, "%s is %s (/etc/hosts), which only this host reaches", host,
 			 address_host(local, text));
 	else if (address_is_loopback(local) && devices)
-		log_hint(&environment->log,
-			 "over verbs a loopback address is that of all devices: each client may connect");
+		log_hint(&environment->log, "over verbs a loopback address means all devices: any client may connect");
 	else if (!devices && route_cause_port(local, why))
 		log_hint(&environment->log, "%s", why);
 	else if (!devices && !address_is_any(local) && !route_leads_here(local, true))
@@ -151,7 +150,7 @@ static void hint_unreachable(const struct environment *environment, const struct
 	else if (!endpoint_is_reachable(listener)) {
 		host_no_address(&error);
 		if (listener->options.path->interface || listener->options.path->device)
-			error_set(&error, NULL, "no address of this host has the device or interface of the options");
+			error_set(&error, NULL, "no address of this host matches the given device or interface");
 		log_hint(&environment->log, "no client can connect yet: %s%s%s", error.cause, *error.hint ? "; " : "",
 			 error.hint);
 	}
@@ -381,7 +380,7 @@ static enum outcome end_run(struct run *run)
 	if (WITH_EXTRAS && environment->outcome == OUTCOME_FAILED && environment->loop &&
 	    (run->interruption == INTERRUPTION_DEADLINE || loop_deadline_passed(environment->loop)) &&
 	    environment->command->is_open_ended && environment->command->is_open_ended(run->options))
-		log_hint(&environment->log, "--duration ends a run with a verdict of its own");
+		log_hint(&environment->log, "--duration ends a run at a given time with a normal verdict");
 	if (WITH_REPORT)
 		object = reporting_end(&run->reporting);
 	outcome = environment->outcome;

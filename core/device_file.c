@@ -61,7 +61,7 @@ static bool is_stale(const struct stat *status, int error, const char *number, c
 		log_text(cause + used, DEVICE_FILE_TEXT_SIZE - used, "%sits number %s is stale%s%s", error ? "; " : "",
 			 own, other ? ", the device has " : "", number);
 	else
-		log_text(cause + used, DEVICE_FILE_TEXT_SIZE - used, "%sit is no device file", error ? "; " : "");
+		log_text(cause + used, DEVICE_FILE_TEXT_SIZE - used, "%sit is not a device file", error ? "; " : "");
 	return true;
 }
 

@@ -25,7 +25,7 @@ static const struct {
 	{ "xfrm_stat", NULL, "XfrmInPolBlock", IPSEC },
 	{ "xfrm_stat", NULL, "XfrmInTmplMismatch", IPSEC },
 	{ "netstat", "TcpExt:", "IPReversePathFilter",
-	  "by rp_filter: its route to their sender is by another interface" },
+	  "by rp_filter: the route to their sender uses another interface" },
 	/* Not drops: the kernel counts them before its firewall. Packets that were merged on the way are one. */
 	[DROPS_MULTICAST] = { "netstat", "IpExt:", "InMcastOctets", NULL },
 	[DROPS_MULTICAST6] = { "snmp6", NULL, "Ip6InMcastOctets", NULL },

@@ -403,10 +403,9 @@ static bool check_provider(struct host *host, const char *file, const char *devi
 	sysfs_line(version, "%s" VERBS "/%s/abi_version", host->root, file);
 	if (COMMAND_doctor && find_provider(host, device, driver, provider))
 		host_add(host, host->failure, "device",
-			 "%s: %s does not support the kernel's driver of it%s%s%s: they are of different versions\n"
+			 "%s: %s does not support its kernel driver%s%s%s: their versions differ\n"
 			 "install the libibverbs (rdma-core) that fits the driver: a vendor's (MLNX_OFED) has its own; "
-			 "in a "
-			 "container, that of the host",
+			 "in a container, the host's",
 			 device, provider, *version ? " (abi_version " : "", version, *version ? ")" : "");
 	else
 		host_add(host, host->failure, "device",

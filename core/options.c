@@ -312,7 +312,7 @@ static const char *after_dash(const char *text)
 
 static enum outcome refuse_dash(const struct parse *parse, const char *text, const char *name)
 {
-	log_error(parse->log, text, "begins with another dash than '-'");
+	log_error(parse->log, text, "begins with a dash other than '-'");
 	log_hint(parse->log, "did you mean -%s%s?", name[0] && name[1] ? "-" : "", name);
 	return OUTCOME_USAGE;
 }

@@ -36,8 +36,8 @@ static const struct row rows[] = {
 	{ PROBLEM_FILE, 0, FACT_REFUSED, 0, "start the container with the device @ (of a service: DeviceAllow=@ rw)" },
 	{ PROBLEM_FILE, 0, FACT_FOREIGN, 0, "on the host: chmod a+rw @" },
 	{ PROBLEM_FILE, FACT_MKNOD, FACT_NODEV, 0, "as root: mount -o remount,dev $(findmnt -nT @ -o TARGET)" },
-	{ PROBLEM_FILE, 0, FACT_LABELLED, 0, "the log of the kernel has the rule: journalctl -k -g 'avc|apparmor'" },
-	{ PROBLEM_FILE, 0, FACT_FORBIDDEN, FACT_ROOT, "run as root, or give this user the right: chmod a+rw @" },
+	{ PROBLEM_FILE, 0, FACT_LABELLED, 0, "the kernel's log has the rule: journalctl -k -g 'avc|apparmor'" },
+	{ PROBLEM_FILE, 0, FACT_FORBIDDEN, FACT_ROOT, "run as root, or grant access: chmod a+rw @" },
 
 	{ PROBLEM_MODULES, 0, FACT_UBUNTU | FACT_ABSENT, FACT_CONTAINER,
 	  "as root: apt install linux-modules-extra-#; modprobe -a @" },
@@ -53,7 +53,7 @@ static const struct row rows[] = {
 	{ PROBLEM_MEMORY, 0, FACT_CONTAINER, 0, "start the container with --ulimit memlock=-1" },
 #if COMMAND_doctor
 	{ PROBLEM_MEMORY, 0, FACT_ALLOWED, 0,
-	  "limits.conf allows it to later logins alone: log in again; a service needs LimitMEMLOCK=infinity" },
+	  "limits.conf applies only to new logins: log in again; a service needs LimitMEMLOCK=infinity" },
 #endif
 	{ PROBLEM_MEMORY, 0, 0, 0, "raise memlock in /etc/security/limits.conf (systemd: LimitMEMLOCK=infinity)" },
 

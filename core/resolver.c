@@ -134,7 +134,7 @@ enum outcome resolver_read(struct resolver *resolver)
 	/* No kill(2): the child has written, or closed the pipe, and exits. */
 	status = reap_child(resolver);
 	if (length != sizeof(result)) {
-		log_error(resolver->log, resolver->text, "looking up: the process for it has ended (wait status %d)",
+		log_error(resolver->log, resolver->text, "looking up: the look-up process ended (wait status %d)",
 			  status);
 		return OUTCOME_INTERNAL;
 	}

@@ -96,7 +96,7 @@ static void default_route(char text[ROUTE_CAUSE_SIZE])
 		if (!is_set(name, "forwarding", "1") || !is_set(name, "accept_ra", "1"))
 			continue;
 		log_text(text, ROUTE_CAUSE_SIZE,
-			 "%s takes no default route from routers, as it forwards packets: sysctl -w "
+			 "%s accepts no default route from routers, because it forwards packets: sysctl -w "
 			 "net/ipv6/conf/%s/accept_ra=2",
 			 name, name);
 		return;
@@ -110,7 +110,7 @@ static bool is_on_port(int fd, const struct interface_address *entry, char text[
 
 	return if_indextoname(route_bridge(fd, if_nametoindex(entry->name)), bridge) &&
 	       log_text(text, ROUTE_CAUSE_SIZE,
-			"%s cannot be used: %s is a port of the bridge %s, which should have it",
+			"%s cannot be used: %s is a port of the bridge %s, which should have the address",
 			address_host(&entry->address, host), entry->name, bridge);
 }
 
@@ -141,7 +141,7 @@ bool route_cause_local(const struct address *local, char text[ROUTE_CAUSE_SIZE])
 	if (flags & IFA_F_DADFAILED)
 		state = "another host has it, too (dadfailed)";
 	else if (flags & IFA_F_TENTATIVE)
-		state = "the check for duplicates goes on (tentative), try again";
+		state = "duplicate detection is in progress (tentative), try again";
 	if (state)
 		log_text(text, ROUTE_CAUSE_SIZE, "%s cannot be used: %s", address_host(local, host), state);
 	return state || (local->family && !address_is_any(local) &&
@@ -317,7 +317,7 @@ static void find_cause(int fd, const struct address *local, const struct address
 		log_text(text, ROUTE_CAUSE_SIZE,
 			 interface_of(local, name)
 				 ? "%s belongs to a VRF that this process is not in"
-				 : "%s is no address of this host any more: it has expired, or was removed",
+				 : "%s is no longer an address of this host: it expired or was removed",
 			 address_host(local, host));
 	else if (find_route(fd, peer, given ? local : &any, &route))
 		unrouted(fd, peer, text);
@@ -328,7 +328,7 @@ static void find_cause(int fd, const struct address *local, const struct address
 	else if (!route.is_local)
 		check_hop(fd, &route, peer, text);
 	else if (given && !address_is_loopback(local) && !address_same_host(local, peer))
-		log_text(text, ROUTE_CAUSE_SIZE, "both addresses are of this host: no packet leaves it");
+		log_text(text, ROUTE_CAUSE_SIZE, "both addresses belong to this host: no packet leaves it");
 }
 
 static void find_doubt(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
@@ -396,11 +396,10 @@ static void find_hops(int fd, const struct address *local, const struct address 
 	hops = route.hop_limit ? route.hop_limit : strtoul(value, NULL, 10);
 	address_host(peer, host);
 	if (!hops || hops >= HOPS_DEFAULT)
-		log_text(text, ROUTE_CAUSE_SIZE, "after %lu hops they are not there, a routing loop: traceroute %s",
+		log_text(text, ROUTE_CAUSE_SIZE, "after %lu hops they have not arrived, a routing loop: traceroute %s",
 			 hops ? hops : HOPS_DEFAULT, host);
 	else if (route.hop_limit)
-		log_text(text, ROUTE_CAUSE_SIZE, "a hop limit of %lu is too small: that of ip route get %s", hops,
-			 host);
+		log_text(text, ROUTE_CAUSE_SIZE, "a hop limit of %lu is too small, see ip route get %s", hops, host);
 	else
 		log_text(text, ROUTE_CAUSE_SIZE, "a hop limit of %lu is too small: sysctl -w net/%s=%d", hops, setting,
 			 HOPS_DEFAULT);

@@ -153,7 +153,7 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 		/* An entry of the GID table has one address: this one is of another device. */
 		if (found && options->gid_index != PATH_UNSET && !options->device) {
 			error_set(endpoint_error(endpoint), endpoint->name,
-				  "GID index %d is that of %s and of %s: name the device or interface",
+				  "GID index %d belongs to %s and to %s: name the device or interface",
 				  (int)options->gid_index, address_host(&found->address, one),
 				  address_host(&list[i].address, other));
 			return OUTCOME_USAGE;

@@ -119,7 +119,7 @@ static void doctor_run(void *state)
 	host_read(&doctor->host);
 	if (!sysfs_has("%s/proc/self", doctor->host.root)) {
 		finding_add(doctor, FINDING_WARN, "proc",
-			    "/proc is not mounted: holders of ports, limits of a container, modules are not looked up\n"
+			    "/proc is not mounted: port holders, container limits and modules were not checked\n"
 			    "mount -t proc proc /proc");
 		doctor->findings.new_group = true;
 	}

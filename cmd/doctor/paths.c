@@ -158,13 +158,13 @@ static const char *locate(const struct paths *paths, size_t index, char text[LIS
 	if (!paths->routed)
 		return "there is no router: the link or one of the hosts loses them";
 	if (facts->lost_back && !facts->lost_out)
-		return "they were lost on the way back: look at that with rdmatest doctor there";
+		return "they were lost on the way back: run rdmatest doctor there";
 	router = facts->failed ? NULL : own_router(paths, index, &silent);
 	if (router)
 		return log_text(text, LIST_SIZE, "%s is the first router that no good path has%s%s",
 				address_host(router, host), silent ? "; the one before it does not answer" : "",
 				facts->lost_out ? "" : ", if it is not the way back");
-	return "no router on the way there is theirs alone: look at the way back, with rdmatest doctor there";
+	return "no router on the way there is theirs alone: check the way back, run rdmatest doctor there";
 }
 
 /* One finding of all bad paths of which the same is to be said. */
@@ -222,7 +222,7 @@ static void report_routers(struct paths *paths, size_t first)
 		    trace->hops	     ? routers
 		    : !paths->routed ? "none: it is on this link"
 		    : trace->asked   ? "none answers"
-				     : "not asked: another process has the port",
+				     : "not traced: another process has the port",
 		    units_plural(count), ports, end);
 }
 

@@ -44,7 +44,7 @@ static void hint_at_firewall(const struct doctor *doctor, struct error *error)
 
 	*error->hint = '\0';
 	if (doctor->silent)
-		error_hint(error, "this host's device first, see address above");
+		error_hint(error, "first fix this host's device, see address above");
 	else if (doctor->fabric == FABRIC_INFINIBAND)
 		error_hint(error, "check that the host is up, then run there: rdmatest doctor");
 	else
@@ -127,7 +127,8 @@ static void add_lost_size(struct doctor *doctor, const char *host, uint32_t mtu,
 	struct error error = { .object = "" };
 
 	if (!is_size(doctor, host, passed, size, facts->answered % pings_of(doctor) == 0)) {
-		error_set(&error, NULL, "a ping of %" PRIu32 " bytes failed, not for its size: %s", size, lost.cause);
+		error_set(&error, NULL, "a ping of %" PRIu32 " bytes failed, but not because of its size: %s", size,
+			  lost.cause);
 	} else {
 		bool one = doctor->fabric != FABRIC_IWARP && size <= mtu && passed >= MTU_LEAST;
 
@@ -149,8 +150,8 @@ static void add_passed(struct doctor *doctor, const char *verdict, const struct 
 
 	if (facts->connecting >= CLOCK_NS_PER_S)
 		log_text(slow, sizeof(slow), "; connecting took %s", units_time(facts->connecting, time));
-	finding_add(doctor, FINDING_OK, "ping", "%s%s%s", verdict, stock ? "; a stock server: no longer ones" : "",
-		    slow);
+	finding_add(doctor, FINDING_OK, "ping", "%s%s%s", verdict,
+		    stock ? "; a stock server does not take longer ones" : "", slow);
 }
 
 static void add_passed_sizes(struct doctor *doctor, const struct address *address, uint32_t mtu, uint32_t longest)

@@ -189,7 +189,7 @@ static void report_silence(struct doctor *doctor, const struct device *device)
 
 	if (!device->within_host && device->may_work && !device->address_count) {
 		status = FINDING_READ;
-		suffix = ": untried, this device does not reach itself";
+		suffix = ": not tried, this device does not reach itself";
 	}
 	log_text(error.object, sizeof(error.object), "%s leads to %s%s", device->silence.object, device->name, suffix);
 	*error.hint = '\0';

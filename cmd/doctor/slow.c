@@ -69,8 +69,8 @@ static void check_node(struct doctor *doctor, const struct device *device, const
 		return;
 	*end = 0;
 	finding_add(doctor, FINDING_WARN, "numa",
-		    "%s is on NUMA node %s, of whose processors this process may use none\n"
-		    "taskset -c %s PROGRAM; in a job or container, let it have processors of that node",
+		    "%s is on NUMA node %s, but this process may not use its processors\n"
+		    "taskset -c %s PROGRAM; in a job or container, assign it processors of that node",
 		    device->name, node, list);
 }
 

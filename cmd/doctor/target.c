@@ -119,8 +119,8 @@ static void check_filter(struct doctor *doctor, const struct address *peer)
 
 	if (route_is_filtered(doctor->source.addresses, peer, &dropped))
 		finding_add(doctor, FINDING_WARN, "route",
-			    "this host drops packets from %s to %s on %s: rp_filter is strict, and the route back is "
-			    "another\nsysctl -w net/ipv4/conf/%s/rp_filter=2",
+			    "this host drops packets from %s to %s on %s: rp_filter is strict, and the route back "
+			    "differs\nsysctl -w net/ipv4/conf/%s/rp_filter=2",
 			    address_host(peer, from), address_host(&dropped.address, to), dropped.name, dropped.name);
 }
 

@@ -197,10 +197,10 @@ void receiver_result(struct mckey_run *run, struct mckey_result *result)
 						       run->group.family == ADDRESS_IP6,
 						       run->count * (uint64_t)run->options->size, run->arrived)
 				? run->arrived
-				: "is there a sender in this network? routers may pass no multicast, and switches that "
+				: "is there a sender in this network? routers may block multicast, and switches that "
 				  "snoop IGMP or MLD need a querier";
 	else if (WITH_CAUSES && (!senders->count || (all.lost && all.unnumbered)))
-		result->hint = "a stock mckey -s on soft-RoCE sends only a part: run there rdmatest mckey -s";
+		result->hint = "a stock mckey -s on soft-RoCE loses datagrams: run rdmatest mckey -s there";
 	if (run->differs)
 		result->note = ", a sender has another -C or -S";
 	else if (all.damaged)

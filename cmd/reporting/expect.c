@@ -217,7 +217,7 @@ static const struct report_format report_expect = {
 
 static enum outcome refuse(const struct reporting *reporting, const char *text)
 {
-	log_error(&reporting->environment->log, "--expect", "'%s' is no comparison of a figure", text);
+	log_error(&reporting->environment->log, "--expect", "'%s' is not a comparison", text);
 	log_hint(&reporting->environment->log, "for example 'p99<=200us', 'lost=0' or 'rate>=1000'");
 	return OUTCOME_USAGE;
 }
@@ -267,7 +267,7 @@ enum outcome reporting_expect_check(struct reporting *reporting)
 			continue;
 		if (expectation->exists)
 			return refuse(reporting, expectation->text);
-		log_error(log, "--expect", "there is no figure '%s'", expectation->name);
+		log_error(log, "--expect", "no figure '%s'", expectation->name);
 		if (expectation->nearest)
 			log_hint(log, "did you mean %s?", expectation->nearest);
 		else

@@ -8,7 +8,7 @@
 #include "core/payload.h"
 #include "core/units.h"
 
-#define FOREIGN "its first message is none of rping: another program may be at that end"
+#define FOREIGN "its first message is not rping's: another program may be there"
 
 /* noinline, as two functions below: copies of the three in their callers have 120 bytes. */
 void __attribute__((noinline)) peer_enter(struct peer *peer, unsigned state, const char *doing, enum peer_limit limit)

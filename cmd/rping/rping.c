@@ -26,7 +26,7 @@ static const struct option rping_option_table[] = {
 	FLAG('v', "verbose", verbose, OPTION_HELP("Print the data of every ping"), .section = SECTION_OUTPUT),
 	FLAG('V', "validate", validate, OPTION_HELP("Verify every byte of the payload"), .brief = true),
 	ROW(OPTION_INTEGER, 'C', "count", count, "N", "0 or more", "",
-	    OPTION_HELP("Client: stop after N pings; server: a stock client that sends fewer has failed", "0, until Ctrl-C"),
+	    OPTION_HELP("Client: stop after N pings; server: fail a stock client that sends fewer", "0, until Ctrl-C"),
 	    .brief = true),
 #if WITH_REPORT
 	ROW(OPTION_SIZES, 'S', "size", size, "BYTES", "1 to 1M", "", /* PING_SIZE_MAX */
@@ -56,14 +56,14 @@ static const struct option rping_option_table[] = {
 	    .section = SECTION_PACE, .brief = true),
 #if WITH_REPORT
 	ROW(OPTION_INTEGER, 0, "paths", paths, "N", "2 to 64", "", /* UDP_SENDERS_MAX */
-	    OPTION_HELP("Client: ping over N paths at once, each from a UDP port of its own, and compare them",
+	    OPTION_HELP("Client: ping over N paths at once, each with its own UDP port, and compare them",
 			"one path"), .tags = FOR_CLIENT, .section = SECTION_CLIENT),
 	FLAG(0, "equal-paths", equal_paths,
-	     OPTION_HELP("Client: a path that loses packets or is slower than the others is a failure"),
+	     OPTION_HELP("Client: fail if a path loses packets or is slower than the others"),
 	     .tags = FOR_CLIENT, .section = SECTION_CLIENT),
 #endif
 	FLAG(0, "reconnect", reconnect,
-	     OPTION_HELP("Client: connect again when the connection fails, until the end; lost pings fail the run"),
+	     OPTION_HELP("Client: reconnect whenever the connection fails; lost pings fail the run"),
 	     .tags = FOR_CLIENT, .section = SECTION_CLIENT),
 	WAIT_SERVER_OPTION(struct rping_options, wait_server),
 	ROW(OPTION_INTEGER, 0, "max-clients", max_clients, "N", "1 or more", "",

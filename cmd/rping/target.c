@@ -142,8 +142,8 @@ static void hint_at_size(const struct target *target)
 				    "give both ends the same -S");
 	} else if (peer->longest) {
 		log_hint(peer->log,
-			 "pings of up to %" PRIu32 " bytes passed, of %" PRIu32
-			 " none: a hop with a smaller MTU may drop long packets",
+			 "pings of up to %" PRIu32 " bytes passed, none of %" PRIu32
+			 ": a hop with a smaller MTU may drop long packets",
 			 peer->longest, peer->size);
 		/* Verbs has no --mtu. */
 		if (WITH_EXTRAS && peer->longest >= MTU_LEAST &&
@@ -261,7 +261,7 @@ static enum outcome choose_size(struct target *target, const struct endpoint_eve
 	/* 0-TO: a longer ping than the default may end a stock server. */
 	target->last_size = !last || (target->stock && !requested) ? peer->size : MIN(MAX(peer->size, last), maximum);
 	if (last > maximum)
-		log_hint(peer->log, "sizes above %" PRIu32 " are left out: the server accepts no longer pings",
+		log_hint(peer->log, "sizes above %" PRIu32 " are skipped: the server does not accept longer pings",
 			 maximum);
 	log_debug(peer->log, "%s: %s server, pings of %" PRIu32 " bytes", peer->name, target->stock ? "stock" : "our",
 		  peer->size);

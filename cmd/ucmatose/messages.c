@@ -317,7 +317,7 @@ enum outcome ucmatose_messages_completed(struct ucmatose_connection *connection,
 		/* A message too long for its receive fails at both ends, on soft-RoCE with OTHER at the receiver. */
 		if (!connection->peer_is_ours && completion->status < COMPLETION_RETRY_EXCEEDED)
 			error_hint(&run->environment->transport->error,
-				   "the peer may run with another -S than the %" PRIu32 " of this one", run->size);
+				   "the peer's -S may differ from this end's %" PRIu32, run->size);
 		return OUTCOME_FAILED;
 	}
 	if (completion->kind == WORK_RECEIVE) {

@@ -59,7 +59,7 @@ TEST(growth_is_named)
 		  "this host dropped 3 packets meanwhile by IPsec: ip xfrm policy (XfrmOutPolBlock)" },
 		{ { NULL, NULL, "TcpExt: A IPReversePathFilter B\nTcpExt: 1 2 3\nIpExt: A\nIpExt: 8\n" },
 		  { NULL, NULL, "TcpExt: A IPReversePathFilter B\nTcpExt: 1 5 3\nIpExt: A\nIpExt: 8\n" },
-		  "this host dropped 3 packets meanwhile by rp_filter: its route to their sender is by another "
+		  "this host dropped 3 packets meanwhile by rp_filter: the route to their sender uses another "
 		  "interface "
 		  "(IPReversePathFilter)" },
 	};

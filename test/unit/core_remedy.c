@@ -82,7 +82,7 @@ static const struct {
 	  "limits.conf does not reach jobs: LimitMEMLOCK=infinity of the service that starts them" },
 	{ PROBLEM_MEMORY, FACT_ALLOWED | FACT_CONTAINER, "", "start the container with --ulimit memlock=-1" },
 	{ PROBLEM_MEMORY, FACT_ALLOWED, "",
-	  "limits.conf allows it to later logins alone: log in again; a service needs LimitMEMLOCK=infinity" },
+	  "limits.conf applies only to new logins: log in again; a service needs LimitMEMLOCK=infinity" },
 	{ PROBLEM_MEMORY, FACT_ROOT, "",
 	  "raise memlock in /etc/security/limits.conf (systemd: LimitMEMLOCK=infinity)" },
 	{ PROBLEM_MEMORY, 0, "", "raise memlock in /etc/security/limits.conf (systemd: LimitMEMLOCK=infinity)" },

@@ -406,7 +406,7 @@ TEST(files, set_up, tear_down)
 	add("dev/infiniband/uverbs7", "");
 	add_link("dev/infiniband/rdma_cm", "/dev/null");
 	kernel_check(&tree.doctor);
-	assert_true(has_finding(FINDING_FAIL, "file", "uverbs7 cannot be used (mlx5_0): it is no device file"));
+	assert_true(has_finding(FINDING_FAIL, "file", "uverbs7 cannot be used (mlx5_0): it is not a device file"));
 	assert_true(has_finding(FINDING_FAIL, "file", "rdma_cm cannot be used (connections): its number 1:3 is"));
 	add_link("dev/infiniband/uverbs7", "/dev/null");
 	add("sys/class/misc/rdma_cm/dev", "1:3\n");
@@ -467,10 +467,9 @@ TEST(provider_of_another_version, set_up, tear_down)
 		 tree.root, tree.root);
 	add("proc/self/maps", maps);
 	kernel_check(&tree.doctor);
-	assert_true(
-		has_finding(FINDING_FAIL, "device",
-			    "rocep1s0: libbnxt_re-rdmav34.so does not support the kernel's driver of it: they are of "
-			    "different versions"));
+	assert_true(has_finding(
+		FINDING_FAIL, "device",
+		"rocep1s0: libbnxt_re-rdmav34.so does not support its kernel driver: their versions differ"));
 	assert_null(strstr(remedy_of("device"), "ibverbs-providers"));
 	add("sys/class/infiniband_verbs/uverbs7/abi_version", "6\n");
 	kernel_check(&tree.doctor);
@@ -710,7 +709,7 @@ TEST(slow_node, set_up, tear_down)
 		read_devices();
 		slow_check(&tree.doctor);
 		assert_int_equal(has_finding(FINDING_WARN, "numa",
-					     "mlx5_0 is on NUMA node 1, of whose processors this process may use none"),
+					     "mlx5_0 is on NUMA node 1, but this process may not use its processors"),
 				 rows[i].warns);
 		if (rows[i].warns)
 			assert_non_null(strstr(remedy_of("numa"), "taskset -c 1020,1022-1023 "));

@@ -138,9 +138,9 @@ WORD(next_interval)
 
 #define SENDER "mckey: QP 17 at 10.0.0.1: "
 #define NO_SENDER_HINT                                                                                                 \
-	"mckey: hint: is there a sender in this network? routers may pass no multicast, and switches that snoop IGMP " \
+	"mckey: hint: is there a sender in this network? routers may block multicast, and switches that snoop IGMP "   \
 	"or MLD need a querier\n"
-#define STOCK_HINT "mckey: hint: a stock mckey -s on soft-RoCE sends only a part: run there rdmatest mckey -s\n"
+#define STOCK_HINT "mckey: hint: a stock mckey -s on soft-RoCE loses datagrams: run rdmatest mckey -s there\n"
 #define SILENCE	   "no datagram for 5 s (--idle-timeout)\n"
 
 static const struct run receiver_runs[] = {

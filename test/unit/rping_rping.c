@@ -213,10 +213,10 @@ static const struct run client_runs[] = {
 	  RUN "-V -C 1 -S 32-128; meet 0 128; size 32; pings 1; size 64; pings 1; size 128; pings 1; ending 0; leave 0",
 	  OUTCOME_OK, "" },
 	{ "a sweep beyond the server's size limit", RUN "-C 1 -S 32-128; meet 0 127; pings 2; ending 0; leave 0",
-	  OUTCOME_OK, "~hint: sizes above 127 are left out: the server accepts no longer pings" },
+	  OUTCOME_OK, "~hint: sizes above 127 are skipped: the server does not accept longer pings" },
 	{ "a sweep beyond the device's size limit",
 	  RUN "-C 1 -S 32-128; longest 64; meet 0 4294967295; pings 2; ending 0; leave 0", OUTCOME_OK,
-	  "~hint: sizes above 64 are left out: the server accepts no longer pings" },
+	  "~hint: sizes above 64 are skipped: the server does not accept longer pings" },
 	{ "the time of a size ends while the client waits for a slot, and the next size begins in that",
 	  RUN "-V -S 32-64 --timeout 10s --interval 100ms --duration 150ms; meet 0; size 32; pings 1; wait 110; size "
 	      "32; pings 1; wait 100; size 64; pings 1; wait 100; open 0; pings 1; wait 100; ending 0; leave 0",
@@ -230,13 +230,13 @@ static const struct run client_runs[] = {
 	  TARGET "disconnecting: interrupted in ping 1\n" },
 	/* Short packets pass, and long ones vanish: a server that cannot read the ping ends, or does not answer. */
 	{ "the sizes that passed", RUN "-C 1 -S 64-4096; meet 0 1048576; pings 2; leave 0", OUTCOME_FAILED,
-	  "~hint: pings of up to 128 bytes passed, of 256 none: a hop with a smaller MTU may drop long packets" },
+	  "~hint: pings of up to 128 bytes passed, none of 256: a hop with a smaller MTU may drop long packets" },
 	{ "what makes packets shorter", RUN "-C 1 -S 256-512; meet 0 1048576; pings 1; leave 0", OUTCOME_FAILED,
 	  "~hint: shorter packets: --mtu 256" },
 	{ "no packets are shorter than those of 256 bytes, which were lost",
 	  RUN "-C 1 -S 128-256; meet 0 1048576; pings 1; leave 0", OUTCOME_FAILED,
 	  TARGET "waiting for the server to read the ping: the peer disconnected in ping 1\n"
-		 "rping: hint: pings of up to 128 bytes passed, of 256 none: a hop with a smaller MTU may drop long "
+		 "rping: hint: pings of up to 128 bytes passed, none of 256: a hop with a smaller MTU may drop long "
 		 "packets\n" },
 	{ "a packet of the path MTU has passed", RUN "-C 1 -S 256-512; mtu 256; meet 0 1048576; pings 1; leave 0",
 	  OUTCOME_FAILED, TARGET "waiting for the server to read the ping: the peer disconnected in ping 1\n" },

@@ -233,8 +233,7 @@ static struct mad old_request(uint8_t private_data[MAD_REQ_PRIVATE])
 /* A NAT changes addresses that the ICRC covers: one line for a request and its resends. */
 TEST(test_request_through_a_nat, testbed_open, testbed_close)
 {
-	static const char line[] =
-		"a request from 10.0.0.1 is refused: it names 10.0.0.1 and 10.0.0.9 as its addresses";
+	static const char line[] = "refused a request from 10.0.0.1: it names 10.0.0.1 and 10.0.0.9 as its addresses";
 	uint8_t private_data[MAD_REQ_PRIVATE], bytes[MAD_SIZE];
 	struct mad mad = old_request(private_data);
 	struct host *host = &cm_hosts.hosts[1];

@@ -263,14 +263,14 @@ static const struct run server_runs[] = {
 	  "devices)",
 	  OUTCOME_OK, "" },
 	{ "connections beyond the number are refused, also while the last one is accepted, which is said once",
-	  "run; ask 0; ask 1; rejected all connections of -c are taken; ask stock; rejected all connections of -c are "
-	  "taken; confirm 0; ask stock; rejected all connections of -c are taken; says 7471\ncmatose: refusing a "
-	  "connection: all connections of -c are taken\ninitiating; transfer 0; finish; reports "
+	  "run; ask 0; ask 1; rejected all -c connections are taken; ask stock; rejected all -c connections are taken; "
+	  "confirm 0; ask stock; rejected all -c connections are taken; says 7471\ncmatose: refusing a "
+	  "connection: all -c connections are taken\ninitiating; transfer 0; finish; reports "
 	  "\"asked\":1,\"made\":1,\"failed\":0,\"refused\":3,",
 	  OUTCOME_OK, "" },
 	{ "it goes on with those that came; what happens to a connection is progress too",
 	  "run -c 3; wait 1000; ask 0; wait 300; confirm 0; wait 399; idle 0; wait 2; sending 0; ask 1; rejected all "
-	  "connections of -c are taken; transfer 0; finish; says_not data transfers complete; verdict 1 of 3 "
+	  "-c connections are taken; transfer 0; finish; says_not data transfers complete; verdict 1 of 3 "
 	  "connections completed (fake, fake0)",
 	  OUTCOME_FAILED, "ucmatose: received only 1 of 3 connection requests: timed out after 0.4 s\n" },
 	{ "every request prolongs the wait, also one that is lost",
@@ -283,7 +283,7 @@ static const struct run server_runs[] = {
 	/* Its sender may be nobody: a forged request holds a place only as long as it is waited for. */
 	{ "a request that is never confirmed is no connection; then the first is waited for again, without a limit",
 	  "run -c 2 --idle-timeout 3600000ms; ask 7; fails 0 4; next accept 4; ask 7; rejected it cannot be accepted; "
-	  "wait 1800000; take 0; ask 8; ask 9; rejected all connections of -c are taken; fails 3 4; idle 2; pass 1000; "
+	  "wait 1800000; take 0; ask 8; ask 9; rejected all -c connections are taken; fails 3 4; idle 2; pass 1000; "
 	  "take stock; transfer 2; transfer 5; finish; reports \"asked\":2,\"made\":2,\"failed\":0,\"refused\":1,; "
 	  "reports \"rate_per_second\":2.000; verdict lengths checked",
 	  OUTCOME_OK, PEER "it cannot be accepted\n" },

@@ -21,7 +21,7 @@ static void listening(struct cm_id *id)
 #define BOTH   "OK    address   10.0.0.1, 10.0.0.2 lead to roce0\n"
 #define SECOND "OK    address   10.0.1.1, 10.0.1.2 lead to roce1\n"
 #define UNTRIED(address, device)                                                                                       \
-	"read  address   " address " leads to " device ": untried, this device does not reach itself: "
+	"read  address   " address " leads to " device ": not tried, this device does not reach itself: "
 
 static const struct {
 	const char *shows;

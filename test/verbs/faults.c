@@ -284,7 +284,7 @@ TEST(device_of_the_route)
 		  .call = "ucma_get_device",
 		  .error = ENODEV,
 		  .outcome = OUTCOME_NO_DEVICE,
-		  .cause = "/dev/infiniband/uverbs0 cannot be used (roce0): it is no device file\n" },
+		  .cause = "/dev/infiniband/uverbs0 cannot be used (roce0): it is not a device file\n" },
 		{ .call = "rdma_resolve_addr",
 		  .error = ENODEV,
 		  .client = "rping -c -C 3 -a 127.0.0.1",

@@ -196,7 +196,7 @@ const struct backend soft_backend = {
 		[FEATURE_PORT] = "a local address or its interface chooses the path",
 		[FEATURE_GID_INDEX] = "there is no table of GIDs: a local address is the GID",
 		[FEATURE_SERVICE_LEVEL] = "UDP has none: the type of service or DSCP marks the packets",
-		[FEATURE_INLINE] = "there is no device that would fetch a message from memory",
+		[FEATURE_INLINE] = "no device fetches messages from memory",
 #endif
 		[FEATURE_NATIVE_GID] = "InfiniBand's own addresses need InfiniBand: there is only IP",
 		[FEATURE_IPOIB] = "an InfiniBand subnet manager makes its groups, and UDP has none",

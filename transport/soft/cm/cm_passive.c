@@ -120,8 +120,8 @@ static void report_addresses(struct soft_cm *cm, const struct soft_endpoint *lis
 		return;
 	cm->reported_transaction = mad->transaction;
 	log_error(listener->base.transport->log, listener->base.name,
-		  "a request from %s is refused: it names %s and %s as its addresses, as after a NAT, which RoCE does "
-		  "not pass",
+		  "refused a request from %s: it names %s and %s as its addresses, as after a NAT, which RoCE does not "
+		  "support",
 		  address_host(&path->peer, peer), address_host(&one, source), address_host(&other, destination));
 }
 

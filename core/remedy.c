@@ -19,12 +19,12 @@
 
 struct row {
 	uint8_t problem; /* enum problem */
-	uint32_t able;	 /* who lacks this, or is in a container, carries it out on the host; 0: anyone can, here */
+	uint32_t able;	 /* without it, or in a container, the remedy is for the host; 0: works here for any user */
 	uint32_t needs, lacks; /* enum fact */
 	const char *remedy;
 };
 
-/* The first row of a problem whose facts fit applies. */
+/* The first row with matching problem and facts applies. */
 /* clang-format off */
 static const struct row rows[] = {
 	{ PROBLEM_FILE, 0, FACT_MISSING | FACT_PRIVATE_DEV, 0,

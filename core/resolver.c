@@ -55,7 +55,7 @@ static void store_addresses(struct result *result, const struct addrinfo *list)
 	}
 }
 
-/* A name server that cannot be reached is no different: its answer is that of the next moment. */
+/* An unreachable name server is no different: it may answer the next query. */
 static bool is_unknown(int error)
 {
 	return error == EAI_NONAME || error == EAI_NODATA || error == EAI_AGAIN;
@@ -68,7 +68,7 @@ static void __attribute__((noreturn)) run_child(const struct resolver *resolver,
 	struct result result = { 0 };
 	struct addrinfo *list;
 
-	/* It never outlives the parent, which decides when it ends: a Ctrl-C of the terminal is for the parent. */
+	/* It never outlives the parent, which decides when it ends: Ctrl-C is for the parent. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
@@ -77,7 +77,7 @@ static void __attribute__((noreturn)) run_child(const struct resolver *resolver,
 		_exit(1);
 	/* It parses the replies of name servers. */
 	privileges_drop(resolver->log, 0);
-	/* The C library says that it knows no such name if it has no descriptor left to look in /etc/hosts. */
+	/* Without a descriptor for /etc/hosts the C library reports an unknown name. */
 	privileges_close((unsigned)pipe_end - 1);
 	/* In this child, not in another: a fork(2) later may come after memory is registered (resolver.h). */
 	do
@@ -167,7 +167,7 @@ static enum outcome start_child(struct resolver *resolver)
 	return OUTCOME_OK;
 }
 
-/* Reports an error and returns true if text cannot be a name: its format is numeric, or it has colon and scope. */
+/* Reports an error and returns true if text cannot be a name: the format is numeric, or it has a colon and a scope. */
 static bool reject_text(const struct resolver *resolver, enum address_format format)
 {
 	const char *scope = strchr(resolver->text, '%');

@@ -17,7 +17,7 @@
 #include "core/sysfs.h"
 
 enum {
-	HOPS_DEFAULT = 64 /* of Linux: more than any way has */
+	HOPS_DEFAULT = 64 /* Linux's default: more than any path needs */
 };
 
 static int find_route(int fd, const struct address *peer, const struct address *source, struct route *route)
@@ -79,7 +79,7 @@ bool route_ip6_is_off(const struct address *address, char text[ROUTE_CAUSE_SIZE]
 	return off;
 }
 
-/* It comes from routers, in advertisements, which a host that forwards packets ignores by default. */
+/* It comes from router advertisements, which a forwarding host ignores by default. */
 static void default_route(char text[ROUTE_CAUSE_SIZE])
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
@@ -103,7 +103,7 @@ static void default_route(char text[ROUTE_CAUSE_SIZE])
 	}
 }
 
-/* The bridge takes what arrives, also the answers of ARP that the port waits for. */
+/* The bridge takes all arriving packets, including the ARP replies for the port. */
 static bool is_on_port(int fd, const struct interface_address *entry, char text[ROUTE_CAUSE_SIZE])
 {
 	char host[ADDRESS_TEXT_SIZE], bridge[IF_NAMESIZE];
@@ -114,7 +114,7 @@ static bool is_on_port(int fd, const struct interface_address *entry, char text[
 			address_host(&entry->address, host), entry->name, bridge);
 }
 
-/* Docker's ports have link-local addresses that nobody uses. */
+/* Docker's ports have unused link-local addresses. */
 bool route_cause_port(const struct address *local, char text[ROUTE_CAUSE_SIZE])
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
@@ -148,7 +148,7 @@ bool route_cause_local(const struct address *local, char text[ROUTE_CAUSE_SIZE])
 			 (route_cause_port(local, text) || route_ip6_is_off(local, text)));
 }
 
-/* Each address of this host is tried as -I. A rule may have a route for what is bound to its interface alone. */
+/* Tries each address of this host as -I. A rule may have a route only for packets bound to its interface. */
 static void other_source(int fd, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
@@ -182,7 +182,7 @@ static void unrouted(int fd, const struct address *peer, char text[ROUTE_CAUSE_S
 		default_route(text);
 }
 
-/* Whether the entry's interface is in the network of that address. */
+/* Whether the entry's interface is in that address's network. */
 static bool is_in_network(int fd, const struct interface_address *entry, const struct address *address)
 {
 	struct route route;
@@ -192,8 +192,7 @@ static bool is_in_network(int fd, const struct interface_address *entry, const s
 	       address_is_any(&route.gateway);
 }
 
-/* The first other interface that is in the network of the next hop: one of them has it, and the kernel took the first.
- */
+/* The first other interface in the next hop's network: one of them reaches it, and the kernel took the first. */
 static bool other_link(int fd, unsigned interface, const struct address *hop, char name[IF_NAMESIZE])
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
@@ -207,7 +206,7 @@ static bool other_link(int fd, unsigned interface, const struct address *hop, ch
 	return false;
 }
 
-/* Whether the peer is in the network of another interface alone than its packets leave by, as a rule wants. */
+/* Whether the peer is only in another interface's network than its packets leave by, as a rule may want. */
 static bool is_diverted(int fd, const struct route *route, const struct address *peer, char other[IF_NAMESIZE])
 {
 	char name[IF_NAMESIZE];
@@ -238,7 +237,7 @@ static bool has_ports(int fd, unsigned bridge)
 	return found;
 }
 
-/* As Docker's, in whose network nobody is until a container starts. Its network may be that of other hosts, too. */
+/* Like Docker's, whose network is empty until a container starts. Other hosts may have the same network. */
 static bool is_empty_bridge(int fd, unsigned interface, const char *name, const struct address *hop,
 			    char text[ROUTE_CAUSE_SIZE])
 {
@@ -263,7 +262,7 @@ static bool is_empty_bridge(int fd, unsigned interface, const char *name, const 
 	return true;
 }
 
-/* These have a link of their parent's, which does not take their packets for its own host. */
+/* These use their parent's link, which does not deliver their packets to its own host. */
 static bool is_apart_from_its_host(int fd, unsigned interface, char kind[ROUTE_KIND_SIZE])
 {
 	route_kind(fd, interface, kind);
@@ -405,7 +404,7 @@ static void find_hops(int fd, const struct address *local, const struct address 
 			 HOPS_DEFAULT);
 }
 
-/* Whether one interface is above the other, as a VLAN, a bond, a bridge or a macvlan. */
+/* Whether one interface is stacked on the other: a VLAN, bond, bridge or macvlan. */
 static bool is_stacked(const char *one, const char *other)
 {
 	return sysfs_has("/sys/class/net/%s/lower_%s", one, other) ||
@@ -524,7 +523,7 @@ bool route_hops(const struct address *local, const struct address *peer, char te
 	return look(find_hops, local, peer, text);
 }
 
-/* The interface of the route back takes such a packet, and this one does not: the errno depends on the kernel. */
+/* The return route's interface accepts such a packet, and this one does not: the errno depends on the kernel. */
 static bool is_filtered(int fd, const struct interface_address *entry, const struct address *peer)
 {
 	const struct address *own = &entry->address;
@@ -534,7 +533,7 @@ static bool is_filtered(int fd, const struct interface_address *entry, const str
 	       !route_arrives(fd, peer, own, if_nametoindex(entry->name));
 }
 
-/* Linux has this filter for IPv4 alone. It drops ARP requests, too, which its counter of packets does not have. */
+/* Linux has this filter only for IPv4. It also drops ARP requests, which its packet counter omits. */
 bool route_is_filtered(const struct address *local, const struct address *peer, struct interface_address *dropped)
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];

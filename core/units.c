@@ -12,7 +12,7 @@ struct unit {
 	const char *text;
 };
 
-/* Uses the largest unit that is not above value, or the last one. %.4g prints an exponent from 10,000 on. */
+/* Uses the largest unit not above value, or the last one. %.4g prints an exponent from 10,000 on. */
 static const char *scaled(double value, const struct unit *unit, char text[UNITS_TEXT_SIZE])
 {
 	while (value < unit->size && unit[1].text)

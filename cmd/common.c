@@ -145,11 +145,11 @@ enum outcome common_open(const struct common_options *common, const char *name, 
 
 /* ---- the path ---- */
 
-/* The options that need a feature of the transport, whatever their value or for one word. */
+/* The options that need a transport feature, for any value or for one word. */
 static const struct feature_option {
 	char option[14]; /* long name */
 	char word[6];
-	uint16_t value;	 /* of the word */
+	uint16_t value;	 /* the word's value */
 	uint8_t feature; /* enum transport_feature */
 } feature_options[] = {
 #if WITH_EXTRAS
@@ -175,7 +175,7 @@ char *common_path_words(const struct option *table, uint64_t given, const struct
 
 		if (!(given & 1) || !(row->tags & FOR_PATH))
 			continue;
-		/* ucmatose has "source" as another name of it. */
+		/* In ucmatose "source" is an alias of it. */
 		log_text(text + used, PATH_WORDS_SIZE - used, " --%s",
 			 strcmp(row->text, "bind") ? row->text : "source");
 		used = strlen(text);
@@ -216,7 +216,7 @@ enum outcome common_check_path(const struct environment *environment, const stru
 	return OUTCOME_OK;
 }
 
-/* A QPN is a text in the report: it is an identifier, and Prometheus would treat a number as a sample. */
+/* The report has a QPN as text: it is an identifier, and Prometheus would treat a number as a sample. */
 static void report_qpn(struct report *report, const char *name, uint32_t number)
 {
 	char text[16];
@@ -225,7 +225,7 @@ static void report_qpn(struct report *report, const char *name, uint32_t number)
 	report_text(report, name, number ? text : NULL);
 }
 
-/* Such a run says nothing about the network: two hosts may have the same address by mistake. */
+/* Such a run does not test the network: two hosts may have the same address by mistake. */
 static void report_own_host(struct report *report, const char *name, const struct address *peer)
 {
 	if (!address_is_loopback(peer) && route_leads_here(peer, false))

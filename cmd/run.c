@@ -16,7 +16,7 @@
 
 /* Limit of an orderly shutdown after the deadline: a working peer answers within this time. */
 #define SHUTDOWN_AT_DEADLINE (250 * CLOCK_NS_PER_MS)
-/* Added to --timeout, so that a step of the shutdown that times out first can report which peer did not answer. */
+/* Added to --timeout, so that a shutdown step that times out first can report the silent peer. */
 #define SHUTDOWN_MARGIN (250 * CLOCK_NS_PER_MS)
 
 struct run {
@@ -45,7 +45,7 @@ static void print_ready(struct environment *environment, const struct address *a
 	environment_print(environment, "%s", line);
 }
 
-/* The directory of --prometheus may belong to another user. */
+/* --prometheus's directory may belong to another user. */
 static unsigned kept_privileges(const struct common_options *options)
 {
 	return WITH_REPORT && options->reporting.prometheus ? PRIVILEGE_FILES : 0;
@@ -55,7 +55,7 @@ void environment_drop_privileges(const struct environment *environment, unsigned
 {
 	const struct common_options *options = environment->to_set_up;
 
-	/* doctor and selftest may have chosen another transport than the options. */
+	/* doctor and selftest may use another transport than the options'. */
 	if (options && !transport_opens_devices(environment->transport ? transport_name(environment->transport)
 								       : common_transport(options)))
 		privileges_drop(&environment->log, kept | kept_privileges(options));
@@ -69,7 +69,7 @@ static void set_up_once(struct environment *environment)
 	environment->to_set_up = NULL;
 }
 
-/* That in which a server goes on in the background: a relative --prometheus is written until its end. */
+/* The working directory of a background server: it writes a relative --prometheus until its end. */
 static const char *folder_of(const struct environment *environment)
 {
 	const char *file = WITH_REPORT && environment->reporting ? environment->reporting->prometheus : NULL;
@@ -77,7 +77,7 @@ static const char *folder_of(const struct environment *environment)
 	return file && *file != '/' ? "." : "/";
 }
 
-/* As long as a server has received nothing, the kernel may drop what its client sends. */
+/* Until a server receives something, the kernel may be dropping its client's packets. */
 static void check_drops(void *context)
 {
 	struct environment *environment = context;
@@ -95,7 +95,7 @@ static void check_drops(void *context)
 				 check_drops, environment);
 }
 
-/* Privileges are dropped before the ready line: whoever reads it connects. */
+/* Drops privileges before the ready line, because its readers connect. */
 bool environment_ready(struct environment *environment, const struct address *address, const char *line)
 {
 	enum outcome outcome = OUTCOME_OK;
@@ -121,7 +121,7 @@ bool environment_ready(struct environment *environment, const struct address *ad
 	return !outcome;
 }
 
-/* Debian's /etc/hosts gives the host's own name a loopback address. A number, and "localhost", are meant. */
+/* Debian's /etc/hosts gives the host's own name a loopback address. A number, or "localhost", is intentional. */
 static void hint_unreachable(const struct environment *environment, const struct endpoint *listener, const char *host)
 {
 	bool devices = transport_opens_devices(transport_name(listener->transport));
@@ -170,7 +170,7 @@ bool environment_listens(struct environment *environment, const struct endpoint 
 
 /* ---- help ---- */
 
-/* Prints the lines after the name, the first with a prefix and the others below it. */
+/* Prints the lines after the name, the first with a prefix, the others aligned below. */
 static void print_lines(const char *lines, const char *prefix, const char *name, struct output *output)
 {
 	int indent = (int)strlen(prefix);
@@ -198,7 +198,7 @@ void command_help(const struct command *command, const char *name, bool brief, s
 
 /* ---- the run ---- */
 
-/* Ends the run in place of the command. */
+/* Ends the run instead of the command. */
 static void abort_run(struct run *run)
 {
 	environment_finish(&run->environment, OUTCOME_FAILED, NULL, "shutdown did not complete");
@@ -244,7 +244,7 @@ static void signal_received(void *context)
 	interrupt(run, INTERRUPTION_SIGNAL, run->options->timeout + SHUTDOWN_MARGIN);
 }
 
-/* The phases have ended. This ends what was in none, such as a server that waits for a client. */
+/* The phases have ended. Ends a run outside any phase, such as a server that waits for a client. */
 static void deadline_expired(void *context)
 {
 	struct run *run = context;
@@ -255,7 +255,7 @@ static void deadline_expired(void *context)
 	log_error(&run->environment.log, NULL, "%s", loop_phase_text(run->environment.loop, 0, text));
 	loop_deadline_stop(run->environment.loop);
 	environment_record_outcome(&run->environment, OUTCOME_FAILED);
-	/* A signal has started the shutdown before: it gets no more time. */
+	/* A signal has already started the shutdown: it gets no more time. */
 	if (run->interruption)
 		abort_run(run);
 	else
@@ -290,7 +290,7 @@ static enum outcome run_loop(struct run *run)
 		environment->command->run(run->state);
 		return OUTCOME_OK;
 	}
-	/* Over soft this process parses packets from now on. Further attempts to connect, and groups, open sockets. */
+	/* Over soft this process parses packets from now on. Further connection attempts, and groups, open sockets. */
 	environment_drop_privileges(environment, PRIVILEGE_BUFFERS);
 	environment_wait(environment);
 	return OUTCOME_OK;
@@ -360,8 +360,8 @@ static enum outcome run_command(struct run *run)
 }
 
 /*
- * Summary and verdict come before the clean-up, which may block. The object of JSON is printed last: a process that
- * ends in the clean-up has none, as its exit code is another. Returns the outcome that verdict and object have.
+ * Summary and verdict come before the clean-up, which may block. The JSON object is printed last: a process that ends
+ * in the clean-up prints none, because its exit code differs. Returns the outcome in verdict and object.
  */
 static enum outcome end_run(struct run *run)
 {
@@ -372,7 +372,7 @@ static enum outcome end_run(struct run *run)
 	if (environment->ended && output_is_lost(environment->output)) {
 		const struct error lost = { .object = "standard output", .cause = "write failed" };
 
-		/* command_end() prints it: main() has one for a run that has not begun, too. */
+		/* command_end() prints it: main() also has one for a run that has not begun. */
 		if (WITH_REPORT)
 			log_keep(&environment->log, &lost);
 		environment_record_outcome(environment, OUTCOME_INTERNAL);

@@ -86,7 +86,7 @@ static void end(struct mckey_run *run, enum outcome outcome)
 		receiver_result(run, &result);
 	if (result.done < result.asked)
 		environment_record_outcome(environment, OUTCOME_FAILED);
-	/* A receiver has a line for each sender that it knows. */
+	/* A receiver prints a line for each known sender. */
 	if (result.done < result.asked && run->cause && !run->senders.count)
 		log_error(run->log, figures->target, "%" PRIu64 " of %" PRIu64 " %s%s not %s%s",
 			  result.asked - result.done, result.asked, result.noun, units_plural(result.asked),
@@ -103,7 +103,7 @@ static void end(struct mckey_run *run, enum outcome outcome)
 
 /* ---- datagrams ---- */
 
-/* Does what time allows and brings: sends what is due, and ends the run after a silence. */
+/* Sends due datagrams, and ends the run after a silence. */
 static void proceed(void *context)
 {
 	struct mckey_run *run = context;
@@ -138,7 +138,7 @@ static void member_failed(const struct member *member, enum outcome outcome)
 {
 	struct mckey_run *run = member->run;
 
-	/* The error comes before its hint: end() reports what is left. */
+	/* The error must precede its hint: end() reports the rest. */
 	if (WITH_CAUSES && !member->joined) {
 		run->figures.failed++;
 		environment_report_error(run->environment);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A report as text, and when it is written.
+ * A report as text, and the calls that write it.
  *
  *   block, indented        pings: sent 3, answered 3
  *                          senders:
@@ -48,7 +48,7 @@ const char *reporting_value_text(const struct report *report, struct report_valu
 	return "-";
 }
 
-/* Begins an item of the object or list of that depth: its name, unless it is an entry of a list. */
+/* Begins an item of the object or list at that depth: its name, unless it is a list entry. */
 static void block_item(struct report *report, unsigned depth, const char *name, const char *after)
 {
 	struct report_frame *outer = &report->frames[depth];
@@ -76,14 +76,14 @@ static void block_end(struct report *report)
 		fputc('\n', report->stream);
 }
 
-/* Top-level texts (the command, the target) are for programs: a person finds them in the lines around the report. */
+/* Top-level texts (the command, the target) are for programs: the lines around the report have them. */
 static void block_value(struct report *report, const char *name, struct report_value value)
 {
 	char text[REPORTING_VALUE_SIZE];
 
 	if (value.kind == REPORT_NONE || (value.kind == REPORT_TEXT && !report->depth))
 		return;
-	/* The names of the open objects and lists come before their first value only. */
+	/* The names of open objects and lists only precede their first value. */
 	for (unsigned i = 1; i <= report->depth; i++)
 		if (!report->frames[i].shown)
 			block_item(report, i - 1, report->frames[i].name, i > 1 ? " (" : ":");
@@ -100,8 +100,8 @@ const struct report_format report_block = {
 };
 
 /*
- * A column for each value, also if it is not known: the rows of the same figures are a table. What is wider than its
- * column takes the blanks of the next ones, of which one is left, so that only what has no blanks is shifted.
+ * A column for each value, even if unknown: rows of the same figures form a table. A value wider than its column uses
+ * up the following blanks, except one, so that few columns shift.
  */
 static void table_value(struct report *report, const char *name, struct report_value value)
 {
@@ -193,7 +193,7 @@ void reporting_text_summary(struct reporting *reporting)
 	print_block(reporting, reporting->environment->output->stream, "summary of");
 }
 
-/* A step has no time of its own: its figures say which it is. */
+/* A step's row has no time: its figures identify it. */
 static void text_row(struct reporting *reporting, bool header)
 {
 	int decimals = reporting->live || reporting->options->interval >= CLOCK_NS_PER_S ? 1 : 2, width = 0;
@@ -212,8 +212,8 @@ static void text_row(struct reporting *reporting, bool header)
 }
 
 /*
- * With --interval-report there is a row for each interval, but for the rest of the run only if something has been
- * counted in it. On a terminal without it that holds for each row, and a run below a second has none.
+ * With --interval-report there is a row for each interval, and for the rest of the run only if something was counted in
+ * it. Without it, on a terminal, that applies to each row, and a run below a second has none.
  */
 static bool has_row(const struct reporting *reporting)
 {

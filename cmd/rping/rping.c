@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The options of rping, and its command row. */
+/* rping's options and command row. */
 #include "cmd/rping/rping.h"
 
 #include <string.h>
@@ -79,7 +79,7 @@ static const struct option rping_option_table[] = {
 };
 /* clang-format on */
 
-/* Returns why the options do not go together, or NULL. */
+/* Returns why the options conflict, or NULL. */
 static const char *options_fault(const struct rping_options *options)
 {
 	size_t addresses = options->addresses.count;

@@ -10,12 +10,14 @@
 #include "cmd/dial.h"
 #include "cmd/rping/peer.h"
 
-/* A path of --paths pings when the others to its server have begun to connect, so that they meet the same load. */
+/*
+ * A path of --paths starts pinging when the others to its server have begun to connect, so that all meet the same load.
+ */
 #define TARGET_HELD INT64_MAX
 
 enum target_state {
-	TARGET_WAITING, /* for its turn to connect */
-	TARGET_PAUSED,	/* between two rounds of its dial */
+	TARGET_WAITING, /* waits for its turn to connect */
+	TARGET_PAUSED,	/* is between two rounds of its dial */
 	TARGET_CONNECTING,
 	TARGET_READ,
 	TARGET_WRITTEN,
@@ -25,13 +27,13 @@ enum target_state {
 	TARGET_STATES,
 };
 
-/* Of one target, or of all. Initially all zeros. Of warm-up pings only the number is recorded. */
+/* Of one target, or of all. Initially all zeros. Warm-up pings are only counted. */
 struct ping_counts {
-	uint64_t size; /* bytes of a ping, of a sweep the current one; set for a report */
+	uint64_t size; /* bytes of a ping, in a sweep of the current size; set for a report */
 	uint64_t warmup;
 	uint64_t sent;
-	uint64_t verified; /* answered pings whose payload was verified */
-	uint64_t lost;	   /* sent, and not answered when the connection ended; or its slot passed in an outage */
+	uint64_t verified; /* answered pings with verified payload */
+	uint64_t lost;	   /* sent and unanswered when the connection ended, or due in an outage */
 	uint64_t outages;  /* cmd/rping/outage.h */
 	int64_t outage;	   /* their time, ns */
 	/* From the first ping to the last answer; with --interval to the end of its slot, so n pings take n slots. */
@@ -45,41 +47,41 @@ struct connect_times {
 
 extern const struct figure ping_count_figures[], connect_figures[];
 
-/* Of all targets, summed for a report. */
+/* Sums over all targets, for a report. */
 struct client_figures {
 	const char *role;
-	const char *target; /* NULL with several targets; so is path zeroed */
+	const char *target; /* NULL with several targets; path is then zeroed */
 	struct path path;
 	struct ping_counts counts;
 	struct histogram round_trip;
 	struct connect_times connect;	   /* the maximum of all targets; so is the size */
-	const struct rping_client *client; /* for the list of its targets */
+	const struct rping_client *client; /* for its list of targets */
 };
 
-/* What happens to a target: client.c handles it. */
+/* A target's events, handled by client.c. */
 struct target_handlers {
 	struct dial_handlers dial;
 	struct endpoint_handlers endpoint;
-	loop_callback *expired; /* the timer of a target: target_expire() */
+	loop_callback *expired; /* a target's timer: target_expire() */
 };
 
-/* The run of a client, which client.c fills. */
+/* A client's run, filled by client.c. */
 struct rping_client {
 	const struct rping_options *options; /* first, for rping.c */
 	struct environment *environment;
 	const struct target_handlers *handlers;
 	struct channel *channel;
 	struct target *targets, **last; /* all of them */
-	struct target *next;		/* those that wait to connect take turns */
+	struct target *next;		/* the next of those waiting to connect */
 	size_t count, failed;
 	uint32_t in_state[TARGET_STATES];
 	bool ending;		  /* start no more targets */
-	struct target *dialled;	  /* the last one, if the next is to the same server */
+	struct target *dialled;	  /* the last one, if the next has the same server */
 	int64_t took;		  /* the last connection, ns; 0: none */
-	struct loop_timer answer; /* the time that it has before the next one */
-	struct resolver source;	  /* of -I; else its address is ADDRESS_NONE */
-	size_t repeated;	  /* lines of a target that another one has */
-	unsigned hinted;	  /* dials: which hints have been given */
+	struct loop_timer answer; /* its time limit before the next one */
+	struct resolver source;	  /* for -I; without it the address is ADDRESS_NONE */
+	size_t repeated;	  /* repeated target lines */
+	unsigned hinted;	  /* for dials: hints already printed */
 	struct client_figures figures, before;
 };
 
@@ -89,7 +91,7 @@ static inline bool has_several(const struct rping_client *client)
 	return OPTION_LIST_MAX > 1 && client->count > 1;
 }
 
-/* Whether anybody reads the counts of a target. */
+/* Whether a report uses a target's counts. */
 static inline bool has_counts(const struct rping_client *client)
 {
 	return WITH_REPORT || has_several(client);
@@ -100,21 +102,21 @@ struct target {
 	struct rping_client *client; /* the owner */
 	struct target *next;	     /* the owner's list */
 	const char *address;	     /* as the user typed it */
-	size_t source_offset;	     /* of the ping in its source */
+	size_t source_offset;	     /* the ping's, in its source */
 	bool stock;		     /* the server sent no hello */
 	bool own_path;		     /* of --paths */
-	bool complete;		     /* all requested pings are answered, or any number will do */
+	bool complete;		     /* all requested pings are answered, or no number was requested */
 	uint32_t last_size;	     /* the last size of a sweep that the server accepts, or the only one */
-	uint64_t first;		     /* number of the first measured ping, of a sweep of this size */
-	int64_t sent_at;	     /* clock time of the current ping; 0: none, or a warm-up ping */
+	uint64_t first;		     /* number of the first measured ping, in a sweep of this size */
+	int64_t sent_at;	     /* clock time of the current ping's start; 0: none, or a warm-up ping */
 	int64_t slot;		     /* when the next ping may start: with --interval, or TARGET_HELD; else 0 */
 	int64_t until;		     /* the end of --duration; 0 before the first measured ping */
 
 	/* An outage: */
-	int64_t gone_at;      /* when the first ping was lost, on the clock; 0: there is none */
-	uint64_t lost_before; /* pings, of counts */
+	int64_t gone_at;      /* when the first ping was lost, on the clock; 0: no outage */
+	uint64_t lost_before; /* lost pings in counts before it */
 	char *cause;
-	struct loop_timer gone; /* until no ping is left */
+	struct loop_timer gone; /* expires when no ping is left */
 
 	/* For the report: */
 	const char *index, *name;
@@ -124,38 +126,38 @@ struct target {
 	struct ping_counts counts;
 	struct samples round_trip;
 	struct histogram *histogram; /* for JSON and --paths, 10 KB; empty in a sweep; the owner's */
-	bool udp;		     /* of --paths: the port is that of UDP, else of the connection manager */
-	uint16_t port;		     /* of --paths; 0: not known */
+	bool udp;		     /* with --paths: port is the UDP port, else the connection manager's */
+	uint16_t port;		     /* with --paths; 0: unknown */
 	uint32_t qpn;
 	struct losses losses; /* of --paths */
-	const char *worse;    /* of --paths, when all have ended: in what; NULL: in nothing */
+	const char *worse;    /* with --paths, when all have ended: its fault; NULL: none */
 	struct connect_times times;
-	struct path path; /* of the last connection */
+	struct path path; /* the last connection's */
 
 	struct dial dial;
 };
 
-/* When a path fails, nothing tells how many of the packets that got no answer were lost, nor on which way. */
+/* When a path fails, it is unknown how many unanswered packets were lost, and in which direction. */
 static inline bool target_knows_losses(const struct target *target)
 {
 	return target->udp && (!target->failed || target->losses.out || target->losses.back);
 }
 
-/* Initialises a zeroed target, which waits. The address must outlive it. */
+/* Initialises a zeroed target as TARGET_WAITING. The address must outlive it. */
 void target_prepare(struct target *target, struct rping_client *client, const char *address, uint16_t port);
 
-/* Waits for its turn to connect. For the dial: pauses, without a connection; connects to its address. */
+/* Waits for its turn to connect. For the dial: pauses, without a connection; connects to the address. */
 void target_wait(struct target *target);
 void target_pause(void *target);
 enum outcome target_connect(void *target);
 /* The route is resolved: sends the request. */
 enum outcome target_request(struct target *target);
-/* Chooses the size of the pings, and allocates them. Then it is TARGET_PACING: target_next() may follow. */
+/* Chooses the size of the pings, and allocates them. The target is then TARGET_PACING: target_next() may follow. */
 enum outcome target_established(struct target *target, const struct endpoint_event *event);
 
 /*
- * Returns how many pings -C leaves, of a sweep those of this size, without those of --warmup; UINT64_MAX: any number.
- * With --reconnect one that is lost is not repeated.
+ * Returns the pings left of -C (in a sweep: of this size), without --warmup; UINT64_MAX: any number. With --reconnect
+ * lost pings are not repeated.
  */
 uint64_t target_pings_left(const struct target *target);
 /* Starts the next ping, or waits for its slot, or disconnects after the last one. */
@@ -163,20 +165,20 @@ enum outcome target_next(struct target *target);
 enum outcome target_complete(struct target *target, const struct completion *completion);
 /* The timer of the state has expired. */
 enum outcome target_expire(struct target *target);
-/* Disconnects, after the current ping unless --deadline has passed. OUTCOME_FAILED: there is nothing to wait for. */
+/* Disconnects, after the current ping unless --deadline has passed. OUTCOME_FAILED: do not wait. */
 enum outcome target_interrupt(struct target *target, enum interruption reason);
-/* Returns the outcome of a target that is disconnected, and reports an early end. */
+/* Returns a disconnected target's outcome, and reports an early end. */
 enum outcome target_verdict(struct target *target);
 /* Ends the target, without a connection. */
 void target_end(struct target *target, enum outcome outcome);
 
-/* Reports the transport's error, if any; the last error of the run is then the target's, which is returned. */
+/* Reports the transport's error, if any; the run's last error is then the target's, and is returned. */
 const struct error *target_note_error(struct target *target);
 
-/* Adds the figures of the target to a report. index may be NULL. */
+/* Adds the target's figures to a report. index may be NULL. */
 void target_report(struct target *target, const char *index, struct report *report);
 
-/* Frees what it owns, in any state. */
+/* Frees its members, in any state. */
 void target_release(struct target *target);
 
 #endif

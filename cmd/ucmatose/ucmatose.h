@@ -82,7 +82,7 @@ struct ucmatose_connection {
 	uint32_t peer_window;	   /* the peer's slots; 0: it sends no grants, and expects none */
 	uint32_t posted, consumed; /* receives, for messages and grants */
 	uint32_t grants_in_flight;
-	uint32_t allowed, granted;	       /* messages that this end, and the peer, may send by the grants so far */
+	uint32_t allowed, granted;	       /* messages granted so far, to this end and to the peer */
 	uint32_t received, sent, acknowledged; /* messages */
 };
 
@@ -145,7 +145,7 @@ struct ucmatose {
 	uint8_t hello[HELLO_SIZE]; /* the one that is sent */
 	struct endpoint_options endpoint_options;
 	struct dial dial;	   /* of a client's first connection */
-	struct resolver local;	   /* its first address is the one to listen on or connect from; ADDRESS_NONE: any */
+	struct resolver local;	   /* its first address: to listen on, or connect from; ADDRESS_NONE: any */
 	struct loop_timer pause;   /* begins the next phase */
 	struct loop_timer silence; /* no progress, or no client */
 	struct ucmatose_figures figures, before;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * doctor: checks everything that a connection needs, changes nothing, and names the command that fixes a problem.
- */
+/* doctor: checks a connection's requirements, changes nothing, and names the command that fixes a problem. */
 #include "cmd/doctor/doctor.h"
 
 #include <inttypes.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The paths to ADDRESS: pings over each, and the routers of each, which tell where a path that is worse than the others
- * differs from them.
+ * The paths to ADDRESS: pings over each, and each path's routers, which show where a worse path differs from the
+ * others.
  *
- *   ends at an earlier router           lost behind that one
+ *   ends at an earlier router           lost behind that router
  *   long packets end earlier            those are lost behind that one
  *   packets are lost on the way there   the first router that no good path has
- *   late, in whichever direction        that router, or the way back
+ *   late, in either direction           that router, or the way back
  *   else                                lost on the way back, which is traced from there
  */
 #include <inttypes.h>
@@ -19,8 +19,8 @@
 
 enum {
 	/*
-	 * Of each path, in some seconds at most. If each hundredth packet is lost, some 20 losses are noticed, of which
-	 * 9 may be chance (rping/paths.c).
+	 * Pings per path, in a few seconds at most. If every hundredth packet is lost, some 20 losses are noticed, of
+	 * which 9 may be chance (rping/paths.c).
 	 */
 	PINGS = 800,
 	ROCE_OVERHEAD = 28, /* BTH, RETH and ICRC, beside a payload */
@@ -34,7 +34,7 @@ struct paths {
 	bool routed; /* a router is on the way */
 	bool failed; /* no path passes */
 	struct path_facts facts[UDP_SENDERS_MAX];
-	struct trace traces[UDP_SENDERS_MAX]; /* of short packets */
+	struct trace traces[UDP_SENDERS_MAX]; /* with short packets */
 	struct trace long_traces[UDP_SENDERS_MAX];
 	bool ends_early[UDP_SENDERS_MAX], long_ends_early[UDP_SENDERS_MAX];
 	bool reported[UDP_SENDERS_MAX];
@@ -52,7 +52,7 @@ static const char *router_text(const struct address *router, char text[ADDRESS_T
 	return router->family ? address_host(router, text) : "*";
 }
 
-/* ---- what paths have alike ---- */
+/* ---- common routers ---- */
 
 static bool same_routers(const struct trace *one, const struct trace *other)
 {
@@ -65,7 +65,7 @@ static bool same_routers(const struct trace *one, const struct trace *other)
 	return true;
 }
 
-/* Routers limit their answers. One that all other paths have at a hop is that of a path without an answer, too. */
+/* Routers limit their answers. If all other paths have one router at a hop, so has a path without an answer. */
 static void fill_common(struct paths *paths, unsigned hop)
 {
 	const struct address *common = NULL;
@@ -91,7 +91,7 @@ static bool good_path_has(const struct paths *paths, const struct address *route
 	return false;
 }
 
-/* The first router of the path that no good one has; NULL: none. Sets whether the one before it is silent. */
+/* The path's first router that no good path has; NULL: none. Sets whether the one before it is silent. */
 static const struct address *own_router(const struct paths *paths, size_t index, bool *silent)
 {
 	const struct trace *trace = &paths->traces[index];
@@ -104,7 +104,7 @@ static const struct address *own_router(const struct paths *paths, size_t index,
 	return NULL;
 }
 
-/* The hops up to a router that has answered before another one, too; 0: there is none. */
+/* The hops up to a router that has also answered at an earlier hop; 0: none. */
 static unsigned hops_of_loop(const struct trace *trace)
 {
 	for (unsigned hop = 2; hop < trace->hops; hop++)
@@ -114,7 +114,7 @@ static unsigned hops_of_loop(const struct trace *trace)
 	return 0;
 }
 
-/* The last router that answered; NULL: none. */
+/* The last answering router; NULL: none. */
 static const struct address *last_router(const struct trace *trace)
 {
 	return trace->hops ? &trace->routers[trace->hops - 1] : NULL;
@@ -167,7 +167,7 @@ static const char *locate(const struct paths *paths, size_t index, char text[LIS
 	return "no router on the way there is theirs alone: check the way back, run rdmatest doctor there";
 }
 
-/* One finding of all bad paths of which the same is to be said. */
+/* One finding for all bad paths with the same verdict. */
 static void report_worse(struct paths *paths, size_t first)
 {
 	const struct path_facts *facts = &paths->facts[first];
@@ -188,12 +188,12 @@ static void report_worse(struct paths *paths, size_t first)
 		    where);
 }
 
-/* One line of all paths with the same routers. */
+/* One line for all paths with the same routers. */
 static void report_routers(struct paths *paths, size_t first)
 {
 	const struct trace *trace = &paths->traces[first];
 	char ports[LIST_SIZE] = "", routers[LIST_SIZE] = "", host[ADDRESS_TEXT_SIZE];
-	/* A late answer is taken for that of a later router. Where pings pass there is no loop. */
+	/* A late answer is taken for a later router's. If pings pass, there is no loop. */
 	unsigned loop = paths->failed ? hops_of_loop(trace) : 0, count = 0;
 	enum finding_status status = FINDING_OK;
 	const char *end = "";
@@ -228,7 +228,7 @@ static void report_routers(struct paths *paths, size_t first)
 
 /* ---- what is tried ---- */
 
-/* Pings over each path, of the path MTU, so that paths that do not pass it are seen. */
+/* Pings over each path with the path MTU, to find paths that do not pass it. */
 static void ping_paths(struct paths *paths)
 {
 	struct doctor *doctor = paths->doctor;
@@ -267,8 +267,8 @@ static bool same_end(const struct trace *one, const struct trace *other)
 }
 
 /*
- * Failed paths that end before the others: the router behind the last one may only have given too many answers. It is
- * asked again, for one path of each such router, three times with a pause.
+ * Failed paths that end before the others: the next router may merely have reached its answer limit. Tries it again,
+ * for one path per such router, three times with a pause.
  */
 static void check_ends(struct paths *paths)
 {
@@ -297,7 +297,7 @@ static void check_ends(struct paths *paths)
 				paths->ends_early[i] = false;
 }
 
-/* Long packets are asked for at the routers that answer short ones, so that none gets to the host. */
+/* Sends long packets only to routers that answer short ones, so that none reaches the host. */
 static void trace_long(struct paths *paths)
 {
 	size_t count = 0, of[UDP_SENDERS_MAX];
@@ -367,14 +367,14 @@ void paths_check(struct doctor *doctor)
 	if (doctor->options->paths)
 		ping_paths(paths);
 	if (paths->routed) {
-		/* Now that the ports are known. */
+		/* The ports are known now. */
 		if (doctor->options->paths)
 			trace_routers(doctor, &paths->peer, 0, paths->traces, paths->count);
 		check_ends(paths);
 		trace_long(paths);
 	}
 	hops = longest(paths);
-	/* A path that is known to pass has as many routers as the longest one. */
+	/* A passing path has as many routers as the longest one. */
 	for (size_t i = 0; i < paths->count; i++)
 		if (paths->traces[i].hops && paths->facts[i].port && !paths->facts[i].failed)
 			paths->traces[i].hops = hops;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What makes a run slow without a failure, as /sys has it: the place of a card in this host, and the processors. */
+/* Causes of slow runs without a failure, from /sys: a card's place in this host, and the processors. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd/doctor/doctor.h"
 
-/* Gb/s. Up to 5 GT/s a fifth of the bits are the encoding's. A virtual function has no link: "Unknown", "0". */
+/* Gb/s. Up to 5 GT/s the encoding takes a fifth of the bits. A virtual function has no link: "Unknown", "0". */
 static unsigned long read_pcie(const struct doctor *doctor, const struct device *device, const char *which,
 			       char text[2 * SYSFS_TEXT_SIZE])
 {
@@ -23,7 +23,7 @@ static unsigned long read_pcie(const struct doctor *doctor, const struct device 
 	return rate;
 }
 
-/* A card may be able to do more than its ports need. */
+/* A card may support more than its ports need. */
 static void check_link(struct doctor *doctor, const struct device *device)
 {
 	char now[2 * SYSFS_TEXT_SIZE], most[2 * SYSFS_TEXT_SIZE];
@@ -64,7 +64,7 @@ static void check_node(struct doctor *doctor, const struct device *device, const
 	if (!sysfs_name(node, "%s/sys/class/infiniband/%s/device/numa_node", doctor->host.root, device->name))
 		return;
 	sysfs_path(list, "%s/sys/devices/system/node/node%s/cpulist", doctor->host.root, node);
-	end = sysfs_find(list, "\n"); /* of a line that fits */
+	end = sysfs_find(list, "\n"); /* if the line fits */
 	if (!end || has_processor(list, set))
 		return;
 	*end = 0;
@@ -75,8 +75,8 @@ static void check_node(struct doctor *doctor, const struct device *device, const
 }
 
 /*
- * This governor takes the lowest frequency. In the active modes of intel_pstate and amd-pstate one of that name chooses
- * by load: Documentation/admin-guide/pm of Linux.
+ * This governor sets the lowest frequency. In the active modes of intel_pstate and amd-pstate a governor of the same
+ * name follows the load: Linux's Documentation/admin-guide/pm.
  */
 static void check_frequency(struct doctor *doctor, const cpu_set_t *set)
 {

@@ -30,7 +30,7 @@ static int compare_numbers(const void *one, const void *other)
 	return (a > b) - (a < b);
 }
 
-/* The highest value of the lowest 1/part. */
+/* The highest of the lowest 1/parts of the values. */
 static uint64_t lowest(uint64_t *values, size_t count, size_t parts)
 {
 	qsort(values, count, sizeof(*values), compare_numbers);

@@ -102,7 +102,7 @@ enum {
 		   .section = SECTION_OUTPUT)
 #define TYPE_OF_SERVICE_OPTION(type, letter) \
 	OPTION_ROW(OPTION_INTEGER, letter, "tos", type, common.path.type_of_service, "N", "0 to 255", "", \
-		   OPTION_HELP("Type of service of the packets (IPv6: traffic class)", "not set"), \
+		   OPTION_HELP("Type of service (IPv6: traffic class)", "not set"), \
 		   .tags = FOR_SENDER | FOR_PATH, .exclusive = ONE_SERVICE, \
 		   .section = SECTION_PATH)
 #define ACK_TIMEOUT_OPTION(type, letter) \

@@ -11,7 +11,7 @@
 /* clang-format off */
 static const struct option options_table[] = {
 	OPTION_ROW(OPTION_TEXT, 'a', "address", struct doctor_options, address, "ADDRESS", "", "",
-		   OPTION_HELP("Also check the route to another host and ping it; -a is optional"),
+		   OPTION_HELP("Also check the route to ADDRESS, and ping it; -a may be omitted"),
 		   .operand = OPERAND, .needed_by = FOR_PATH | FOR_ANOTHER, .brief = true),
 	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct doctor_options, port, "PORT", "1 to 65535", "7174",
 		   OPTION_HELP("Port of the rping server to ping"), .tags = FOR_ANOTHER, .brief = true),
@@ -25,7 +25,7 @@ static const struct option options_table[] = {
 		   .tags = FOR_ANOTHER),
 #endif
 	OPTION_ROW(OPTION_INTEGER, 0, "udp-port", struct doctor_options, udp_port, "PORT", "1 to 65535", "",
-		   OPTION_HELP("Find the routers of the path that has this UDP source port", "4791 over soft, else 49152"),
+		   OPTION_HELP("Find the routers of the path with this UDP source port", "4791 over soft, else 49152"),
 		   .tags = FOR_ANOTHER),
 #endif
 	TYPE_OF_SERVICE_OPTION(struct doctor_options, 0),

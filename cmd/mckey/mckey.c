@@ -33,9 +33,9 @@ static const struct option options_table[] = {
 	ROW(OPTION_INTEGER, 'c', "connections", connections, "N", "1 to 1024", "1",
 	    OPTION_HELP("Join with this many queue pairs")),
 	ROW(OPTION_INTEGER, 'C', "count", count, "N", "0 to 2147483647", "10",
-	    OPTION_HELP("Datagrams of each sending queue pair; 0 only joins"), .brief = true),
+	    OPTION_HELP("Datagrams per sending queue pair; 0 only joins"), .brief = true),
 	ROW(OPTION_SIZE, 'S', "size", size, "BYTES", "0 to 4K", "100", /* 4K is the largest IB MTU */
-	    OPTION_HELP("Bytes of each datagram, at most the MTU; 0 only joins"), .brief = true),
+	    OPTION_HELP("Bytes per datagram, at most the MTU; 0 only joins"), .brief = true),
 	ROW(OPTION_WORD, 'p', "port-space", port_space, "SPACE", "one of udp, ipoib", "udp",
 	    OPTION_HELP("Port space: udp (0x0111) or ipoib (0x0002)", "udp"), .section = SECTION_PATH),
 	OPTION_VALUES_ROW(port_spaces),
@@ -52,7 +52,7 @@ static const struct option options_table[] = {
 			"3s on InfiniBand, else 100ms"), .tags = FOR_CLIENT, .section = SECTION_PACE),
 #if WITH_EXTRAS
 	ROW(OPTION_INTEGER, 0, "rate", rate, "N", "1 to 1000000000", "",
-	    OPTION_HELP("Datagrams per second of each sending queue pair", "no limit"),
+	    OPTION_HELP("Datagrams per second and sending queue pair", "no limit"),
 	    .tags = FOR_CLIENT, .section = SECTION_PACE, .brief = true),
 #endif
 	TYPE_OF_SERVICE_OPTION(struct mckey_options, 0),
@@ -287,7 +287,7 @@ static void mckey_stop(void *context)
 
 const struct command mckey_command = {
 	.name = "mckey",
-	.summary = COMMAND_TEXT("join a multicast group, and send or receive datagrams in it"),
+	.summary = COMMAND_TEXT("join a multicast group, and send or receive datagrams"),
 	.synopsis = "[-m] ADDRESS [-s] [-b ADDRESS] [OPTION]...\n-M GID -b ADDRESS [-s] [OPTION]...\n",
 	.examples = COMMAND_TEXT("239.1.1.1                   # receive ten datagrams\n"
 				 "239.1.1.1 -s                # send them\n"

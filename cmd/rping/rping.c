@@ -17,7 +17,7 @@ static const struct option rping_option_table[] = {
 	FLAG('c', "client", client, OPTION_HELP("Run as client, which is the default"), .last_counts = true),
 	ROW(OPTION_LIST, 'a', "address", addresses, "ADDRESS", "", "",
 	    OPTION_HELP("Client: server to ping, repeatable; server: address to listen on",
-			"for a server every IPv4 address of this host"), .operand = OPERAND_UNLESS_GIVEN),
+			"every local IPv4 address"), .operand = OPERAND_UNLESS_GIVEN),
 	ROW(OPTION_TEXT, 'I', "source", source, "ADDRESS", "", "",
 	    OPTION_HELP("Client: local address to connect from", "chosen by the route"), .tags = FOR_CLIENT | FOR_PATH,
 	    .section = SECTION_PATH),

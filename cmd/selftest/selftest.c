@@ -30,7 +30,7 @@ struct selftest_options {
 /* clang-format off */
 static const struct option options_table[] = {
 	OPTION_ROW(OPTION_TEXT, 'a', "address", struct selftest_options, address, "ADDRESS", "", "",
-		   OPTION_HELP("Local address to test", "one of a device; with soft 127.0.0.1"), .brief = true),
+		   OPTION_HELP("Local address to test", "a device's; with soft 127.0.0.1"), .brief = true),
 	OPTION_FLAG_ROW('v', "verbose", struct selftest_options, verbose,
 			OPTION_HELP("Also print the output of the commands"), .brief = true),
 	TRANSPORT_OPTION(struct selftest_options, TRANSPORT_AUTOMATIC),

@@ -14,7 +14,7 @@
 #define FILE_PATH "/dev/infiniband/uverbs0"
 
 struct host {
-	int error; /* of open(2) */
+	int error; /* open(2)'s */
 	mode_t mode;
 	unsigned minor;
 	bool numbered; /* /sys has 231:192 */
@@ -149,7 +149,7 @@ static const struct {
 	  EACCES,
 	  "Permission denied",
 	  "run as root, or grant access: chmod a+rw " FILE_PATH },
-	/* To root of a user namespace nothing is suggested that only root of the host can do. */
+	/* A user namespace's root gets no remedy that needs the host's root. */
 	{ { EACCES, PRIVATE, 192, true, .in_container = true, .in_user_namespace = true, .is_foreign = true },
 	  EACCES,
 	  "Permission denied",

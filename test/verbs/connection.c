@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections: what is agreed on, what ends them, and why one was not made. */
+/* Connections: negotiated values, ends, and failures to connect. */
 #include "test/verbs/ends.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ TEST(reads_are_one_at_a_time, NULL, end)
 	}
 }
 
-/* But on iWARP, where a peer of an older protocol says nothing of that. */
+/* Except on iWARP, where a peer with an older protocol does not send them. */
 TEST(peer_that_allows_no_reads, NULL, end)
 {
 	for (int iwarp = 0; iwarp <= 1; iwarp++) {
@@ -97,7 +97,7 @@ TEST(how_often_to_try_again, NULL, end)
 		}
 }
 
-static unsigned ready_to_receive_with; /* of the receiver-not-ready timer */
+static unsigned ready_to_receive_with; /* the receiver-not-ready timer's code */
 
 static void note_timer(const struct queue_pair *qp)
 {
@@ -105,7 +105,7 @@ static void note_timer(const struct queue_pair *qp)
 		ready_to_receive_with = qp->attributes.min_rnr_timer;
 }
 
-/* From the time that the peer may send, before the connection is reported. */
+/* From the time when the peer may send, before the connection is reported. */
 TEST(how_soon_the_peer_tries_again, NULL, end)
 {
 	begin(PROVIDER_ROCE);
@@ -173,7 +173,7 @@ TEST(why_it_did_not_connect, NULL, end)
 	}
 }
 
-/* What the kernel's tables know is said of an event, of a time-out, and of a call without a route. */
+/* The kernel's tables explain an event, a time-out, and a call without a route. */
 TEST(what_the_kernel_knows, NULL, end)
 {
 	connect_both(PROVIDER_ROCE);
@@ -204,8 +204,10 @@ TEST(qp_of_client_is_not_moved, NULL, end)
 	assert_int_equal(bench.error.kind, ERROR_NO_REPLY);
 }
 
-/* What librdmacm answers at once decides what becomes of the endpoint; only without a listener or a reply another try
- * may succeed. */
+/*
+ * librdmacm's immediate result decides the endpoint's outcome; another try may succeed only without a listener or a
+ * reply.
+ */
 TEST(connecting_and_leaving_that_fail, NULL, end)
 {
 	static const struct {
@@ -232,7 +234,7 @@ TEST(connecting_and_leaving_that_fail, NULL, end)
 		provider_fail("rdma_disconnect", EINVAL, 0);
 		EXPECT_TOLD("disconnecting: ",
 			    assert_int_equal(endpoint_disconnect(bench.client.endpoint), OUTCOME_FAILED));
-		/* librdmacm, which failed, has not moved its own. */
+		/* librdmacm failed, and has not moved its own. */
 		assert_int_equal(qp_of(bench.client.endpoint)->base.state == IBV_QPS_ERR, own_qp);
 	}
 }
@@ -257,7 +259,7 @@ TEST(an_unwanted_request, NULL, end)
 	assert_int_equal(end_events(&bench.listening, EVENT_REQUEST), 0);
 }
 
-/* The command hears of a request that finds no memory, and the peer is refused. */
+/* A request without memory is reported to the command, and the peer is rejected. */
 TEST(a_request_without_memory, NULL, end)
 {
 	begin(PROVIDER_ROCE);
@@ -271,7 +273,7 @@ TEST(a_request_without_memory, NULL, end)
 	assert_int_equal(end_events(&bench.listening, EVENT_REQUEST), 0);
 }
 
-/* The client has gone before its request is answered, and its withdrawal is not yet heard of. */
+/* The client has gone before its request is answered, and its withdrawal has not arrived yet. */
 TEST(an_answer_to_nobody, NULL, end)
 {
 	begin(PROVIDER_ROCE);
@@ -282,7 +284,7 @@ TEST(an_answer_to_nobody, NULL, end)
 		    assert_int_equal(endpoint_create_qp(bench.server.endpoint), OUTCOME_NO_CONNECTION));
 }
 
-/* The client's first message comes before its RTU. The kernel sends a DREQ only after that, and would not say so. */
+/* The client's first message comes before its RTU. The kernel sends a DREQ only after that, without an error. */
 TEST(a_message_in_place_of_the_rtu, NULL, end)
 {
 	begin(PROVIDER_ROCE);
@@ -301,7 +303,7 @@ TEST(a_message_in_place_of_the_rtu, NULL, end)
 	assert_int_equal(end_events(&bench.server, EVENT_ESTABLISHED), 1);
 }
 
-/* The connection manager's message overtakes the last acknowledgement; which may also never come. */
+/* The connection manager's message overtakes the last acknowledgement, which may also be lost. */
 TEST(the_last_acknowledgement, NULL, end)
 {
 	for (int way = 0; way < 3; way++) {
@@ -355,7 +357,7 @@ TEST(iwarp_waits_for_nothing, NULL, end)
 	}
 }
 
-/* What a queue pair that is being destroyed has posted completes after all. */
+/* A destroyed queue pair's posted work completes after all. */
 static void complete_late(struct queue_pair *qp)
 {
 	struct completion_entry entry = { .base = { .opcode = IBV_WC_SEND, .qp_num = qp->base.qp_num } };
@@ -371,7 +373,7 @@ static void complete_late(struct queue_pair *qp)
 	}
 }
 
-/* The endpoint is destroyed while it waits for it: when the acknowledgement comes there is nobody to tell. */
+/* The endpoint is destroyed while it waits for the acknowledgement, which then has no recipient. */
 TEST(the_last_acknowledgement_of_nobody, NULL, end)
 {
 	connect_both(PROVIDER_ROCE);
@@ -388,7 +390,7 @@ TEST(the_last_acknowledgement_of_nobody, NULL, end)
 	assert_int_equal(end_events(&bench.client, EVENT_DISCONNECTED), 0);
 }
 
-/* iWARP's client, whose server has been told of the connection. */
+/* iWARP's client, whose server has reported the connection. */
 static void connect_iwarp(void)
 {
 	struct work work = { .kind = WORK_RECEIVE, .length = 100 };
@@ -403,7 +405,7 @@ static void connect_iwarp(void)
 	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
 }
 
-/* On iWARP a client's connection is reported a moment late; its completions and its end are reported after it. */
+/* On iWARP a client's connection is reported slightly late; its completions and its end are reported after it. */
 TEST(news_are_kept_back, NULL, end)
 {
 	for (int way = 0; way < 3; way++) {
@@ -428,7 +430,7 @@ TEST(news_are_kept_back, NULL, end)
 	}
 }
 
-/* Only soft-iWARP needs the moment. */
+/* Only soft-iWARP needs the delay. */
 TEST(a_card_keeps_no_news, NULL, end)
 {
 	begin(PROVIDER_IWARP);
@@ -437,7 +439,7 @@ TEST(a_card_keeps_no_news, NULL, end)
 	assert_false(verbs(bench.client.endpoint)->delayed);
 }
 
-/* It is cut short while its news are kept back: what the device still completes finds nothing to settle. */
+/* It is destroyed while its events are delayed: later completions find no endpoint. */
 TEST(news_kept_back_end_with_their_endpoint, NULL, end)
 {
 	connect_iwarp();
@@ -456,7 +458,7 @@ static void hear_nothing(void *context, struct endpoint *endpoint, const struct 
 	assert_int_equal(event->kind, EVENT_FAILED);
 }
 
-/* Peers that cancel request after request do not fill a server's log; a failure of the listener is reported. */
+/* Peers that cancel request after request do not fill a server's log; a listener's failure is reported. */
 TEST(strangers_do_not_fill_the_log, NULL, end)
 {
 	static const struct endpoint_handlers handlers = { .event = hear_nothing };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Prints the tables of rdmatest.bash from the rows of docs/options.awk (-v links="NAME...").
+# Prints rdmatest.bash's tables from the rows of docs/options.awk (-v links="NAME...").
 
 function entry(option, argument, offer)
 {

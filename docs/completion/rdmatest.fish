@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Completion of rdmatest and its links in fish. `make docs` writes what is between the marks.
+# Completion of rdmatest and its links in fish. `make docs` writes the part between the marks.
 
-# Whether the line is for this command; '' is none yet.
+# Whether the line is for this command; '': none yet.
 function __rdmatest_is
     set -l words (commandline -opc)
     if test "$argv[1]" = help
@@ -11,7 +11,7 @@ function __rdmatest_is
     end
 end
 
-# The devices of a class of the kernel's.
+# The devices of a kernel class.
 function __rdmatest_class
     for path in /sys/class/$argv[1]/*/
         string replace -r '.*/(.+)/' '$1' $path

@@ -199,7 +199,7 @@ TEST(network_in_words)
 		    { .device = "udp", .name = "resumed_reads", .increase = 3 },
 		    { .device = "udp", .name = "sent_packets", .increase = 70 },
 		    { .device = "udp", .name = "received_packets", .increase = 80 } },
-		  "udp: 3 READs asked for again from the middle, 9 duplicate requests: packets were lost or late on "
+		  "udp: 3 READs resumed, 9 duplicate requests: packets were lost or late on "
 		  "the way there (of 70 sent)" },
 		{ { { .device = "udp", .name = "repeated_requests", .increase = 5 } },
 		  "udp: 5 connection requests sent again: packets were lost or late" },

@@ -473,7 +473,7 @@ TEST(provider_of_another_version, set_up, tear_down)
 	assert_null(strstr(remedy_of("device"), "ibverbs-providers"));
 	add("sys/class/infiniband_verbs/uverbs7/abi_version", "6\n");
 	kernel_check(&tree.doctor);
-	assert_true(has_finding(FINDING_FAIL, "device", "driver of it (abi_version 6): they are of"));
+	assert_true(has_finding(FINDING_FAIL, "device", "kernel driver (abi_version 6): their versions differ"));
 }
 
 /* Most modules of Ubuntu's kernels are in a separate package. */

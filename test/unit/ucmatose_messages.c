@@ -581,7 +581,7 @@ TEST(failures_that_another_size_explains)
 		completed(&client->connection, &completion);
 		assert_int_equal(client->connection.state, CONNECTION_FAILED);
 		assert_int_equal(client->run.environment->outcome, OUTCOME_FAILED);
-		assert_int_equal(strstr(bench_destroy(bench), "may run with another -S") != NULL,
+		assert_int_equal(strstr(bench_destroy(bench), "the peer's -S may differ") != NULL,
 				 rows[i / 2].explained && !ours);
 	}
 }

@@ -44,7 +44,7 @@ static void hint_at_firewall(const struct doctor *doctor, struct error *error)
 
 	*error->hint = '\0';
 	if (doctor->silent)
-		error_hint(error, "first fix this host's device, see address above");
+		error_hint(error, "this host's device first, see address above");
 	else if (doctor->fabric == FABRIC_INFINIBAND)
 		error_hint(error, "check that the host is up, then run there: rdmatest doctor");
 	else

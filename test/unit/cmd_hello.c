@@ -111,7 +111,7 @@ static const char *said_of(uint8_t magic, uint8_t version, uint8_t tool, enum ou
 	return expected ? errors.last.cause : errors.last.hint;
 }
 
-TEST(what_is_said_of_a_peer)
+TEST(foreign_peers_are_explained)
 {
 	const char *other = "10.0.0.1:7471: the server is another version of rdmatest: treated as a stock tool";
 

@@ -154,7 +154,7 @@ static void expect_still(void *context)
  * Callbacks that read waiting data see the stop, and so do timers for a second. Shorter delays may come from a busy
  * machine.
  */
-TEST(process_that_was_stopped_knows_it, create, destroy)
+TEST(stopped_process_is_detected, create, destroy)
 {
 	int64_t still = 3 * CLOCK_NS_PER_S, none = 0;
 	struct loop_timer timer = { .loop = NULL };
@@ -187,7 +187,7 @@ static void put_off(void *context)
 }
 
 /* A repeatedly postponed timer, like the retransmission timer, leaves the alarm unchanged until that expires. */
-TEST(alarm_is_set_once_for_a_timer_that_is_put_off, create, destroy)
+TEST(alarm_is_set_once_for_a_postponed_timer, create, destroy)
 {
 	struct actor busy = { .letter = 'b', .left = 900 };
 
@@ -616,7 +616,7 @@ static void start_slow_poller(void *context)
 	loop_timer_start(loop, &actor->timer, 5 * CLOCK_NS_PER_MS, note_and_stop, actor);
 }
 
-TEST(slow_pollers_do_not_starve_timers, create, destroy)
+TEST(slow_pollers_do_not_delay_timers, create, destroy)
 {
 	struct actor poller = { .letter = 'l' };
 

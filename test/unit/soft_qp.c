@@ -615,7 +615,7 @@ static int64_t run_backlog(size_t drop)
 	return remaining;
 }
 
-TEST(backlog_is_no_loss)
+TEST(backlog_is_not_a_loss)
 {
 	run_backlog(0);
 }

@@ -473,7 +473,7 @@ TEST(no_nak_behind_rnr_nak, NULL, bench_close)
 }
 
 /* A READ requested again from its middle lacks a sent response. Its first response may merely be late. */
-TEST(responses_asked_for_again_are_counted, NULL, bench_close)
+TEST(resumed_reads_are_counted, NULL, bench_close)
 {
 	const struct network_counter *counts;
 

@@ -554,7 +554,7 @@ TEST(calls_reach_backend, create_loop, destroy_loop)
 }
 
 /* The untried remedies of a client's connection to another host over RoCE. */
-TEST(what_is_untried, create_loop, destroy_loop)
+TEST(untried_remedies_are_named, create_loop, destroy_loop)
 {
 	static const struct {
 		const char *local, *peer;

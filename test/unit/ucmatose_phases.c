@@ -562,7 +562,7 @@ TEST(client_gives_up_privileges_when_all_are_connected, set_up, clean_up)
 }
 
 /* Every run has its own number, so that the server can tell it from others. */
-TEST(client_has_48_connections_under_way, set_up, clean_up)
+TEST(client_has_48_connections_in_progress, set_up, clean_up)
 {
 	play("run -s 10.0.0.1 -c 60 -C 0");
 	run_for(MS);

@@ -15,7 +15,7 @@ static int notify_late(struct ibv_cq *cq, int solicited)
 	return cq_notify(cq, solicited);
 }
 
-TEST(arming_loses_nothing, NULL, end)
+TEST(arming_loses_no_completion, NULL, end)
 {
 	for (int64_t spin = 0; spin <= 50000; spin += 50000) {
 		struct ibv_context *context;
@@ -74,7 +74,7 @@ static const struct completion *await_receive(size_t count)
 	return end_last_completion(&bench.server, WORK_RECEIVE);
 }
 
-TEST(what_took_the_receive, NULL, end)
+TEST(immediate_and_length_of_receives, NULL, end)
 {
 	const struct completion *completion;
 
@@ -169,7 +169,7 @@ TEST(a_peer_without_a_queue, NULL, end)
 }
 
 /* A time-out's error includes the local port's state. */
-TEST(why_the_peer_is_silent, NULL, end)
+TEST(the_cause_of_the_peers_silence, NULL, end)
 {
 	static const struct {
 		enum ibv_port_state state;
@@ -227,7 +227,7 @@ TEST(queues_are_shared, NULL, end)
 }
 
 /* A queue pair that could not be created keeps no entries. */
-TEST(what_failed_takes_no_room, NULL, end)
+TEST(a_failed_queue_pair_keeps_no_entries, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	assert_true(bench_listen(&bench, &options));
@@ -243,7 +243,7 @@ TEST(what_failed_takes_no_room, NULL, end)
 }
 
 /* Completion events are acknowledged, the last before the queue is destroyed: the provider checks the sum. */
-TEST(events_are_paid_back, NULL, end)
+TEST(events_are_acknowledged, NULL, end)
 {
 	const struct completion_queue *cq;
 	unsigned max = 0;
@@ -266,7 +266,7 @@ TEST(events_are_paid_back, NULL, end)
 }
 
 /* Woken without an event: another process may have taken it, or the kernel woke too many. */
-TEST(woken_for_nothing, NULL, end)
+TEST(a_wake_up_without_an_event, NULL, end)
 {
 	struct verbs_domain *domain;
 

@@ -62,7 +62,7 @@ TEST(peer_that_allows_no_reads, NULL, end)
 	}
 }
 
-TEST(how_often_to_try_again, NULL, end)
+TEST(retry_counts, NULL, end)
 {
 	for (int asked = 0; asked < 2; asked++)
 		for (int own_qp = 0; own_qp < 2; own_qp++) {
@@ -106,7 +106,7 @@ static void note_timer(const struct queue_pair *qp)
 }
 
 /* From the time when the peer may send, before the connection is reported. */
-TEST(how_soon_the_peer_tries_again, NULL, end)
+TEST(shortest_rnr_timer, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	options.own_qp = true;
@@ -156,7 +156,7 @@ static const struct {
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_DISCONNECTED, -ETIMEDOUT, ERROR_NO_REPLY, "no answer in time" },
 };
 
-TEST(why_it_did_not_connect, NULL, end)
+TEST(errors_of_connecting, NULL, end)
 {
 	for (size_t row = 0; row < LENGTH(failures); row++) {
 		begin(failures[row].fabric);
@@ -174,7 +174,7 @@ TEST(why_it_did_not_connect, NULL, end)
 }
 
 /* The kernel's tables explain an event, a time-out, and a call without a route. */
-TEST(what_the_kernel_knows, NULL, end)
+TEST(kernel_tables_explain_errors, NULL, end)
 {
 	connect_both(PROVIDER_ROCE);
 	cm_raise(id_of(bench.client.endpoint), RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
@@ -274,7 +274,7 @@ TEST(a_request_without_memory, NULL, end)
 }
 
 /* The client has gone before its request is answered, and its withdrawal has not arrived yet. */
-TEST(an_answer_to_nobody, NULL, end)
+TEST(an_answer_to_a_withdrawn_request, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	bench.answer_requests = false;
@@ -374,7 +374,7 @@ static void complete_late(struct queue_pair *qp)
 }
 
 /* The endpoint is destroyed while it waits for the acknowledgement, which then has no recipient. */
-TEST(the_last_acknowledgement_of_nobody, NULL, end)
+TEST(the_last_acknowledgement_of_a_destroyed_endpoint, NULL, end)
 {
 	connect_both(PROVIDER_ROCE);
 	provider.keeps_completions = true;
@@ -406,7 +406,7 @@ static void connect_iwarp(void)
 }
 
 /* On iWARP a client's connection is reported slightly late; its completions and its end are reported after it. */
-TEST(news_are_kept_back, NULL, end)
+TEST(events_are_delayed, NULL, end)
 {
 	for (int way = 0; way < 3; way++) {
 		int64_t start = clock_now();
@@ -431,7 +431,7 @@ TEST(news_are_kept_back, NULL, end)
 }
 
 /* Only soft-iWARP needs the delay. */
-TEST(a_card_keeps_no_news, NULL, end)
+TEST(a_card_delays_no_events, NULL, end)
 {
 	begin(PROVIDER_IWARP);
 	device_drive(provider.devices[0], "irdma");
@@ -440,7 +440,7 @@ TEST(a_card_keeps_no_news, NULL, end)
 }
 
 /* It is destroyed while its events are delayed: later completions find no endpoint. */
-TEST(news_kept_back_end_with_their_endpoint, NULL, end)
+TEST(delayed_events_end_with_their_endpoint, NULL, end)
 {
 	connect_iwarp();
 	provider.keeps_completions = true;

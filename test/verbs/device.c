@@ -244,7 +244,7 @@ static void fail_channel(struct verbs_transport *transport)
  * A completion queue that fails while only disconnections are awaited, or nothing, does no harm, nor does a channel
  * after the end; else it fails its users, with a reason.
  */
-TEST(a_failure_nobody_needs_to_know, NULL, end)
+TEST(a_harmless_failure, NULL, end)
 {
 	static const struct endpoint_handlers handlers = { .event = count_event };
 	static const struct {
@@ -310,7 +310,7 @@ TEST(a_failure_nobody_needs_to_know, NULL, end)
 }
 
 /* One is removed, and the other's connections stay. */
-TEST(one_device_of_two_goes, NULL, end)
+TEST(one_of_two_devices_is_removed, NULL, end)
 {
 	static const char *const reads[] = { "ibv_get_cq_event", "ibv_get_async_event" };
 	struct capture capture;
@@ -372,7 +372,7 @@ static void connect_to(const char *address)
 }
 
 /* Under a running server: its device is removed, with or without a connection, and another appears, ten times. */
-TEST(devices_come_and_go, NULL, end)
+TEST(devices_are_added_and_removed, NULL, end)
 {
 	for (unsigned ways = REMOVAL_BY_MANAGER; ways <= (REMOVAL_BY_MANAGER | REMOVAL_BY_ASYNC); ways++) {
 		begin(PROVIDER_ROCE);

@@ -454,7 +454,7 @@ static void remove_soon(void *context)
 }
 
 /* In the middle of a run, and between two datagrams: both ends fail, with the cause. */
-TEST(a_device_that_goes)
+TEST(a_removed_device)
 {
 	for (size_t row = 0; row < LENGTH(lines); row++)
 		for (unsigned seed = 0; seed < 3; seed++) {

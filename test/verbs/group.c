@@ -79,7 +79,7 @@ TEST(a_membership_that_fails, NULL, end)
 	}
 }
 
-TEST(what_a_fabric_has_not, NULL, end)
+TEST(missing_features, NULL, end)
 {
 	begin(PROVIDER_IWARP);
 	path.ack_timeout = 14;

@@ -14,7 +14,7 @@ TEST(service_level_of_a_connection, NULL, end)
 	assert_int_equal(qp_of(bench.server.endpoint)->attributes.ah_attr.sl, 5);
 }
 
-TEST(the_path_that_was_taken, NULL, end)
+TEST(the_path_in_use, NULL, end)
 {
 	struct path taken;
 
@@ -102,7 +102,7 @@ TEST(a_gid_of_two_entries, NULL, end)
 	}
 }
 
-TEST(the_path_that_was_asked_for, NULL, end)
+TEST(the_requested_path, NULL, end)
 {
 	static const struct {
 		const char *device;
@@ -148,7 +148,7 @@ TEST(the_path_that_was_asked_for, NULL, end)
 }
 
 /* Before a run begins: missing devices, and the existing ones. */
-TEST(what_options_name, NULL, end)
+TEST(options_are_looked_up, NULL, end)
 {
 	static const struct {
 		enum provider_fabric fabric;
@@ -189,7 +189,7 @@ TEST(what_options_name, NULL, end)
 }
 
 /* Checks that are impossible here are left to the call that needs them. */
-TEST(what_options_name_is_not_known, NULL, end)
+TEST(options_that_cannot_be_looked_up, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	path.gid_index = 9;
@@ -203,7 +203,7 @@ TEST(what_options_name_is_not_known, NULL, end)
 }
 
 /* A listener on one device rejects requests that arrive by another, and both ends report the reason. */
-TEST(a_request_by_another_way, NULL, end)
+TEST(a_request_by_another_device, NULL, end)
 {
 	struct endpoint_options anywhere;
 

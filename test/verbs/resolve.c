@@ -72,7 +72,7 @@ TEST(the_verdict_comes_before_the_time_out, NULL, end)
 	}
 }
 
-TEST(nobody_answers, NULL, end)
+TEST(no_answer_within_the_limit, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	options.timeout = 100 * CLOCK_NS_PER_MS;

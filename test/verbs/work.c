@@ -2,7 +2,7 @@
 /* Posted work, and its access rights. */
 #include "test/verbs/ends.h"
 
-TEST(what_is_posted, NULL, end)
+TEST(posted_work, NULL, end)
 {
 	struct work work;
 	const struct send_work *posted;

@@ -148,7 +148,7 @@ void dial_failed(struct dial *dial, enum outcome outcome)
 }
 
 enum {
-	HINT_WAITED = 8 /* beside those of enum error_kind */
+	HINT_WAITED = 8 /* in addition to enum error_kind */
 };
 
 /* With a list of targets one hint of each kind suffices. */

@@ -224,7 +224,7 @@ static void interrupt(struct run *run, enum interruption interruption, int64_t l
 	run->environment.command->interrupt(run->state, interruption);
 }
 
-/* The watchdog expires later than the limits that the loop enforces: those of the shutdown and of the clean-up. */
+/* The watchdog expires later than the loop's limits for shutdown and clean-up. */
 static int64_t watchdog_limit(const struct run *run)
 {
 	return 2 * run->options->timeout + CLOCK_NS_PER_S;

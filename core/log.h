@@ -24,7 +24,7 @@ enum {
 /* An error's class, for decisions. The cause is for people: no code parses it. */
 enum error_kind {
 	ERROR_OTHER,
-	ERROR_NO_LISTENER, /* the peer's host replies that nobody listens there */
+	ERROR_NO_LISTENER, /* the peer's host replies that there is no listener */
 	ERROR_NO_REPLY,	   /* the peer does not reply */
 	ERROR_BLOCKED,	   /* a firewall or router reports that it blocks the packets */
 	ERROR_BUSY,	   /* the peer serves another client */

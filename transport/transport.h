@@ -116,7 +116,7 @@ enum untried {
 
 /* A port's counter since this transport's first queue pair on it, including other users of the port. */
 struct network_counter {
-	struct network_counter *next; /* those of a port follow each other */
+	struct network_counter *next; /* a port's counters are adjacent */
 	const char *device;	      /* "rxe0", "udp" */
 	const char *name;	      /* the driver's; for soft mlx5's equivalent, if any */
 	uint64_t increase;	      /* at the last read; final if the counter was reset or its device removed */

@@ -226,7 +226,7 @@ static void report_routers(struct paths *paths, size_t first)
 		    units_plural(count), ports, end);
 }
 
-/* ---- what is tried ---- */
+/* ---- attempts ---- */
 
 /* Pings over each path with the path MTU, to find paths that do not pass it. */
 static void ping_paths(struct paths *paths)

@@ -12,14 +12,14 @@
 enum {
 	SENDERS_MAX = 1024, /* any host may send to a group */
 	FLOWS_MAX = 32768,  /* from all senders: 34 MB */
-	FLOW_WINDOW = 256,  /* how late a datagram may be and still be told from a repeated one */
+	FLOW_WINDOW = 256,  /* how late a datagram may be, to be distinguished from a repeated one */
 	SENDER_NAME_SIZE = ADDRESS_TEXT_SIZE + 32,
 };
 
 struct counts {
 	uint64_t received;
 	uint64_t lost;
-	uint64_t duplicated; /* or too late to be told from one */
+	uint64_t duplicated; /* or too late to be distinguished */
 	uint64_t out_of_order;
 	uint64_t damaged;
 	uint64_t unnumbered; /* senders */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of mckey. A run has members: datagram QPs, each of which joins the group.
- * Each file calls only those below it:
+ * mckey's internal interface. A run has members: datagram QPs, each of which joins the group. Each file calls only
+ * those below it:
  *
  *   mckey.c      options; the callbacks, and the end of a run
  *   addresses.c  -m, -M and -b: checked, and looked up

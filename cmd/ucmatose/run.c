@@ -217,7 +217,7 @@ static void connect_others(struct ucmatose *run)
 	}
 }
 
-/* The figures are those of the last attempt. */
+/* The last attempt's figures count. */
 static enum outcome connect_first(void *context)
 {
 	struct ucmatose *run = context;

@@ -206,7 +206,7 @@ const char *ucmatose_listen_address(const struct ucmatose_options *options);
 void ucmatose_figures_begin(struct ucmatose *run, enum connection_state state);
 /* Restarts the time, unless something is counted already. */
 void ucmatose_figures_restart(struct ucmatose *run, enum connection_state state);
-/* Another attempt to connect: the figures are those of the last one. */
+/* Another attempt to connect: only the last one's figures count. */
 void ucmatose_figures_clear(struct ucmatose *run);
 void ucmatose_figures_count(const struct ucmatose_connection *connection, enum connection_state state);
 /* The duration of the step that the event ends. */

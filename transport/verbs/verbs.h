@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of the rdma-core backend (librdmacm and libibverbs).
- * Each file calls only those below it:
+ * The rdma-core backend's internal interface (librdmacm and libibverbs). Each file calls only those below it:
  *
  *   verbs.c       open and close, the reaper
  *   channel.c     events of the connection manager: copied, acknowledged, then handled

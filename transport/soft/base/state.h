@@ -136,7 +136,7 @@ struct soft_endpoint {
 
 /* The last route that was looked up. */
 struct soft_route {
-	struct address peer, local; /* as asked for */
+	struct address peer, local; /* as requested */
 	struct route route;
 	int64_t at; /* clock; 0: none */
 };

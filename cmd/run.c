@@ -139,7 +139,7 @@ static void hint_unreachable(const struct environment *environment, const struct
 	else if (!devices && route_cause_port(local, why))
 		log_hint(&environment->log, "%s", why);
 	else if (!devices && !address_is_any(local) && !route_leads_here(local, true))
-		log_hint(&environment->log, "no client can connect yet: %s is no address of this host (%s)",
+		log_hint(&environment->log, "no client can connect yet: %s is not an address of this host (%s)",
 			 address_host(local, text),
 			 route_is_broadcast(local) ? "a broadcast address here" : "ip_nonlocal_bind");
 	else if (!devices && address_is_any(local) && route_ip6_is_off(local, why))

@@ -151,7 +151,7 @@ static const char *locate(const struct paths *paths, size_t index, char text[LIS
 		router = last_router(of_long);
 		if (router)
 			return log_text(text, LIST_SIZE,
-					"packets of the path MTU, or the answers that quote them, end behind %s, "
+					"packets of the path MTU, or the answers that quote them, end behind %s, but "
 					"short ones pass",
 					address_host(router, host));
 	}
@@ -164,7 +164,7 @@ static const char *locate(const struct paths *paths, size_t index, char text[LIS
 		return log_text(text, LIST_SIZE, "%s is the first router that no good path has%s%s",
 				address_host(router, host), silent ? "; the one before it does not answer" : "",
 				facts->lost_out ? "" : ", if it is not the way back");
-	return "no router on the way there is theirs alone: check the way back, run rdmatest doctor there";
+	return "no router on the way there is only on these paths: check the way back, run rdmatest doctor there";
 }
 
 /* One finding for all bad paths with the same verdict. */

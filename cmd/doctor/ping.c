@@ -50,7 +50,7 @@ static void hint_at_firewall(const struct doctor *doctor, struct error *error)
 	else
 		error_hint(
 			error,
-			"check that the host is up, that it speaks %s, too, and that firewalls accept %s port %" PRId64,
+			"check that the host is up, that it also uses %s, and that firewalls accept %s port %" PRId64,
 			tcp ? "iWARP" : "RoCE v2", tcp ? "TCP" : "UDP", tcp ? doctor->options->port : 4791);
 }
 

@@ -178,7 +178,7 @@ TEST(kernel_tables_explain_errors, NULL, end)
 {
 	connect_both(PROVIDER_ROCE);
 	cm_raise(id_of(bench.client.endpoint), RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
-	EXPECT_FAILURE(&bench.client, "established: the link-layer address of the peer, or of its router, has changed");
+	EXPECT_FAILURE(&bench.client, "established: the peer's or its router's link-layer address has changed");
 
 	begin(PROVIDER_ROCE);
 	provider.route_cause = "10.0.0.1 answers no ARP on eth0";

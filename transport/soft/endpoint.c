@@ -207,7 +207,7 @@ enum outcome soft_join(struct endpoint *base)
 			return outcome;
 	}
 	if (!soft_socket_multicast(&endpoint->path, !base->options.no_loopback)) {
-		error_errno(endpoint_error(base), base->name, errno, "choosing the interface of the group");
+		error_errno(endpoint_error(base), base->name, errno, "choosing the group's interface");
 		return OUTCOME_NO_CONNECTION;
 	}
 	endpoint->group = (struct group_address){ .qpn = GROUP_QPN, .qkey = GROUP_QKEY_UDP };

@@ -194,7 +194,7 @@ const struct backend soft_backend = {
 #if WITH_EXTRAS
 		[FEATURE_DEVICE] = "a local address or its interface chooses the path",
 		[FEATURE_PORT] = "a local address or its interface chooses the path",
-		[FEATURE_GID_INDEX] = "there is no table of GIDs: a local address is the GID",
+		[FEATURE_GID_INDEX] = "there is no GID table: a local address is the GID",
 		[FEATURE_SERVICE_LEVEL] = "UDP has none: the type of service or DSCP marks the packets",
 		[FEATURE_INLINE] = "no device fetches messages from memory",
 #endif

@@ -176,7 +176,7 @@ static const char *event_cause(const struct endpoint *endpoint, const struct rdm
 		return "the device was removed";
 	/* Linux ends connections to a neighbour whose link-layer address has changed (cma_netevent_callback()). */
 	if (event->event == RDMA_CM_EVENT_UNREACHABLE && endpoint->state == ENDPOINT_ESTABLISHED)
-		return "the link-layer address of the peer, or of its router, has changed";
+		return "the peer's or its router's link-layer address has changed";
 	if (event->status < 0)
 		return failure_cause(endpoint, -event->status);
 	return "connection manager error";

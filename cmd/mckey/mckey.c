@@ -52,7 +52,7 @@ static const struct option options_table[] = {
 			"3s on InfiniBand, else 100ms"), .tags = FOR_CLIENT, .section = SECTION_PACE),
 #if WITH_EXTRAS
 	ROW(OPTION_INTEGER, 0, "rate", rate, "N", "1 to 1000000000", "",
-	    OPTION_HELP("Datagrams per second and sending queue pair", "no limit"),
+	    OPTION_HELP("Datagrams per second per sending queue pair", "no limit"),
 	    .tags = FOR_CLIENT, .section = SECTION_PACE, .brief = true),
 #endif
 	TYPE_OF_SERVICE_OPTION(struct mckey_options, 0),

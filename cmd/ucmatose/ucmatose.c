@@ -103,7 +103,7 @@ static enum outcome ucmatose_check(struct environment *environment, const void *
 
 const struct command ucmatose_command = {
 	.name = "ucmatose",
-	.summary = COMMAND_TEXT("make many connections, send messages both ways on each, and disconnect"),
+	.summary = COMMAND_TEXT("open many connections, send messages both ways on each, disconnect"),
 	.synopsis = "[-b ADDRESS] [-c N] [-C N] [-S BYTES] [OPTION...]\n"
 		    "[-s] SERVER [-c N] [-C N] [-S BYTES] [OPTION...]\n",
 	.examples = COMMAND_TEXT("-C 1000 -S 64K              # serve 1,000 messages each way\n"

@@ -5,7 +5,7 @@
 # options begin
 _rdmatest_links='rping ucmatose mckey'
 
-# What belongs to a command: an option, and behind a = what may be offered as its value.
+# A command's options, and after a = the offers for a value.
 _rdmatest_table() {
 	case $1 in
 	rdmatest)

@@ -33,7 +33,7 @@ man := $(DESTDIR)$(PREFIX)/share/man/man1
 doc := $(DESTDIR)$(PREFIX)/share/doc/rdmatest
 
 parts := VERBS SOFT REPORT HELP NAMES EXTRAS CAUSES
-# CONFIG has the lines that Kconfig writes. They override the environment, and are checked before make reads them as its own.
+# CONFIG has lines as written by Kconfig. They override the environment, and are checked before make reads them.
 ifneq ($(CONFIG),)
 wrong := $(shell grep -m1 -HnvE '^(|\#.*|COMMANDS="[a-z ]*"|WITH_($(subst $() ,|,$(parts)))=[yn])$$' $(CONFIG) 2>&1)
 $(if $(wrong),$(error CONFIG has lines COMMANDS="..." and WITH_x=y or n: $(wrong)))
@@ -45,7 +45,7 @@ $(foreach part,$(parts),$(if $(filter 0 1,$(WITH_$(part))),,$(error WITH_$(part)
 unknown := $(foreach name,$(filter-out $(parts:%=WITH_%),$(filter WITH_%,$(.VARIABLES))),$(if $(filter command,$(origin $(name))),$(name)))
 $(if $(unknown),$(error $(firstword $(unknown)): unknown; the parts are $(parts:%=WITH_%)))
 
-# A command is a folder of cmd/, of which reporting is none; one with .linked in its row has a link and a manual page.
+# A command is a folder of cmd/ (except reporting); one with .linked in its row has a link and a manual page.
 commands := $(filter-out reporting,$(patsubst cmd/%/,%,$(wildcard cmd/*/)))
 linked = $(patsubst cmd/%/,%,$(dir $(shell grep -l '\.linked = true' $(wildcard cmd/*/*.c))))
 unknown := $(filter-out $(commands),$(COMMANDS))
@@ -61,22 +61,22 @@ CC := $(CROSS_COMPILE)gcc
 endif
 AR := $(CROSS_COMPILE)ar
 PKG_CONFIG ?= $(CROSS_COMPILE)pkg-config
-# The rows of tables leave out what is zero, and macros what is empty, which only clang minds.
+# Table rows omit zero members, and macros empty arguments, of which only clang warns.
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
 	    -Wpointer-arith -Wcast-qual -Wwrite-strings -Wvla -Wundef -Wformat=2 -Wno-variadic-macros \
 	    -Wno-gnu-zero-variadic-macro-arguments -Wno-missing-field-initializers $(if $(filter 1,$(or $(WERROR),$(SANITIZE))),-Werror)
 ifneq ($(SANITIZE),)
-# Tests alone run it: what compiles in half of the time serves them best, with lines for the sanitizers' traces.
+# Only tests run it: -O1 compiles in half the time, -g1 has line numbers for the sanitizers' traces.
 ifeq ($(origin CFLAGS),file)
 CFLAGS := -O1 -g1
 endif
 sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-# gcc's, in what starts often: a quarter of a start is the loading of these libraries.
+# gcc's, for programs that start often: loading these libraries is a quarter of a start.
 static_sanitizers = $(call known,-static-libasan -static-libubsan)
 $(BUILD)/rdmatest $(BUILD)/conformance: private LDFLAGS += $(static_sanitizers)
 endif
-# Before the flags of whoever packs this, so that theirs win. FORTIFY needs optimisation, has nothing to add to the
-# sanitizers, and is left to those that set it themselves. A file without shared libraries stays where it was linked to.
+# Before a packager's flags, which take precedence. FORTIFY needs optimisation, adds nothing to the sanitizers, and is left
+# to those who set it themselves. A file without shared libraries is not position-independent.
 ifeq ($(strip $(HARDEN)),1)
 optimises := $(filter-out -O0,$(lastword $(filter -O%,$(CFLAGS))))
 fortify = $(if $(or $(SANITIZE),$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS) $(CC))),,\
@@ -91,26 +91,26 @@ endif
 known = $(shell $(CC) -Werror $(1) -S -o /dev/null -x c /dev/null >/dev/null 2>&1 && echo $(1))
 # An empty argument of a macro, by clang 19's name.
 WARNINGS += $(call known,-Wno-c23-extensions)
-# What makes a program smaller than -Os alone, as far as the compiler knows it, by 300 bytes or more each. Bytes of rdmatest
-# without each of them (gcc 12, x86-64): +2,700, +600, +700, +900, +600, +700; the last, of aarch64 alone: +8,300, but a static
-# program is too large for it. Hoisting less out of loops saves 700 bytes (-fno-tree-loop-im) or 500 (-fno-move-loop-invariants),
-# and costs 9 or 2 % of the rate of large messages.
+# Flags that make a program smaller than -Os alone, if the compiler supports them, by 300 bytes or more each. Bytes of
+# rdmatest without each of them (gcc 12, x86-64): +2,700, +600, +700, +900, +600, +700; the last, of aarch64 alone: +8,300,
+# but a static program is too large for it. Hoisting less out of loops saves 700 bytes (-fno-tree-loop-im) or 500
+# (-fno-move-loop-invariants), and costs 9 or 2 % of the rate of large messages.
 small := -Oz -fno-optimize-sibling-calls -fno-caller-saves -fno-expensive-optimizations -fno-tree-forwprop \
 	 -malign-data=abi $(if $(STATIC),,-mcmodel=tiny)
 smaller := $(if $(filter -Os,$(CFLAGS)),$(if $(SANITIZE),,$(foreach flag,$(small),$(call known,$(flag)))))
-# By gcc for x86 alone, which knows -malign-data=abi: nothing known of the branches taken before, -430 (+200 on aarch64), and
-# calls by way of the GOT, which full RELRO has filled before main(), -2,110 (+3,100 on aarch64, +1,500 by clang).
+# Only with gcc for x86, which supports -malign-data=abi: no guessed branch probabilities, -430 (+200 on aarch64), and calls
+# through the GOT, which full RELRO has filled before main(), -2,110 (+3,100 on aarch64, +1,500 with clang).
 x86 := $(filter -malign-data=abi,$(smaller))
 smaller += $(if $(x86),-fno-tree-dominator-opts $(if $(STATIC),,-fno-plt))
-# Whole-program optimisation: -4.7 KB, aarch64 -12 KB. The objects are complete without it, for the tests, and for an ar
-# that does not know it.
+# Whole-program optimisation: -4.7 KB, aarch64 -12 KB. The objects also contain ordinary code, for the tests, and for an ar
+# without LTO support.
 ifeq ($(strip $(LTO))$(SANITIZE),1)
 whole_program := $(call known,-flto -flto-partition=none -ffat-lto-objects)
 endif
 integers := $(call known,-mgeneral-regs-only)
-# Unwind tables: without them 50 KB less on aarch64. gdb has those of -g.
+# Unwind tables: without them 50 KB less on aarch64. gdb uses those of -g.
 code := -fno-strict-aliasing -fno-asynchronous-unwind-tables -fno-unwind-tables -ffunction-sections -fdata-sections
-# Assertions are for the tests, which have the sanitizers.
+# Assertions are only for the tests, which have the sanitizers.
 compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' -DRDMATEST_COMMIT='"$(commit)"' \
 	  $(foreach part,$(parts),-DWITH_$(part)=$(WITH_$(part))) -D'COMMANDS(ROW)=$(foreach name,$(COMMANDS),ROW($(name)))' \
 	  $(foreach name,$(commands),-DCOMMAND_$(name)=$(if $(filter $(name),$(COMMANDS)),1,0)) \
@@ -118,14 +118,14 @@ compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(
 	  -DHAS_GROUPS=$(if $(filter mckey doctor,$(COMMANDS)),1,0) -DHAS_GIDS=$(if $(filter ucmatose mckey doctor,$(COMMANDS)),1,0) \
 	  $(code) $(harden_code) $(libev_headers) $(kernel_headers) $(or $(sanitizers),-DNDEBUG) $(CPPFLAGS) $(CFLAGS) $(smaller) $(whole_program)
 # The tables are full of pointers: packed, their relocations take 1 KiB instead of 20 (older linkers ignore the wish).
-# What nothing leads to is left out: of a part that is not built, also what only that part uses in the files of others.
-# Of the compiler's start files only the one that calls main() is needed, with glibc from 2.34 on: -580.
+# Unreferenced sections are dropped, including code that only a missing part would use. Only the start file that calls main()
+# is needed, with glibc from 2.34 on: -580.
 start_file = $(shell file=$$($(CC) -print-file-name=Scrt1.o 2>/dev/null) && echo 'int main(void) { return 0; }' | \
 	     $(CC) -pie -fPIE -x c - -x none -nostartfiles "$$file" -o /dev/null 2>/dev/null && echo "-nostartfiles $$file")
 no_start_files := $(if $(sanitizers)$(STATIC),,$(if $(harden_file),$(start_file)))
-# A weak symbol that no library has needs no entry for the dynamic linker, and without unwind tables there is no index of
-# them. Sections in order of their alignment leave no gaps: -50. No build ID: -36; code and constants in one segment: -4,096
-# of the file. LDFLAGS come last: -Wl,--build-id and -Wl,-z,separate-code there undo these two.
+# An undefined weak symbol needs no dynamic entry, and without unwind tables no index of them is needed. Sections in order of
+# alignment leave no gaps: -50. No build ID: -36; code and constants in one segment: -4,096 of the file. LDFLAGS come last:
+# -Wl,--build-id and -Wl,-z,separate-code there undo the last two.
 smaller_file := -Wl,--sort-section=alignment -Wl,--build-id=none -Wl,-z,noseparate-code
 link = $(CC) $(if $(whole_program),-fno-lto) $(sanitizers) $(harden_file) $(if $(whole_program),$(harden_code)) $(CFLAGS) $(smaller) -Wl,--gc-sections -Wl,--as-needed -Wl,-z,pack-relative-relocs $(smaller_file) \
        $(if $(sanitizers)$(STATIC),,-Wl,-z,nodynamic-undefined-weak -Wl,--no-eh-frame-hdr) $(no_start_files) $(static) $(LDFLAGS)
@@ -133,7 +133,7 @@ LIBEV := $(strip $(LIBEV))
 libraries := $(if $(filter 1,$(WITH_VERBS)),-lrdmacm -libverbs) $(if $(LIBEV),,-lev)
 
 ifneq ($(LIBEV),)
-# Only what core/loop.c uses of it; where both are compiled, the headers must be told the same.
+# Only the parts that core/loop.c uses; if both are compiled, the headers need the same settings.
 libev_headers := -isystem $(LIBEV) -DEV_STANDALONE=1 -DEV_FEATURES=4 -DEV_SIGNAL_ENABLE=1 -DEV_ASYNC_ENABLE=1 \
 		 -DEV_USE_EPOLL=1 -DEV_USE_POLL=0 -DEV_USE_SELECT=0 -DEV_USE_LINUXAIO=0 -DEV_USE_IOURING=0 \
 		 -DEV_USE_EVENTFD=1 -DEV_USE_SIGNALFD=0 -DEV_USE_TIMERFD=0 -DEV_USE_MONOTONIC=1
@@ -143,7 +143,7 @@ endif
 ifneq ($(STATIC),)
 comma := ,
 static := -static -Wl,-T,cmd/static.ld
-# A driver is in the program if something asks for it by name; a name that there is not ends the link.
+# A driver is linked if it is requested by name; an unknown name ends the link.
 ifeq ($(WITH_VERBS),1)
 libraries := $(patsubst %,-Wl$(comma)--require-defined=verbs_provider_%,$(subst $(comma), ,$(strip $(STATIC_PROVIDERS)))) \
 	     -Wl,--start-group $(shell $(PKG_CONFIG) --static --libs librdmacm libibverbs 2>/dev/null) -Wl,--end-group \
@@ -154,7 +154,7 @@ find_libraries = && $(PKG_CONFIG) --print-errors --exists librdmacm libibverbs &
 endif
 endif
 
-# Debian's musl-gcc knows the C library's headers alone: those of the kernel are where gcc has them.
+# Debian's musl-gcc only finds the C library's headers: the kernel's are in gcc's path.
 ifeq ($(notdir $(firstword $(CC))),musl-gcc)
 kernel_headers := $(addprefix -idirafter /usr/include/,. $(shell gcc -print-multiarch))
 endif
@@ -165,9 +165,9 @@ say = @$(if $(V)$(silent),:,printf '  %-5s %s\n' $(1) $(if $(filter LINK,$(1)),$
 
 # Everything but main is an archive, so that unit tests can link to it.
 backends := $(if $(filter 1,$(WITH_VERBS)),transport/verbs/*.c) $(if $(filter 1,$(WITH_SOFT)),transport/soft/*.c transport/soft/*/*.c)
-# What only calls of a part lead to needs no line here: the linker leaves it out.
+# Code that only a part calls needs no line here: the linker drops it.
 all_sources := $(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/reporting/*.c $(COMMANDS:%=cmd/%/*.c)))
-# X_short.c takes the place of X.c without what explains errors.
+# X_short.c replaces X.c, without explanations of errors.
 short := $(filter %_short.c,$(all_sources))
 sources := $(filter-out $(if $(filter 1,$(WITH_CAUSES)),$(short),$(short:%_short.c=%.c)),$(all_sources))
 object = $(1:%.c=$(BUILD)/objects/%.o)
@@ -202,13 +202,14 @@ $(libev): $(LIBEV)/ev.c $(settings)
 	$(Q)$(compile) -fno-lto -w -c -o $@ $<
 endif
 
-# What --version and JSON have between releases, "0.2.0+gCOMMIT". Only these files know it, so that a commit builds no other anew.
+# The version in --version and JSON between releases, "0.2.0+gCOMMIT". Only these files have it, so that a commit rebuilds no
+# others.
 built_from := $(if $(wildcard .git),$(shell git describe --always --dirty --exclude '*' 2>/dev/null))
 released := $(if $(built_from),$(filter v$(VERSION),$(shell git describe --exact-match --dirty --match 'v$(VERSION)' 2>/dev/null)))
 versioned := $(call object,cmd/main.c cmd/run.c cmd/reporting/json.c)
 $(versioned): private commit := $(if $(built_from),$(if $(released),,+g$(built_from)))
 $(versioned): $(BUILD)/objects/commit
-# Functions with "..." save no floating-point registers: -640. test/layers sees that no such number is given to them.
+# Functions with "..." save no floating-point registers: -640. test/layers checks that no floating-point number is passed to them.
 $(call object,core/log.c core/log_error.c core/log_text.c core/output.c core/output_short.c core/state.c core/sysfs.c cmd/environment.c): private code += $(integers)
 $(BUILD)/objects/commit: FORCE $(settings)
 	@$(call remember,$(built_from) $(released))
@@ -230,7 +231,7 @@ $(settings): FORCE
 		{ test/setup -n test/packages/build $(if $(find_libraries),test/packages/static) && $(find_headers) $(find_libraries); }
 	@$(call remember,$(compile) $(link) $(libraries))
 
-# The archives' sources: a file that is removed must go from its archive.
+# The archives' sources: a removed file must disappear from its archive.
 $(members): FORCE $(settings)
 	@$(call remember,$(sources) $(wildcard test/network/*.c))
 FORCE:
@@ -249,8 +250,8 @@ demo: writable setup-demo ## a tour of one to three minutes (verbs in a virtual 
 	+@test/quiet $(BUILD)/build.log 'building $(BUILD)/rdmatest' $(build) all
 	@BUILD=$(BUILD) test/demo/run
 
-# The tiers of the tests: test/README.md says what each is for, and what it costs. PART:WORD is test/PART/run WORD. However
-# make ends, they end too.
+# The tiers of the tests: test/README.md describes them and their cost. PART:WORD is test/PART/run WORD. When make ends, they
+# end, too.
 run_tests = env BUILD=$(BUILD) setpriv --pdeathsig TERM test/run
 quick := layers unit
 fast := $(quick) verbs cli fault:servers fault:calls fault:limits soft:conformance soft:commands soft:endings soft:two-hosts soft:routes soft:unanswered soft:paths fuzz walk cost make style
@@ -283,13 +284,12 @@ docs: all ## fill what manual pages, completions, the JSON Schema and transcript
 	@docs/update $(BUILD)/rdmatest
 	@docs/transcripts $(BUILD)/rdmatest README.md docs/*.md
 
-# What the manual pages name, and examples.
+# The documents that the manual pages name, and examples.
 documents := $(addprefix docs/,cluster.md exit-codes.md json.md paths.md recipes.md report.schema.json security.md packaging/systemd/rdmatest-rping.service) \
 	     $(wildcard docs/packaging/kubernetes/*.yaml)
 
-# Links come first: a stock program in their place ends it before its manual page is overwritten.
-# What was built is installed as it was built: $(BUILD)/commands has the names of its links, which have a page each;
-# completions offer what commands.all names.
+# Links come first: a stock program in their place ends it before its manual page is overwritten. The program is installed as
+# built: $(BUILD)/commands has the names of its links, with a page each; completions offer the commands in commands.all.
 install: $(if $(wildcard $(BUILD)/commands),,all) ## install the program, links, manual pages, documents, completions (DESTDIR, PREFIX, LINKS=no)
 	$(Q)install -D -m 755 $(stripped) $(BUILD)/rdmatest $(bin)/rdmatest
 	$(Q)[ "$(LINKS)" = no ] || [ -z "$$(cat $(BUILD)/commands)" ] || \
@@ -306,7 +306,7 @@ install: $(if $(wildcard $(BUILD)/commands),,all) ## install the program, links,
 install-strip: stripped := --strip --strip-program=$(CROSS_COMPILE)strip
 install-strip: install ## the same, with the program stripped of its symbols
 
-# It starts commands on many hosts, and alone needs bash and jq: an image or a package of the program does not.
+# It starts commands on many hosts, and needs bash and jq, which an image or a package of the program does not.
 install-all-pairs: ## install rdmatest-all-pairs, which tests a cluster from this host, and its manual page
 	$(Q)install -D -m 755 docs/all-pairs $(bin)/rdmatest-all-pairs
 	$(Q)install -D -m 644 docs/all-pairs.1 $(man)/rdmatest-all-pairs.1
@@ -318,7 +318,7 @@ uninstall: ## remove what install has put there
 	$(Q)[ ! -d $(doc) ] || rmdir --ignore-fail-on-non-empty $(doc)
 	$(Q)DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) docs/completion/install remove
 
-# The same commit makes the same bytes, whoever and wherever one is; so does the same tree without git.
+# Reproducible: the same commit, or the same tree without git, makes the same bytes for any user and place.
 archived := rdmatest-$(VERSION)
 dist: writable ## the source as $(BUILD)/rdmatest-VERSION.tar.gz: the last commit's, or what an archive was unpacked to
 	@if [ ! -e .git ]; then \

@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Makes or removes the links that let rdmatest be called by the names of its commands.
+# Makes or removes links to rdmatest with the names of its commands.
 #
 # usage: symlinks.sh install|remove
 # environment:
 #   PREFIX    the links are in $PREFIX/bin beside rdmatest (default /usr/local)
 #   DESTDIR   a root put in front of it, for packages and images
-#   RDMATEST  the program to ask for the names (default the installed one), say one built for this host
-#   LIST      a file with the names, - for standard input, when no program can be asked
+#   RDMATEST  the program that lists the names (default the installed one), such as one built for this host
+#   LIST      a file with the names, - for standard input, if no program can run
 #
-# A file that is not our link is never touched: install then makes no link at all and fails; remove leaves it. install
-# names programs of the same names in other folders.
+# A file that is not our link is never touched: install then makes no link and fails; remove leaves it. install reports
+# programs with these names in other folders.
 set -eu
 
 program=rdmatest
@@ -38,7 +38,7 @@ is_taken() {
 	[ -e "$1" ] || [ -L "$1" ]
 }
 
-# Everything is checked before anything is made.
+# Checks everything before making the first link.
 check() {
 	[ -d "$bin" ] || [ "$1" = remove ] || die "$bin: no such folder"
 	for name in $list; do
@@ -57,7 +57,7 @@ install_links() {
 	note_others
 }
 
-# Of two programs with one name the shell runs the one that PATH has first.
+# Of two programs with one name the shell runs the first one in PATH.
 note_others() {
 	others=
 	for name in $list; do

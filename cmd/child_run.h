@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A child run: one run of a command inside the run of another, which waits for it by environment_wait(). The command
+ * A child run: a command's run inside another command's run, which waits for it in environment_wait(). The command
  * parses its arguments with its own tables. Its output goes to memory.
  */
 #ifndef CMD_CHILD_RUN_H
@@ -34,8 +34,8 @@ struct child_run {
 };
 
 /*
- * Starts command with --timeout and the words of arguments. parent gives the loop, the transport and the log; role, as
- * "server", is added to its name. If the start fails, running is false and environment.outcome has the reason.
+ * Starts command with --timeout and the words of arguments, on the parent's loop, transport and log; role, such as
+ * "server", is appended to its name. If the start fails, running is false and environment.outcome has the reason.
  */
 void child_run_start(struct child_run *run, const struct environment *parent, const struct command *command,
 		     const char *role, int64_t timeout, const char *arguments);

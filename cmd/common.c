@@ -68,7 +68,7 @@ const struct option endpoint_option_table[] = {
 	    OPTION_HELP("Also report each interval", "none"), .section = SECTION_OUTPUT),
 #if WITH_EXTRAS
 	ROW(OPTION_LIST, "expect", reporting.expect, "FIGURE", "", "",
-	    OPTION_HELP("Fail unless a figure of --json is so: 'p99<=200us', 'lost=0', 'rate>=1000'; repeatable"),
+	    OPTION_HELP("Fail unless a --json figure matches: 'p99<=200us', 'lost=0', 'rate>=1000'; repeatable"),
 	    .section = SECTION_OUTPUT),
 #endif
 #endif
@@ -92,13 +92,13 @@ const struct option path_option_table[] = {
 	     .section = SECTION_PATH),
 	FLAG(0, "ipv6", family.ip6, OPTION_HELP("Use IPv6 only"), .tags = FOR_PATH, .exclusive = ONE_FAMILY,
 	     .section = SECTION_PATH),
-	PATH("dscp", dscp, "0 to 63", OPTION_HELP("DSCP of the packets: the upper six bits of --tos", "not set"),
+	PATH("dscp", dscp, "0 to 63", OPTION_HELP("DSCP: the upper six bits of --tos", "not set"),
 	     .tags = FOR_SENDER | FOR_PATH, .exclusive = ONE_SERVICE, .section = SECTION_PATH),
 	PATH("service-level", service_level, "0 to 15",
 	     OPTION_HELP("Service level; on Ethernet the VLAN priority", "not set"), .tags = FOR_SENDER | FOR_PATH,
 	     .section = SECTION_PATH),
 	ROW(OPTION_WORD, "mtu", path.mtu, "BYTES", "one of 256, 512, 1024, 2048, 4096", "",
-	    OPTION_HELP("Maximum payload of a packet", "by the interface"), .tags = FOR_PATH, .section = SECTION_PATH),
+	    OPTION_HELP("Maximum packet payload", "the interface's"), .tags = FOR_PATH, .section = SECTION_PATH),
 	OPTION_VALUES_ROW(mtus),
 	ROW(OPTION_INTEGER, "inline", path.inline_size, "BYTES", "0 to 4096", "",
 	    OPTION_HELP("Send messages of up to this size inline", "0"), .tags = FOR_SENDER | FOR_PATH,
@@ -145,11 +145,11 @@ enum outcome common_open(const struct common_options *common, const char *name, 
 
 /* ---- the path ---- */
 
-/* The options that need a feature of the transport, whatever their value or for one word. */
+/* The options that need a transport feature, for any value or for one word. */
 static const struct feature_option {
 	char option[14]; /* long name */
 	char word[6];
-	uint16_t value;	 /* of the word */
+	uint16_t value;	 /* the word's value */
 	uint8_t feature; /* enum transport_feature */
 } feature_options[] = {
 #if WITH_EXTRAS
@@ -175,7 +175,7 @@ char *common_path_words(const struct option *table, uint64_t given, const struct
 
 		if (!(given & 1) || !(row->tags & FOR_PATH))
 			continue;
-		/* ucmatose has "source" as another name of it. */
+		/* In ucmatose "source" is an alias of it. */
 		log_text(text + used, PATH_WORDS_SIZE - used, " --%s",
 			 strcmp(row->text, "bind") ? row->text : "source");
 		used = strlen(text);
@@ -216,7 +216,7 @@ enum outcome common_check_path(const struct environment *environment, const stru
 	return OUTCOME_OK;
 }
 
-/* A QPN is a text in the report: it is an identifier, and Prometheus would treat a number as a sample. */
+/* The report has a QPN as text: it is an identifier, and Prometheus would treat a number as a sample. */
 static void report_qpn(struct report *report, const char *name, uint32_t number)
 {
 	char text[16];
@@ -225,7 +225,7 @@ static void report_qpn(struct report *report, const char *name, uint32_t number)
 	report_text(report, name, number ? text : NULL);
 }
 
-/* Such a run says nothing about the network: two hosts may have the same address by mistake. */
+/* Such a run does not test the network: two hosts may have the same address by mistake. */
 static void report_own_host(struct report *report, const char *name, const struct address *peer)
 {
 	if (!address_is_loopback(peer) && route_leads_here(peer, false))

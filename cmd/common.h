@@ -13,17 +13,17 @@ struct environment;
 
 /* The first member of every command's options struct, filled by the rows of the tables below. */
 struct common_options {
-	int64_t timeout;       /* of each phase that waits, nanoseconds */
+	int64_t timeout;       /* of each waiting phase, nanoseconds */
 	int64_t deadline;      /* of the whole run, nanoseconds; 0: none */
 	const char *transport; /* NULL: RDMATEST_TRANSPORT, or the default transport */
 	struct reporting_options reporting;
-	/* Of path_option_table; else PATH_OPEN and zeros. */
+	/* Set by path_option_table; else PATH_OPEN and zeros. */
 	struct path_options path;
 	struct {
 		bool ip4;
 		bool ip6;
-	} family; /* the only addresses of a name that may be used */
-	/* Of endpoint_option_table. */
+	} family; /* use only these of a name's addresses */
+	/* Set by endpoint_option_table. */
 	bool daemon;
 	bool poll;
 	int64_t spin; /* microseconds */
@@ -37,35 +37,35 @@ struct common_options {
  * The end of a command's table, with OPTION_REST(). Each table includes those before it. Offsets are into struct
  * common_options.
  */
-extern const struct option common_option_table[];     /* of every command */
-extern const struct option path_option_table[];	      /* of doctor, too */
-extern const struct option endpoint_option_table[];   /* of rping, ucmatose and mckey */
-extern const struct option connection_option_table[]; /* of rping and ucmatose */
+extern const struct option common_option_table[];     /* for every command */
+extern const struct option path_option_table[];	      /* also for doctor */
+extern const struct option endpoint_option_table[];   /* for rping, ucmatose and mckey */
+extern const struct option connection_option_table[]; /* for rping and ucmatose */
 
 /*
- * The .tags of rows. A command's option that selects the role (-s) has them in its .needed_by or .excluded_by; a sender
- * of mckey is also its client.
+ * The rows' .tags. A command's role option (-s) has them in its .needed_by or .excluded_by; an mckey sender counts as
+ * client.
  */
 enum {
 	FOR_CLIENT = 1,
 	FOR_SERVER = 2,
 	FOR_SENDER = 4,
-	FOR_ANOTHER = 8, /* needs another option of its command: -p of doctor needs an ADDRESS */
-	FOR_PATH = 16,	 /* how a peer is reached: doctor has it, too, and needs an ADDRESS for it */
+	FOR_ANOTHER = 8, /* needs another option of its command: doctor's -p needs an ADDRESS */
+	FOR_PATH = 16,	 /* path to a peer: also in doctor, where it needs an ADDRESS */
 };
 
-/* The .exclusive of rows: what only one option may set. */
+/* The rows' .exclusive: settings for which only one option may be given. */
 enum {
 	ONE_OUTPUT = 1,
 	NO_HISTOGRAM = 2,
 	ONE_SPIN = 4,
 	ONE_FAMILY = 8,
 	ONE_SERVICE = 16,
-	NO_PING_TIMES = 32, /* a server of rping: no histogram */
+	NO_PING_TIMES = 32, /* rping server: no histogram */
 	ONE_GROUP = 128,
 };
 
-/* The transports built in, for a synopsis and the help of --transport; the default, of selftest and of the others. */
+/* The built-in transports, for a synopsis and --transport's help; the defaults of selftest and of the others. */
 #define TRANSPORT_VERBS "verbs (an RDMA device)"
 #define TRANSPORT_SOFT	"soft (RoCE v2 over a UDP socket)"
 #if WITH_VERBS && WITH_SOFT
@@ -102,7 +102,7 @@ enum {
 		   .section = SECTION_OUTPUT)
 #define TYPE_OF_SERVICE_OPTION(type, letter) \
 	OPTION_ROW(OPTION_INTEGER, letter, "tos", type, common.path.type_of_service, "N", "0 to 255", "", \
-		   OPTION_HELP("Type of service of the packets (IPv6: traffic class)", "not set"), \
+		   OPTION_HELP("Type of service (IPv6: traffic class)", "not set"), \
 		   .tags = FOR_SENDER | FOR_PATH, .exclusive = ONE_SERVICE, \
 		   .section = SECTION_PATH)
 #define ACK_TIMEOUT_OPTION(type, letter) \
@@ -119,7 +119,7 @@ enum {
 		   .section = SECTION_LIMITS)
 /* clang-format on */
 
-/* The transport of --transport or else RDMATEST_TRANSPORT, NULL for the default one. */
+/* The transport from --transport or else RDMATEST_TRANSPORT, NULL: the default. */
 const char *common_transport(const struct common_options *common);
 
 /*
@@ -128,7 +128,7 @@ const char *common_transport(const struct common_options *common);
  */
 void *common_options_create(size_t size);
 
-/* Adds to the error of a transport's name that it is not from an option, if it is so. */
+/* Adds a hint to the error if the transport's name is not from an option. */
 void common_hint_transport(const struct common_options *common, enum outcome outcome, struct error *error);
 
 /* Opens the transport as environment->transport and applies --poll and --spin. */
@@ -143,13 +143,13 @@ enum {
 };
 
 /*
- * Returns text: the options of the path that are in given, as on the command line, each after a blank: " --dscp 26
- * --source 10.0.0.1"; "" for none. table is the command's.
+ * Returns text: the path options in given, as on the command line, each after a blank: " --dscp 26 --source 10.0.0.1";
+ * "" for none. table is the command's.
  */
 char *common_path_words(const struct option *table, uint64_t given, const struct common_options *options,
 			char text[PATH_WORDS_SIZE]);
 
-/* Adds the values of a struct path, of endpoint_path(). A zeroed path has no values. */
+/* Adds the values of a struct path from endpoint_path(). A zeroed path has no values. */
 void common_report_path(struct report *report, const void *member);
 
 #endif

@@ -39,10 +39,10 @@ enum outcome daemon_begin(const struct log *log, int *parent)
 	pid_t child;
 
 	if (getpid() == 1) {
-		log_error(log, "--daemon", "this is process 1, with which the whole container would end: leave it out");
+		log_error(log, "--daemon", "this is process 1, and the container would end with it: omit this option");
 		return OUTCOME_USAGE;
 	}
-	/* The caller's, whose readers would wait for this process. */
+	/* Closes the caller's pipes, whose readers would wait for this process. */
 	privileges_close(~0u);
 	if (pipe2(ends, O_CLOEXEC)) {
 		log_errno(log, "--daemon", errno, "creating a pipe");
@@ -72,7 +72,7 @@ static void detach_terminal(int null)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fstat(fd, &status) || !S_ISREG(status.st_mode))
 			dup3(null, fd, 0);
-	/* A reader that left before the ready line: nothing that is written from now on is lost. */
+	/* The reader left before the ready line: no later output is lost. */
 	clearerr(stdout);
 }
 

@@ -164,10 +164,10 @@ void dial_failed(struct dial *dial, enum outcome outcome)
 }
 
 enum {
-	HINT_WAITED = 8 /* beside those of enum error_kind */
+	HINT_WAITED = 8 /* in addition to enum error_kind */
 };
 
-/* With a list of targets one hint of each kind will do. */
+/* With a list of targets one hint of each kind suffices. */
 static bool is_first_hint(const struct dial_options *options, unsigned kind)
 {
 	unsigned bit = 1U << kind, given = options->hinted ? *options->hinted : 0;
@@ -187,7 +187,7 @@ static void hint_waited(const struct dial_options *options)
 		 units_limit(options->wait_server, limit));
 }
 
-/* Doctor tries the options of the path, of which the transport's own hint knows nothing. */
+/* Doctor tries the path options, which the transport's own hint does not consider. */
 static void hint_doctor(struct dial *dial)
 {
 	const struct dial_options *options = &dial->options;
@@ -201,7 +201,7 @@ static void hint_doctor(struct dial *dial)
 		   options->port, words, transport_name(environment->transport));
 }
 
-/* The address of a host that has several may be the one on which no server listens. */
+/* One of a host's several addresses may be without a server. */
 static const char *resolved_to(const struct dial *dial, char text[ERROR_HINT_SIZE])
 {
 	char host[ADDRESS_TEXT_SIZE];
@@ -239,7 +239,7 @@ void dial_give_up(struct dial *dial)
 				   : "if the host and port are right, start a server there",
 			   options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
 			   transport);
-	else if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && !environment->ping) /* it is doctor's */
+	else if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && !environment->ping) /* not in doctor's ping */
 		hint_doctor(dial);
 	if (dial->error)
 		log_report(log, dial->error);

@@ -4,10 +4,9 @@
  * again, at intervals, until a server accepts or the time is over. A name that is not known yet is waited for, too. One
  * whose connection is lost is looked up again beside the attempts: its server may have another address by then.
  *
- * An attempt is at one address, a round of attempts at all of them; the first one that is rejected as stale is made
- * again. The owner makes the attempts. The dial keeps one error, the last one that no server was there, else the last
- * one. It becomes a hint if another address follows without --wait-server, is replaced in another round, and is
- * reported otherwise.
+ * An attempt tries one address, a round all of them; the first attempt rejected as stale is repeated. The owner makes
+ * the attempts. The dial keeps one error: the last one without a listener, else the last one. It becomes a hint if
+ * another address follows without --wait-server, is replaced in another round, and is reported otherwise.
  */
 #ifndef CMD_DIAL_H
 #define CMD_DIAL_H
@@ -23,11 +22,11 @@ struct dial_handlers {
 	void (*looked_up)(void *context, enum outcome outcome);
 	/* Begins an attempt at dial->address. A failure ends the attempt. */
 	enum outcome (*connect)(void *context);
-	/* No server was there, and another round follows. May be NULL. */
+	/* No server was found, and another round follows. May be NULL. */
 	void (*paused)(void *context);
-	/* The pause is over: call dial_begin(), which NULL stands for. */
+	/* The pause is over: call dial_begin(). NULL: the dial calls it. */
 	void (*resumed)(void *context);
-	/* There are no more attempts: call dial_give_up(). */
+	/* No attempts are left: call dial_give_up(). */
 	void (*failed)(void *context, enum outcome outcome);
 };
 
@@ -41,8 +40,8 @@ struct dial_options {
 	const struct address *source;		/* of which family the addresses must be; ADDRESS_NONE: any */
 	const char *host;			/* as the user typed it */
 	uint16_t port;
-	const char *server;  /* what to run there if no server is: "rping -s" */
-	unsigned *hinted;    /* shared: bits of the kinds of error that have had their hint; NULL: not shared */
+	const char *server;  /* server command for the hint: "rping -s" */
+	unsigned *hinted;    /* shared: bits of the error kinds with a printed hint; NULL: not shared */
 	int64_t wait_server; /* nanoseconds; 0: one round */
 };
 
@@ -54,9 +53,9 @@ struct dial {
 	struct address address;	      /* in use; ADDRESS_NONE before */
 	char name[ADDRESS_TEXT_SIZE]; /* its text; "" before */
 	struct error *error;	      /* NULL: none */
-	int64_t until;		      /* of --wait-server, on the clock; 0: no waiting; INT64_MAX: until the run ends */
-	bool may_retry;		      /* an address of this round failed with an error of a kind, not ERROR_OTHER */
-	bool stale;		      /* an attempt of this round failed with ERROR_STALE, and was made again */
+	int64_t until;	/* end of --wait-server, on the clock; 0: no waiting; INT64_MAX: until the run ends */
+	bool may_retry; /* an address of this round failed with another kind than ERROR_OTHER */
+	bool stale;	/* an attempt of this round failed with ERROR_STALE, and was repeated */
 	struct loop_timer pause;
 	struct resolver resolver;   /* the addresses */
 	struct dial_lookup *lookup; /* while the loop runs; NULL: none */
@@ -79,7 +78,7 @@ void dial_begin(struct dial *dial);
 /* The attempt has failed, with the transport's error. Calls connect() for the next address, paused(), or failed(). */
 void dial_failed(struct dial *dial, enum outcome outcome);
 
-/* The connection is lost: calls paused(), and begins rounds until the run ends, whatever they fail with. */
+/* The connection is lost: calls paused(), and begins rounds until the run ends, whatever their errors. */
 void dial_again(struct dial *dial);
 
 /* The owner ends without a connection: reports the error. */
@@ -88,7 +87,7 @@ void dial_give_up(struct dial *dial);
 /* The run is cut short, without more attempts: reports the last error as a hint, because it did not end the run. */
 void dial_hint(struct dial *dial);
 
-/* The server is there, or no attempt is wanted: forgets the error, without a callback. Harmless at any time. */
+/* The server has accepted, or no attempt is wanted: forgets the error, without a callback. Harmless at any time. */
 void dial_stop(struct dial *dial);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a command calls during its run, but for what is in run.c. */
+/* The functions that a command calls during its run, except run.c's. */
 #include "cmd/run.h"
 
 #include <stdarg.h>

@@ -11,7 +11,7 @@ enum {
 
 _Static_assert(sizeof(struct hello) == HELLO_SIZE, "the hello on the wire has no padding");
 
-/* Numbers from host to network order, or back. */
+/* Converts numbers between host and network order. */
 static void change_order(struct hello *hello)
 {
 	hello->magic = htobe32(hello->magic);
@@ -47,7 +47,7 @@ static const char *tool_name(unsigned tool)
 	return tool == HELLO_RPING ? "rping" : tool == HELLO_UCMATOSE ? "ucmatose" : "another tool";
 }
 
-/* Whether it is of one of our tools, of any version. */
+/* Whether it is one of our tools', of any version. */
 static bool is_ours(const struct hello *hello)
 {
 	return hello->magic == (uint32_t)HELLO_MAGIC || hello->magic == (uint32_t)HELLO_MAGIC_OLD;
@@ -73,7 +73,7 @@ static bool begins_with(const struct endpoint_event *event, const char *text)
 	return event->private_length >= strlen(text) && !memcmp(event->private_data, text, strlen(text));
 }
 
-/* Data of another program: neither text, as of our servers, nor a hello, nor the zeros of stock servers. */
+/* Another program's data: neither our servers' text, nor a hello, nor stock servers' zeros. */
 static bool is_foreign(const struct endpoint_event *event)
 {
 	struct hello hello = { 0 };
@@ -93,7 +93,7 @@ void hello_explain_rejection(const struct endpoint_event *event, struct error *e
 	if (begins_with(event, HELLO_BUSY) || begins_with(event, HELLO_FULL))
 		error->kind = ERROR_BUSY;
 	if (is_foreign(event))
-		error_hint(error, "another RDMA service listens there: its answer is in a format of its own");
+		error_hint(error, "another RDMA service listens there: its answer has an unknown format");
 }
 
 bool request_is_foreign(const struct environment *environment, const struct endpoint_event *event, enum hello_tool tool)

@@ -14,12 +14,12 @@
 
 #define DIGITS	   "0123456789"
 #define NAME_BYTES DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-._%"
-/* All that is in names and in addresses, also with an interface, in brackets or with a port. */
+/* The characters of names and addresses, including an interface, brackets and a port. */
 #define HOST_BYTES NAME_BYTES ":[]"
 
 enum {
 	NAME_MAX_BYTES = 253,
-	/* The digits that make a port: fewer are a count or size of ping, "rping -c 5 HOST" or "-s 100". */
+	/* Digits of a likely port: fewer are ping's count or size, "rping -c 5 HOST" or "-s 100". */
 	PORT_DIGITS = 4,
 	FAULT_SIZE = 72,
 };
@@ -27,8 +27,8 @@ enum {
 #define SERVERS_TICK (20 * CLOCK_NS_PER_MS) /* between two looks at name servers that have not answered */
 
 /*
- * The number that a text is, or ends with as a port, else NULL: a name has no colon, and an address without a port has
- * at least two.
+ * The text's number, or the port at its end, else NULL: a name has no colon, and an address without a port has at least
+ * two.
  */
 static const char *number_in(const char *text)
 {
@@ -47,7 +47,7 @@ bool host_is_device(const char *text)
 	return !access(file, F_OK);
 }
 
-/* Names the character, of UTF-8: a quotation mark that a document has in place of ", or a blank that nobody sees. */
+/* Names a UTF-8 character: a typographic quotation mark, or an invisible blank. */
 static const char *character_fault(const char *text, char fault[FAULT_SIZE])
 {
 	unsigned first = (uint8_t)*text, code = first & (first < 0xe0 ? 0x1f : 0x0f);
@@ -59,7 +59,7 @@ static const char *character_fault(const char *text, char fault[FAULT_SIZE])
 	return log_text(fault, FAULT_SIZE, "has the character U+%04X, which no host name or address has", code);
 }
 
-/* As of Slurm, "node[01-04]", and MPI, "node1,node2". */
+/* A host list, as from Slurm, "node[01-04]", and MPI, "node1,node2". */
 static bool is_list(const char *text)
 {
 	const char *bracket = strchr(text, '[');
@@ -68,8 +68,8 @@ static bool is_list(const char *text)
 }
 
 /*
- * Whether a number of an IPv4 address is another one in octal, which the C library takes one with a leading zero for.
- * Then writes the decimal address.
+ * Whether a number of an IPv4 address has a leading zero, which makes the C library read another value, in octal. Then
+ * writes the decimal address.
  */
 static bool is_octal(const char *text, char meant[ADDRESS_TEXT_SIZE])
 {
@@ -89,7 +89,7 @@ static bool is_octal(const char *text, char meant[ADDRESS_TEXT_SIZE])
 	return octal;
 }
 
-/* Why a text that is no numeric address is no name either, or NULL. */
+/* Why a text that is not a numeric address cannot be a name, or NULL. */
 static const char *name_fault(const char *text, char fault[FAULT_SIZE])
 {
 	const char *number = number_in(text);
@@ -120,7 +120,7 @@ static const char *address_fault(const struct address *address, bool has_interfa
 	return WITH_CAUSES && address_is_broadcast(address) ? "is the broadcast address, not a host" : NULL;
 }
 
-/* The host within a URL, behind a user, before a prefix length, or in quotation marks. */
+/* Extracts the host from a URL, after a user, before a prefix length, or from quotation marks. */
 static void hint_host(const struct log *log, const char *text)
 {
 	const char *scheme = strstr(text, "://"), *start = scheme ? scheme + strlen("://") : text;
@@ -129,7 +129,7 @@ static void hint_host(const struct log *log, const char *text)
 	start = user ? user + 1 : start;
 	start += strcspn(start, HOST_BYTES);
 	rest = start + strspn(start, HOST_BYTES);
-	/* Else there are several, or a letter is the fault. */
+	/* Else there are several hosts, or an invalid letter. */
 	if (rest != start && strchr("/", rest[strcspn(rest, "/" HOST_BYTES)]))
 		log_hint(log, "did you mean %.*s?", (int)(rest - start), start);
 }
@@ -140,7 +140,7 @@ static void hint_meant(const struct log *log, const char *option, const char *te
 	char decimal[ADDRESS_TEXT_SIZE];
 
 	if (is_list(text)) {
-		log_hint(log, "each host by itself, as scontrol show hostnames prints them");
+		log_hint(log, "name each host separately, as scontrol show hostnames prints them");
 		return;
 	}
 	if (text[strspn(text, HOST_BYTES)]) {
@@ -151,7 +151,7 @@ static void hint_meant(const struct log *log, const char *option, const char *te
 		log_hint(log, "did you mean %s?", decimal);
 		return;
 	}
-	/* In a line of a list it is the number of MPI's processes. */
+	/* In a line of a list it is MPI's number of processes. */
 	if (number && strlen(number) < PORT_DIGITS && (number == text || strchr(option, ':')))
 		meant = !strcmp(option, "-s") ? "-S" : !strcmp(option, "ADDRESS") ? "-C" : NULL;
 	if (number && meant)
@@ -214,7 +214,7 @@ static enum outcome filter(struct resolver *resolver, const struct common_option
 	log_error(resolver->log, resolver->text, "no address matches %s",
 		  ip4	? "--ipv4"
 		  : ip6 ? "--ipv6"
-			: "the family of the other address");
+			: "the family of the source address");
 	return OUTCOME_NO_CONNECTION;
 }
 
@@ -344,7 +344,7 @@ enum outcome lookup_result(const struct lookup *lookup, const struct common_opti
 	if (WITH_NAMES && WITH_HELP && EXTRA(resolver->outcome == OUTCOME_NO_CONNECTION) &&
 	    if_nametoindex(resolver->text))
 		log_hint(resolver->log, "did you mean --interface %s?", resolver->text);
-	/* Without names the family is the one that was typed: the kernel refuses another source. */
+	/* Without names the typed family decides: the kernel refuses another source. */
 	if ((WITH_NAMES || WITH_EXTRAS) && !resolver->outcome)
 		resolver->outcome = filter(resolver, options, source);
 	return resolver->outcome;

@@ -12,14 +12,14 @@
 #include "core/nameservers.h"
 #include "core/resolver.h"
 
-/* Whether the kernel has an RDMA device of that name. Scripts write one after -d, which has no argument. */
+/* Whether the kernel has an RDMA device of that name. Scripts write one after -d, which takes no argument. */
 bool host_is_device(const char *text);
 
 /*
- * Checks the value of an option, or of a line of a file: text, and address as parsed, ADDRESS_NONE if it is not
- * numeric. Reports and returns OUTCOME_USAGE for what no look-up finds: a character that no host has, as in a URL or a
- * prefix, a bare number (inet_aton(3) takes it), an appended port, and an RDMA device; and for an address that is no
- * host's: a link-local one without its interface, a multicast group, and the broadcast address. port_option is the
+ * Checks the value of an option, or of a line of a file: text, and the parsed address, ADDRESS_NONE if it is not
+ * numeric. Reports and returns OUTCOME_USAGE for texts that no look-up finds: a character that no host has, as in a URL
+ * or a prefix, a bare number (which inet_aton(3) accepts), an appended port, and an RDMA device; and for addresses of
+ * no host: a link-local one without its interface, a multicast group, and the broadcast address. port_option is the
  * option for the port, or NULL. has_interface: another option names the interface.
  */
 enum outcome host_check(const struct log *log, const char *option, const char *text, const struct address *address,

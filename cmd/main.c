@@ -53,7 +53,7 @@ static enum outcome unknown_word(const struct log *log, const char *word)
 	"\n"                                                                                                           \
 	"Tests of RDMA connections and multicast.\n"
 #define OPTIONS                                                                                                        \
-	"      --list     List the commands that have links, one name a line\n"                                        \
+	"      --list     List the commands with links, one per line\n"                                                \
 	"  -h, --help     Print this help\n"                                                                           \
 	"      --version  Print the version\n"
 #else
@@ -61,7 +61,7 @@ static enum outcome unknown_word(const struct log *log, const char *word)
 #define OPTIONS "      --list\n  -h, --help\n      --version\n"
 #endif
 
-/* docs/options.awk reads the options, as those of a command. */
+/* docs/options.awk parses this like a command's options. */
 static void print_usage(struct output *output, const char *name)
 {
 	output_print(output, "Usage: %s COMMAND [OPTION]...\n       %s help COMMAND\n" ABOUT "\nCommands:\n", name,
@@ -121,8 +121,8 @@ static enum outcome dispatch(struct log *log, int argc, char **argv, struct outp
 }
 
 /*
- * Opens standard descriptors that the caller has closed: otherwise the next open(2), of a device, would get the number,
- * and output would go there. They are read-only, so writes to descriptor 1 still fail.
+ * Opens standard descriptors that the caller has closed: otherwise the next open(2), such as a device's, would get the
+ * number, and output would go there. They are read-only, so writes to descriptor 1 still fail.
  */
 static void occupy_standard_descriptors(void)
 {
@@ -151,10 +151,10 @@ int main(int argc, char **argv)
 	enum outcome outcome;
 
 	occupy_standard_descriptors();
-	/* A missing reader and a file at its size limit (ulimit -f) are reported as errors of write(2). */
+	/* Lets write(2) report a missing reader, and a file at its size limit (ulimit -f). */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	/* A caller that ignores it passes that on, and waitpid(2) then has no status. */
+	/* Inherited from a caller that ignores it, and then waitpid(2) has no status. */
 	signal(SIGCHLD, SIG_DFL);
 	if (WITH_CAUSES)
 		loop_set_fatal_handlers(fatal_allocate, fatal_loop_error);

@@ -16,7 +16,7 @@
 
 /* Limit of an orderly shutdown after the deadline: a working peer answers within this time. */
 #define SHUTDOWN_AT_DEADLINE (250 * CLOCK_NS_PER_MS)
-/* Added to --timeout, so that a step of the shutdown that times out first can report which peer did not answer. */
+/* Added to --timeout, so that a shutdown step that times out first can report the silent peer. */
 #define SHUTDOWN_MARGIN (250 * CLOCK_NS_PER_MS)
 
 struct run {
@@ -45,7 +45,7 @@ static void print_ready(struct environment *environment, const struct address *a
 	environment_print(environment, "%s", line);
 }
 
-/* The directory of --prometheus may belong to another user. */
+/* --prometheus's directory may belong to another user. */
 static unsigned kept_privileges(const struct common_options *options)
 {
 	const struct reporting_options *reporting = &options->reporting;
@@ -57,7 +57,7 @@ void environment_drop_privileges(const struct environment *environment, unsigned
 {
 	const struct common_options *options = environment->to_set_up;
 
-	/* doctor and selftest may have chosen another transport than the options. */
+	/* doctor and selftest may use another transport than the options'. */
 	if (options && !transport_opens_devices(environment->transport ? transport_name(environment->transport)
 								       : common_transport(options)))
 		privileges_drop(&environment->log, kept | kept_privileges(options));
@@ -71,7 +71,7 @@ static void set_up_once(struct environment *environment)
 	environment->to_set_up = NULL;
 }
 
-/* That in which a server goes on in the background: a relative --prometheus is written until its end. */
+/* The working directory of a background server: it writes a relative --prometheus until its end. */
 static const char *folder_of(const struct environment *environment)
 {
 	const char *file = WITH_REPORT && environment->reporting ? environment->reporting->prometheus : NULL;
@@ -79,7 +79,7 @@ static const char *folder_of(const struct environment *environment)
 	return file && *file != '/' ? "." : "/";
 }
 
-/* As long as a server has received nothing, the kernel may drop what its client sends. */
+/* Until a server receives something, the kernel may be dropping its client's packets. */
 static void check_drops(void *context)
 {
 	struct environment *environment = context;
@@ -97,7 +97,7 @@ static void check_drops(void *context)
 				 check_drops, environment);
 }
 
-/* Privileges are dropped before the ready line: whoever reads it connects. */
+/* Drops privileges before the ready line, because its readers connect. */
 bool environment_ready(struct environment *environment, const struct address *address, const char *line)
 {
 	enum outcome outcome = OUTCOME_OK;
@@ -138,12 +138,11 @@ static void hint_unreachable(const struct environment *environment, const struct
 		log_hint(&environment->log, "%s is %s (/etc/hosts), which only this host reaches", host,
 			 address_host(local, text));
 	else if (address_is_loopback(local) && devices)
-		log_hint(&environment->log,
-			 "over verbs a loopback address is that of all devices: each client may connect");
+		log_hint(&environment->log, "over verbs a loopback address means all devices: any client may connect");
 	else if (!devices && route_cause_port(local, why))
 		log_hint(&environment->log, "%s", why);
 	else if (!devices && !address_is_any(local) && !route_leads_here(local, true))
-		log_hint(&environment->log, "no client can connect yet: %s is no address of this host (%s)",
+		log_hint(&environment->log, "no client can connect yet: %s is not an address of this host (%s)",
 			 address_host(local, text),
 			 route_is_broadcast(local) ? "a broadcast address here" : "ip_nonlocal_bind");
 	else if (!devices && address_is_any(local) && route_ip6_is_off(local, why))
@@ -154,7 +153,7 @@ static void hint_unreachable(const struct environment *environment, const struct
 	else if (!(devices && names_addresses) && !endpoint_is_reachable(listener)) {
 		host_no_address(&error);
 		if (listener->options.path->interface || listener->options.path->device)
-			error_set(&error, NULL, "no address of this host has the device or interface of the options");
+			error_set(&error, NULL, "no address of this host matches the given device or interface");
 		log_hint(&environment->log, "no client can connect yet: %s%s%s", error.cause, *error.hint ? "; " : "",
 			 error.hint);
 	}
@@ -174,7 +173,7 @@ bool environment_listens(struct environment *environment, const struct endpoint 
 
 /* ---- help ---- */
 
-/* Prints the lines after the name, the first with a prefix and the others below it. */
+/* Prints the lines after the name, the first with a prefix, the others aligned below. */
 static void print_lines(const char *lines, const char *prefix, const char *name, struct output *output)
 {
 	int indent = (int)strlen(prefix);
@@ -202,7 +201,7 @@ void command_help(const struct command *command, const char *name, bool brief, s
 
 /* ---- the run ---- */
 
-/* Ends the run in place of the command. */
+/* Ends the run instead of the command. */
 static void abort_run(struct run *run)
 {
 	environment_finish(&run->environment, OUTCOME_FAILED, NULL, "shutdown did not complete");
@@ -228,7 +227,7 @@ static void interrupt(struct run *run, enum interruption interruption, int64_t l
 	run->environment.command->interrupt(run->state, interruption);
 }
 
-/* The watchdog expires later than the limits that the loop enforces: those of the shutdown and of the clean-up. */
+/* The watchdog expires later than the loop's limits for shutdown and clean-up. */
 static int64_t watchdog_limit(const struct run *run)
 {
 	return 2 * run->options->timeout + CLOCK_NS_PER_S;
@@ -250,7 +249,7 @@ static void signal_received(void *context)
 	interrupt(run, INTERRUPTION_SIGNAL, run->options->timeout + SHUTDOWN_MARGIN);
 }
 
-/* The phases have ended. This ends what was in none, such as a server that waits for a client. */
+/* The phases have ended. Ends a run outside any phase, such as a server that waits for a client. */
 static void deadline_expired(void *context)
 {
 	struct run *run = context;
@@ -261,7 +260,7 @@ static void deadline_expired(void *context)
 	log_error(&run->environment.log, NULL, "%s", loop_phase_text(run->environment.loop, 0, text));
 	loop_deadline_stop(run->environment.loop);
 	environment_record_outcome(&run->environment, OUTCOME_FAILED);
-	/* A signal has started the shutdown before: it gets no more time. */
+	/* A signal has already started the shutdown: it gets no more time. */
 	if (run->interruption)
 		abort_run(run);
 	else
@@ -296,7 +295,7 @@ static enum outcome run_loop(struct run *run)
 		environment->command->run(run->state);
 		return OUTCOME_OK;
 	}
-	/* Over soft this process parses packets from now on. Further attempts to connect, and groups, open sockets. */
+	/* Over soft this process parses packets from now on. Further connection attempts, and groups, open sockets. */
 	environment_drop_privileges(environment, PRIVILEGE_BUFFERS);
 	environment_wait(environment);
 	return OUTCOME_OK;
@@ -366,8 +365,8 @@ static enum outcome run_command(struct run *run)
 }
 
 /*
- * Summary and verdict come before the clean-up, which may block. The object of JSON is printed last: a process that
- * ends in the clean-up has none, as its exit code is another. Returns the outcome that verdict and object have.
+ * Summary and verdict come before the clean-up, which may block. The JSON object is printed last: a process that ends
+ * in the clean-up prints none, because its exit code differs. Returns the outcome in verdict and object.
  */
 static enum outcome end_run(struct run *run)
 {
@@ -378,7 +377,7 @@ static enum outcome end_run(struct run *run)
 	if (environment->ended && output_is_lost(environment->output)) {
 		const struct error lost = { .object = "standard output", .cause = "write failed" };
 
-		/* command_end() prints it: main() has one for a run that has not begun, too. */
+		/* command_end() prints it: main() also has one for a run that has not begun. */
 		if (WITH_REPORT)
 			log_keep(&environment->log, &lost);
 		environment_record_outcome(environment, OUTCOME_INTERNAL);
@@ -386,7 +385,7 @@ static enum outcome end_run(struct run *run)
 	if (WITH_EXTRAS && environment->outcome == OUTCOME_FAILED && environment->loop &&
 	    (run->interruption == INTERRUPTION_DEADLINE || loop_deadline_passed(environment->loop)) &&
 	    environment->command->is_open_ended && environment->command->is_open_ended(run->options))
-		log_hint(&environment->log, "--duration ends a run with a verdict of its own");
+		log_hint(&environment->log, "--duration ends a run at a given time with a normal verdict");
 	if (WITH_REPORT)
 		object = reporting_end(&run->reporting);
 	outcome = environment->outcome;

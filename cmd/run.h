@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A command is one const row. A run takes it from the arguments to the exit code: run.c opens the transport, calls
- * start(), and prints the summary, the verdict and "return status N". What a command is given for it is a struct
- * environment, in which it reports that it is set up and that it has ended.
+ * A command is one const row. A run lasts from the arguments to the exit code: run.c opens the transport, calls
+ * start(), and prints the summary, the verdict and "return status N". The command gets a struct environment, and
+ * reports through it that it is set up and that it has ended.
  */
 #ifndef CMD_RUN_H
 #define CMD_RUN_H
@@ -38,27 +38,27 @@ struct command {
 	size_t options_size;
 	bool linked;		/* symlinks.sh makes a link with its name */
 	bool chooses_transport; /* start() opens environment->transport, not run.c */
-	bool prints_status;	/* the last line is "return status N", as that of the stock tool */
+	bool prints_status;	/* the last line is the stock tool's "return status N" */
 
 	/*
-	 * Checks the options beyond what the tables can express, before any device is opened. Returns OUTCOME_USAGE
-	 * after it has reported the error. May be NULL.
+	 * Checks the options beyond the tables, before any device is opened. Reports an error and returns
+	 * OUTCOME_USAGE. May be NULL.
 	 */
 	enum outcome (*check)(struct environment *environment, const void *options);
 
 	/*
-	 * Reads the input that the options name, while a signal still ends the process and before root's privileges go.
-	 * Returns a failure after it has reported it. May be NULL.
+	 * Reads the input that the options name, while a signal still ends the process and before root's privileges are
+	 * dropped. Reports and returns a failure. May be NULL.
 	 */
 	enum outcome (*read)(struct environment *environment, const void *options);
 
 	/*
-	 * True if a run with these options is open-ended and exists for its output: when that has no reader SIGPIPE
-	 * ends it. NULL: never.
+	 * True if a run with these options is open-ended and exists for its output: SIGPIPE ends it once that has no
+	 * reader. NULL: never.
 	 */
 	bool (*is_open_ended)(const void *options);
 
-	/* What a run with these options shows while it lasts. NULL: LIVE_ROWS. */
+	/* The output of a run with these options while it lasts. NULL: LIVE_ROWS. */
 	enum live (*live)(const void *options);
 
 	/*
@@ -68,8 +68,8 @@ struct command {
 	enum outcome (*start)(struct environment *environment, const void *options, void **state);
 
 	/*
-	 * The whole run, one step after the other: waits by environment_wait() for what callbacks of the loop report,
-	 * and calls environment_finish(). NULL: the callbacks do all of it.
+	 * The whole run, step by step: waits in environment_wait() for reports of loop callbacks, and calls
+	 * environment_finish(). NULL: the callbacks do everything.
 	 */
 	void (*run)(void *state);
 
@@ -79,7 +79,7 @@ struct command {
 	 */
 	void (*interrupt)(void *state, enum interruption reason);
 
-	/* Brings the figures of the run up to date, and returns the same table and struct each time. May be NULL. */
+	/* Updates the run's figures, and returns the same table and struct each time. May be NULL. */
 	struct figures (*figures)(void *state);
 
 	/* Frees the state after the loop has ended or start() has failed, even if the run is not finished. */
@@ -88,11 +88,11 @@ struct command {
 
 /* ---- the rows ---- */
 
-/* The summary and the examples of a row. */
+/* A row's summary and examples. */
 #define COMMAND_TEXT(text) (WITH_HELP ? text : NULL)
 
 /*
- * cmd/table.c has those of the program, up to NULL: dispatch, --list, help, links, man pages and completions use them.
+ * cmd/table.c has the program's rows, up to NULL: dispatch, --list, help, links, man pages and completions use them.
  * The Makefile defines COMMAND_x as 1 if the program has x, else as 0.
  */
 extern const struct command *const command_table[];
@@ -103,20 +103,20 @@ extern const struct command mckey_command;
 extern const struct command selftest_command;
 extern const struct command doctor_command;
 
-/* A stop() that is needed only where the end of the process is not enough. */
+/* A stop() that is needed only if the end of the process does not suffice. */
 #define CLEAN_UP(function) (TRANSPORT_CLEANS_UP ? function : NULL)
 
-/* ---- what a run is given ---- */
+/* ---- a run's environment ---- */
 
-/* Whether a command runs others in its process. */
+/* Whether a command runs other commands in its process. */
 #define HAS_CHILD_RUNS (COMMAND_selftest || COMMAND_doctor)
 
 enum {
 	RESULT_SIZE = 1024
 };
 
-/* What a child run of rping leaves for the command that has started it. */
-/* One of --paths. */
+/* An rping child run's results for its parent command. */
+/* One of the --paths. */
 struct path_facts {
 	uint16_t port;	   /* of UDP; 0: not known */
 	const char *worse; /* in what than the others; NULL: in nothing */
@@ -128,9 +128,9 @@ struct path_facts {
 struct ping_facts {
 	uint64_t answered;
 	int64_t connecting;		 /* nanoseconds */
-	uint32_t mtu;			 /* of the path */
-	uint32_t size;			 /* of the last ping */
-	bool not_read, not_written_back; /* a ping got no answer in time, or the server was gone: how far it came */
+	uint32_t mtu;			 /* path MTU */
+	uint32_t size;			 /* the last ping's */
+	bool not_read, not_written_back; /* progress of a ping without an answer in time, or whose server is gone */
 	struct path_facts *paths;	 /* room for path_count of them */
 	size_t path_count;
 };
@@ -140,53 +140,50 @@ struct environment {
 	struct log log;
 	struct transport *transport; /* opened before start() */
 	uint64_t given;		     /* bits of the options on the command line, for options_given() */
-	enum outcome outcome;	     /* of the run: the first failure */
+	enum outcome outcome;	     /* the run's: the first failure */
 	const struct command *command;
-	int64_t begun;	       /* on the clock: the limits of look-ups count from it */
+	int64_t begun;	       /* on the clock: start of the look-ups' limits */
 	bool ended;	       /* environment_finish() was called: other callbacks of this iteration do nothing */
 	struct output *output; /* for results in classic lines */
-	char *input;	       /* what the command's read() has read, of malloc(3) */
+	char *input;	       /* the command's read() allocates it */
 
 	/* NULL in a child run of selftest or doctor. */
 	struct reporting *reporting;
-	struct loop_timer waiting;		/* of a server that has received nothing */
+	struct loop_timer waiting;		/* for a server that has received nothing */
 	int daemon;				/* the pipe to the parent of --daemon, else 0 */
 	const struct common_options *to_set_up; /* NULL also after the first environment_ready() */
 
 	bool child;		 /* a child run: it also stops the loop once a peer may come */
-	struct address ready;	 /* where a peer may come; without a family before */
-	struct ping_facts *ping; /* NULL, or where a child run of rping leaves them */
+	struct address ready;	 /* the address for peers; without a family before */
+	struct ping_facts *ping; /* an rping child run's, or NULL */
 	char verdict[RESULT_SIZE];
 };
 
-/* Reports why the last call of the transport failed, or what the event carries, unless that has been done. */
+/* Reports the error of the transport's last call or event, unless that has been done. */
 void environment_report_error(const struct environment *environment);
 
 /* Records a failure and reports it. The first one decides the exit code. OUTCOME_OK changes nothing. */
 void environment_record_outcome(struct environment *environment, enum outcome outcome);
 
 /*
- * Ends the run: records the outcome and the text of the verdict, which run.c prints after the callbacks of this
- * iteration: "NAME: [FAILED: ]TEXT (TRANSPORT[, DEVICE])". format gives TEXT; device is NULL for none or several. Only
- * the first call has an effect.
+ * Ends the run: records the outcome and the verdict's text, which run.c prints after the callbacks of this iteration:
+ * "NAME: [FAILED: ]TEXT (TRANSPORT[, DEVICE])". format gives TEXT; device is NULL for none or several. Only the first
+ * call has an effect.
  */
 void environment_finish(struct environment *environment, enum outcome outcome, const char *device, const char *format,
 			...) __attribute__((format(printf, 4, 5)));
 
 /*
- * Runs the loop until loop_stop(), which the end of a run calls, too. Returns false if this run has ended. A failure of
- * the loop ends it, after it is reported.
+ * Runs the loop until loop_stop(), which the end of a run also calls. Returns false if this run has ended. Reports a
+ * failure of the loop, which ends the run.
  */
 bool environment_wait(struct environment *environment);
 
-/* Prints such a line about a part of the run at once: a target, a client, a queue pair. */
+/* Prints a verdict line about part of the run at once: a target, a client, a queue pair. */
 void environment_print_result(struct environment *environment, enum outcome outcome, const char *device,
 			      const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/*
- * For run.c and child_run.c: prints the verdict of a run that has ended, and for a command with prints_status its last
- * line.
- */
+/* For run.c and child_run.c: prints an ended run's verdict, and for a command with prints_status its last line. */
 void environment_print_verdict(const struct environment *environment);
 
 /*
@@ -205,17 +202,17 @@ bool environment_ready(struct environment *environment, const struct address *ad
 void environment_drop_privileges(const struct environment *environment, unsigned kept);
 
 /*
- * The same as environment_ready() for a server, whose line is "NAME: WORD on ADDRESS", with the local addresses that a
- * wildcard stands for. host is the address as given, or NULL. A hint says if no other host can reach it.
+ * environment_ready() for a server with the line "NAME: WORD on ADDRESS", and a wildcard's local addresses. host is the
+ * address as given, or NULL. A hint says if no other host can reach it.
  */
 bool environment_listens(struct environment *environment, const struct endpoint *listener, const char *host,
 			 const char *name, const char *word);
 
-/* Prints a line on the output, as every line of a command is printed. */
+/* Prints a line of the command's output. */
 void environment_print(const struct environment *environment, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Allocates count zeroed objects. Returns NULL after it has reported that memory is short. */
+/* Allocates count zeroed objects. Reports a lack of memory and returns NULL. */
 void *environment_allocate(const struct environment *environment, size_t count, size_t size);
 
 /* Begins an object of that type in the JSON stream. End it with report_close(). NULL without --json-stream. */
@@ -224,7 +221,7 @@ static inline struct report *environment_begin_record(struct environment *enviro
 	return WITH_REPORT ? reporting_begin_record(environment->reporting, type) : NULL;
 }
 
-/* What the run shows while it lasts. */
+/* The run's output while it lasts. */
 static inline enum live environment_live(const struct environment *environment)
 {
 	return WITH_REPORT && environment->reporting ? environment->reporting->live : LIVE_NO;
@@ -240,8 +237,8 @@ enum outcome command_run(const struct command *command, const char *name, int ar
 			 struct output *output);
 
 /*
- * The last step of the program: closes the output. Returns outcome, or OUTCOME_INTERNAL after it has reported that a
- * write failed and outcome is OUTCOME_OK.
+ * The program's last step: closes the output. Returns outcome, or if that is OUTCOME_OK and a write failed, reports
+ * this and returns OUTCOME_INTERNAL.
  */
 enum outcome command_end(const struct log *log, struct output *output, enum outcome outcome);
 

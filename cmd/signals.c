@@ -24,7 +24,7 @@ enum {
 /* Shared by the signal handlers and the run. It is the only writable object at file scope in the program. */
 static volatile struct {
 	sig_atomic_t running;	   /* the loop watches SIGNAL_WAKE */
-	sig_atomic_t first_signal; /* its time in ms, modulo 2^32 and never 0; 0: none yet */
+	sig_atomic_t first_signal; /* its time in ms modulo 2^32, never 0; 0: none yet */
 	int64_t watchdog;	   /* signals_catch() */
 	bool has_watchdog;
 	bool expired;	      /* the watchdog's limit */
@@ -53,7 +53,7 @@ static char *append(char *end, const volatile char *text)
 
 void fatal_exit_name(const char *name)
 {
-	/* A copy: a signal may arrive after the caller's text has gone. The last byte stays 0. */
+	/* A copy: a signal may arrive after the caller's text is freed. The last byte stays 0. */
 	for (size_t i = 0; i < NAME_SIZE - 1 && (shared.name[i] = name[i]); i++)
 		continue;
 }
@@ -104,7 +104,7 @@ static void handle(int number, void (*handler)(int))
 static void signal_handler(int number)
 {
 	int saved_errno = errno;
-	/* The low 32 bits are enough for a difference. */
+	/* The low 32 bits suffice for a difference. */
 	unsigned now = (unsigned)(clock_now() / CLOCK_NS_PER_MS) | 1;
 
 	if (WITH_EXTRAS && number == SIGXCPU)
@@ -190,7 +190,7 @@ void signals_release(struct loop_signal watchers[SIGNALS])
 static void watchdog_handler(int number)
 {
 	(void)number;
-	/* An alarm(2) goes on while the process is stopped: the loop gets time to see its own limits. */
+	/* An alarm(2) continues while the process is stopped: the loop gets time to check its own limits. */
 	if (shared.expired)
 		fatal_exit(FATAL_STUCK);
 	shared.expired = true;
@@ -202,7 +202,7 @@ void watchdog_start(int64_t nanoseconds)
 	unsigned before = alarm((unsigned)(nanoseconds / CLOCK_NS_PER_S) + 1);
 
 	if (before && !shared.has_watchdog) {
-		/* An alarm(2) of the caller outlasts execve(2) and is a limit, too. */
+		/* The caller's alarm(2) survives execve(2), and is a limit, too. */
 		alarm(before);
 		return;
 	}

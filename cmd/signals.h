@@ -14,8 +14,8 @@
 #include "core/loop.h"
 
 /*
- * True if the signal was already ignored at startup, and stays so: SIGHUP by nohup(1), SIGINT and SIGQUIT by a shell
- * that starts the command in the background of a script. With WITH_CAUSES.
+ * True if the signal was already ignored at startup; it stays ignored: SIGHUP by nohup(1), SIGINT and SIGQUIT by a
+ * shell that runs the command in a script's background. With WITH_CAUSES.
  */
 bool signals_ignored(int number);
 
@@ -58,7 +58,7 @@ enum fatal_reason {
 /* Prints the reason on stderr and ends the process. Safe in a signal handler. */
 _Noreturn void fatal_exit(enum fatal_reason reason);
 
-/* Sets the name in what fatal_exit() prints. Copies it. */
+/* Sets and copies the name that fatal_exit() prints. */
 void fatal_exit_name(const char *name);
 
 /* For loop_set_fatal_handlers(). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In place of signals.c without WITH_CAUSES: a second signal, and the watchdog, have the default action. */
+/* Replaces signals.c without WITH_CAUSES: a second signal, and the watchdog, have the default action. */
 #include "cmd/signals.h"
 
 #include <poll.h>
@@ -18,7 +18,7 @@ void signals_catch(struct loop *loop, struct loop_signal watchers[SIGNALS], int6
 {
 	static const uint8_t numbers[SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
 
-	/* What the caller has ignored stays so; of the others the loop replaces it. */
+	/* Signals ignored by the caller stay ignored; the loop replaces the others' actions. */
 	for (size_t i = 0; i < SIGNALS; i++)
 		if (signal(numbers[i], SIG_IGN) != SIG_IGN)
 			loop_signal_start(loop, &watchers[i], numbers[i], callback, context);
@@ -35,7 +35,7 @@ bool signals_wait(int fd, int64_t until)
 	struct pollfd readable = { .fd = fd, .events = POLLIN };
 	int64_t left = until - clock_now();
 
-	/* A negative time would wait for ever. */
+	/* A negative time would wait forever. */
 	return poll(&readable, 1, (int)(left > 0 ? left / CLOCK_NS_PER_MS : 0)) > 0;
 }
 

@@ -67,7 +67,7 @@ bool address_parse(const char *text, enum address_format format, struct address 
 		return false;
 	if (scope && (parsed.family != ADDRESS_IP6 || !parse_scope(scope, &parsed.scope)))
 		return false;
-	/* The kernel, too, ignores the interface of any other address, and the address of a packet has none. */
+	/* Like the kernel, ignores the interface of any other address; a packet's address has none. */
 	if (!address_is_link_local(&parsed) && !address_is_multicast(&parsed))
 		parsed.scope = 0;
 	*address = parsed;

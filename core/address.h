@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The address of a peer, without socket or verbs types: an IPv4 or IPv6 address or a native GID, and a port. */
+/* A peer's address, without socket or verbs types: an IPv4 or IPv6 address or a native GID, and a port. */
 #ifndef CORE_ADDRESS_H
 #define CORE_ADDRESS_H
 
@@ -28,7 +28,7 @@ enum {
 	ADDRESS_TEXT_SIZE = 80 /* "[fe80::...%interface]:65535" with its final 0 */
 };
 
-/* What address_parse() and the resolver accept. Those of one family have the order of enum address_family. */
+/* The formats of address_parse() and the resolver. Those of one family are in the order of enum address_family. */
 enum address_format {
 	ADDRESS_FORMAT_ANY = 0, /* a name, IPv4 or IPv6 */
 	ADDRESS_FORMAT_IP,	/* a numeric IPv4 or IPv6 address */
@@ -39,8 +39,8 @@ enum address_format {
 
 /*
  * Parses a numeric address: "10.0.0.1", "fe80::1%eth0", with ADDRESS_FORMAT_GID "fe80::1"; each also in brackets. "0"
- * is the any address, of IPv4 if the format allows it, and "::ffff:10.0.0.1", as reports have a GID, 10.0.0.1 there.
- * The port stays 0. Returns false and leaves *address unchanged if text is not a numeric address of that format.
+ * is the any address, IPv4's if the format allows it. "::ffff:10.0.0.1", a GID's form in reports, is then 10.0.0.1. The
+ * port stays 0. Returns false and leaves *address unchanged if text is not a numeric address of that format.
  */
 bool address_parse(const char *text, enum address_format format, struct address *address);
 
@@ -50,7 +50,7 @@ const char *address_text(const struct address *address, char text[ADDRESS_TEXT_S
 /* As address_text(), without the port. */
 const char *address_host(const struct address *address, char text[ADDRESS_TEXT_SIZE]);
 
-/* Makes an IPv4 address of an IPv6 one that it is mapped to (RFC 4291, 2.5.5.2), as a GID has it. */
+/* Converts an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2), a GID's form, to IPv4. */
 void address_unmap(struct address *address);
 
 bool address_is_any(const struct address *address);
@@ -62,10 +62,9 @@ bool address_is_broadcast(const struct address *address);  /* 255.255.255.255 */
 bool address_same_host(const struct address *one, const struct address *other);
 
 /*
- * Conversion to and from sockaddr, IPv4 and IPv6 only. address_to_socket() returns the length, 0 for another family,
- * which it writes as IPv6.
- * address_from_socket() takes any sockaddr, as getifaddrs(3) and getaddrinfo(3) have them: it need not be aligned, and
- * no longer than its family needs.
+ * Conversion to and from sockaddr, IPv4 and IPv6 only. address_to_socket() returns the length, or 0 for another family,
+ * which it writes as IPv6. address_from_socket() takes any sockaddr of getifaddrs(3) or getaddrinfo(3): unaligned, and
+ * only as long as its family needs.
  */
 size_t address_to_socket(const struct address *address, struct sockaddr_storage *socket_address);
 bool address_from_socket(const void *socket_address, struct address *address);

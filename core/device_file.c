@@ -14,10 +14,10 @@
 #include "core/sysfs.h"
 
 enum {
-	UNMAPPED_OWNER = 65534, /* what stat(2) says of an owner outside the user namespace */
+	UNMAPPED_OWNER = 65534, /* stat(2)'s owner for one outside the user namespace */
 };
 
-/* Of a file that its mode opens to all. Adds that to the cause. */
+/* For a file that its mode opens to all. Adds the reason to the cause. */
 static unsigned forbidden_to_all(const char *path, char cause[DEVICE_FILE_TEXT_SIZE])
 {
 	size_t used = strlen(cause);
@@ -34,7 +34,7 @@ static unsigned forbidden_to_all(const char *path, char cause[DEVICE_FILE_TEXT_S
 	return FACT_LABELLED;
 }
 
-/* Of a file that may not be opened. */
+/* For a file that may not be opened. */
 static unsigned forbidden_by(const char *path, const struct stat *status, char cause[DEVICE_FILE_TEXT_SIZE])
 {
 	const mode_t open_to_all = S_IROTH | S_IWOTH;
@@ -45,7 +45,7 @@ static unsigned forbidden_by(const char *path, const struct stat *status, char c
 											   : FACT_FORBIDDEN;
 }
 
-/* Whether the file is no device, or its number that of another one or of none. Adds that to the cause. */
+/* Whether the file is not a device, or has the number of another device or of none. Adds the reason to the cause. */
 static bool is_stale(const struct stat *status, int error, const char *number, char cause[DEVICE_FILE_TEXT_SIZE])
 {
 	bool is_device = S_ISCHR(status->st_mode), other;
@@ -61,7 +61,7 @@ static bool is_stale(const struct stat *status, int error, const char *number, c
 		log_text(cause + used, DEVICE_FILE_TEXT_SIZE - used, "%sits number %s is stale%s%s", error ? "; " : "",
 			 own, other ? ", the device has " : "", number);
 	else
-		log_text(cause + used, DEVICE_FILE_TEXT_SIZE - used, "%sit is no device file", error ? "; " : "");
+		log_text(cause + used, DEVICE_FILE_TEXT_SIZE - used, "%sit is not a device file", error ? "; " : "");
 	return true;
 }
 

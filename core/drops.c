@@ -13,9 +13,10 @@
 #define WRONG_CHECKSUM "with a wrong UDP checksum: ethtool -K INTERFACE tx off at their sender"
 #define IPSEC	       "by IPsec: ip xfrm policy"
 
-/* The last drop grows for other reasons, too, on some networks. */
+/* On some networks the last drop counter also grows for other reasons. */
 static const struct {
-	const char *file, *line; /* of /proc/net; the first word of a line of names and one of values, or NULL */
+	const char *file,
+		*line; /* in /proc/net; the first word of a line of names and of its line of values, or NULL */
 	const char *name, *words;
 } rows[DROPS_COUNT] = {
 	{ "snmp", "Udp:", "InCsumErrors", WRONG_CHECKSUM },
@@ -25,8 +26,8 @@ static const struct {
 	{ "xfrm_stat", NULL, "XfrmInPolBlock", IPSEC },
 	{ "xfrm_stat", NULL, "XfrmInTmplMismatch", IPSEC },
 	{ "netstat", "TcpExt:", "IPReversePathFilter",
-	  "by rp_filter: its route to their sender is by another interface" },
-	/* Not drops: the kernel counts them before its firewall. Packets that were merged on the way are one. */
+	  "by rp_filter: the route to their sender uses another interface" },
+	/* Not drops: the kernel counts these before its firewall. Merged packets count as one. */
 	[DROPS_MULTICAST] = { "netstat", "IpExt:", "InMcastOctets", NULL },
 	[DROPS_MULTICAST6] = { "snmp6", NULL, "Ip6InMcastOctets", NULL },
 };
@@ -41,7 +42,7 @@ static bool next_word(FILE *file, char word[WORD_SIZE])
 	return fscanf(file, "%63s", word) == 1;
 }
 
-/* Returns the number of words up to that one. */
+/* Returns the number of words up to the named one. */
 static unsigned find_word(FILE *file, const char *name, char word[WORD_SIZE])
 {
 	unsigned count = 1;
@@ -51,7 +52,7 @@ static unsigned find_word(FILE *file, const char *name, char word[WORD_SIZE])
 	return count;
 }
 
-/* 0 if unknown, else plus 1. */
+/* The counter plus 1; 0: unknown. */
 static uint64_t read_counter(FILE *file, const char *line, const char *name)
 {
 	char word[WORD_SIZE];
@@ -84,7 +85,7 @@ void drops_read(struct drops *drops)
 	}
 }
 
-/* 0: unknown, as where nothing tracks connections. */
+/* 0: unknown, for example without connection tracking. */
 static uint64_t read_limit(const char *name)
 {
 	char path[64], word[WORD_SIZE] = "";
@@ -97,7 +98,7 @@ static uint64_t read_limit(const char *name)
 	return strtoull(word, NULL, 10);
 }
 
-/* Not a counter that grows: what is dropped for it is in one that many kernels leave out. */
+/* A level, not a counter: many kernels lack the counter of the resulting drops. */
 static void check_connections(char text[DROPS_SIZE])
 {
 	uint64_t count = read_limit("count"), max = read_limit("max");

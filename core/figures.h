@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The figures of a run as a table with one row per figure. A command keeps its figures in a struct, as totals since the
- * start of the run. All formats use the rows. An interval is the difference of the struct and an earlier copy of it.
+ * A run's figures as a table with one row per figure. A command keeps them in a struct, as totals since the start of
+ * the run. All formats use the rows. An interval is the difference between the struct and an earlier copy.
  *
  *   static const struct figure ping_figures[] = {
  *           FIGURE(COUNT, "sent", struct ping_counts, sent),
@@ -17,33 +17,33 @@
 
 #include "core/report.h"
 
-/* The member of the struct, and what an interval has of it. */
+/* The member's type, and its value in an interval. */
 enum figure_kind {
 	FIGURE_COUNT = 1, /* uint64_t: the increase; 0 if it has decreased */
-	FIGURE_GAUGE,	  /* uint64_t: the same value */
-	FIGURE_TIME,	  /* int64_t, nanoseconds; 0: not known. The same value */
-	FIGURE_RATE,	  /* struct rate: the increase of its count over the time in the interval */
-	FIGURE_BANDWIDTH, /* struct rate: the same of its bytes */
-	FIGURE_TEXT,	  /* const char *; NULL: not known. The same value */
-	FIGURE_FLAG,	  /* bool: the same value */
-	FIGURE_SAMPLES,	  /* struct samples: the same values; absent if there is none */
+	FIGURE_GAUGE,	  /* uint64_t: the current value */
+	FIGURE_TIME,	  /* int64_t, nanoseconds; 0: not known. The current value */
+	FIGURE_RATE,	  /* struct rate: its count's increase over the time in the interval */
+	FIGURE_BANDWIDTH, /* struct rate: the same for its bytes */
+	FIGURE_TEXT,	  /* const char *; NULL: not known. The current value */
+	FIGURE_FLAG,	  /* bool: the current value */
+	FIGURE_SAMPLES,	  /* struct samples: the current values; absent without a sample */
 	FIGURE_HISTOGRAM, /* struct histogram: histogram_difference() */
 	/* Without a member of their own: */
 	FIGURE_OBJECT, /* begins an object of the rows up to FIGURE_CLOSE */
 	FIGURE_LIST,   /* begins a list; empty in an interval */
 	FIGURE_CLOSE,
 	FIGURE_ROWS, /* the rows of another table */
-	FIGURE_CODE, /* what a function adds to the object or list, which it ends */
+	FIGURE_CODE, /* calls a function that fills the object or list and ends it */
 };
 
 enum {
 	/* A block omits the COUNT or GAUGE if it is 0: scripts search logs for the word "failed". */
 	FIGURE_UNLESS_0 = 1 << 0,
-	/* Prometheus: a text that labels the samples of its level behind it. It has no other texts. */
+	/* Prometheus: a text that labels the following samples of its level. Other texts are left out. */
 	FIGURE_LABEL = 1 << 1,
-	/* The rate in an interval is over its whole length, but of a step to the last count. */
+	/* In an interval the rate is over its whole length, in a step up to the last count. */
 	FIGURE_WHOLE = 1 << 2,
-	/* The count may decrease: for Prometheus it is no counter. */
+	/* The count may decrease: not a counter for Prometheus. */
 	FIGURE_MAY_DECREASE = 1 << 3,
 };
 
@@ -52,14 +52,14 @@ struct rate {
 	uint64_t count;
 	uint64_t bytes;
 	int64_t from; /* clock time; 0: not begun */
-	int64_t to;   /* of the last count */
+	int64_t to;   /* the last count's */
 	bool goes_on; /* in an interval, the time lasts until now */
 };
 
 struct figure {
 	union {
 		const char *name;	   /* lower case with underscores */
-		const struct figure *rows; /* FIGURE_ROWS: of the same struct, or with offset, of a struct within it */
+		const struct figure *rows; /* FIGURE_ROWS: for the same struct or, at offset, one within it */
 		void (*add)(struct report *report, const void *member); /* FIGURE_CODE */
 	};
 	uint32_t offset;
@@ -85,17 +85,17 @@ struct figure {
 /* The rows of a table for a struct within this one. */
 #define FIGURES_ROWS(table, ...) { .rows = table, .kind = FIGURE_ROWS, __VA_ARGS__ }
 #define FIGURES_END		 { .kind = 0 }
-/* An object of the rows of another table, for a member. */
+/* An object with another table's rows, for a member. */
 #define FIGURES_OF_ROWS(object_name, type, member, table, ...)                                                         \
 	FIGURES_OPEN(object_name, __VA_ARGS__), FIGURES_ROWS(table, .offset = offsetof(type, member)), FIGURES_CLOSE
-/* An OBJECT or LIST of what a function adds for a member. */
+/* An OBJECT or LIST that a function fills for a member. */
 #define FIGURES_OF_CODE(figure_kind, figure_name, type, member, function, ...)                                         \
 	{ .name = figure_name, .kind = FIGURE_##figure_kind, __VA_ARGS__ },                                            \
 	{                                                                                                              \
 		.add = function, .kind = FIGURE_CODE, .offset = offsetof(type, member)                                 \
 	}
 
-/* The figures of a run: a table, the struct that its rows describe, and room for a copy. */
+/* A run's figures: a table, the struct that its rows describe, and room for a copy. */
 struct figures {
 	const struct figure *rows;
 	void *values;

@@ -63,8 +63,8 @@ int64_t histogram_percentile(const struct histogram *histogram, unsigned per_mil
 int64_t histogram_bucket_start(unsigned bucket);
 
 /*
- * Prints a bar chart of the samples, of which there is one at least. Each line covers an eighth of an octave, or more
- * if that would give too many lines.
+ * Prints a bar chart of at least one sample. Each line covers an eighth of an octave, or more if that would give too
+ * many lines.
  */
 void histogram_draw(const struct histogram *histogram, FILE *stream);
 

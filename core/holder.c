@@ -5,7 +5,7 @@
 
 #include "core/sysfs.h"
 
-/* What a descriptor of the socket is a link to; "" for none. /proc has the address as words of this machine. */
+/* The link text of a descriptor of the socket; "" for none. /proc has the address as words in host order. */
 static void find_socket(const struct address *address, char link[SYSFS_TEXT_SIZE])
 {
 	const size_t count = address->family == ADDRESS_IP4 ? 1 : 4;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The process that has a UDP port of a local address, as far as /proc shows it to this one. */
+/* The process that holds a local address's UDP port, as far as /proc shows it. */
 #ifndef CORE_HOLDER_H
 #define CORE_HOLDER_H
 
@@ -16,7 +16,7 @@ struct holder {
 	bool is_own;		/* it runs this program */
 };
 
-/* Does nothing if the holder of that address has been looked up. */
+/* A no-op if that address's holder has been looked up. */
 void holder_find(struct holder *holder, const struct address *address);
 
 #endif

@@ -34,8 +34,8 @@ static const struct {
 };
 
 /*
- * The RDMA modules of cards, by the driver of their PCI function. Of a driver that also has functions without RDMA it
- * is the auxiliary device that those with it have, up to its number.
+ * The RDMA modules of cards, by the driver of their PCI function. If a driver also has functions without RDMA, the key
+ * is the auxiliary device of those with RDMA, without its number.
  */
 static const struct {
 	char driver[12], module[15];
@@ -143,7 +143,7 @@ void host_read(struct host *host)
 		host->facts |= FACT_SIW;
 }
 
-/* Below self, as a service has no /proc/net (ProcSubset=pid). */
+/* Below self: a service with ProcSubset=pid has no /proc/net. */
 bool host_port_is_held(const char *root)
 {
 	char line[SYSFS_PATH_SIZE];
@@ -210,7 +210,7 @@ void host_find_modules(struct host *host)
 		char *list = here ? loaded : missing;
 		size_t used = strlen(list);
 
-		/* Without the folder nothing is known of it. */
+		/* Without the folder nothing is known. */
 		if (!here && !sysfs_has("%s%s", host->root, modules[i].folder))
 			continue;
 		log_text(list + used, sizeof(loaded) - used, "%s%s", !used ? "" : here ? ", " : " ", modules[i].module);
@@ -234,7 +234,7 @@ static const char *find_link(char name[SYSFS_TEXT_SIZE])
 	return name;
 }
 
-/* The interface of the first card with that driver or auxiliary device, else its number on the bus; "": no card. */
+/* The interface of the first card with that driver or auxiliary device, else its bus number; "": no card. */
 static void find_card(const struct host *host, const char *driver, char name[SYSFS_TEXT_SIZE])
 {
 	const char *bus = strchr(driver, '.') ? "auxiliary" : "pci";
@@ -256,7 +256,7 @@ static void find_card(const struct host *host, const char *driver, char name[SYS
 	sysfs_names_free(&devices);
 }
 
-/* Lists the modules of cards that are not loaded, and the same with a card of each. Returns what is known of them. */
+/* Lists the missing modules of cards, plain and with one card for each. Returns facts about them. */
 static unsigned find_card_modules(const struct host *host, char missing[CARDS_SIZE], char list[CARDS_SIZE])
 {
 	char name[SYSFS_TEXT_SIZE];
@@ -279,7 +279,7 @@ static unsigned find_card_modules(const struct host *host, char missing[CARDS_SI
 	return facts;
 }
 
-/* What gives this host a device, and what needs none. Lists the modules that a card waits for. */
+/* Suggests ways to get a device or to do without. Lists the modules that a card waits for. */
 static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char list[CARDS_SIZE])
 {
 	bool held = host_rxe_holds_port(host->root);
@@ -361,7 +361,7 @@ void host_find_manager(struct host *host)
 		find_file(host, "misc", "rdma_cm", "connections");
 }
 
-/* The RDMA module of the driver of a card; "" for another one. */
+/* The RDMA module for a card's driver; "" for other drivers. */
 static const char *card_module(const char *driver)
 {
 	size_t length = strlen(driver);
@@ -373,7 +373,7 @@ static const char *card_module(const char *driver)
 }
 
 /*
- * The provider's file, libmlx5-rdmav59.so of mlx5_core, in the folder of the loaded libibverbs. "" if there is none.
+ * The provider's file in the loaded libibverbs's folder, such as libmlx5-rdmav59.so for mlx5_core; "" if there is none.
  * Returns whether this process has it loaded.
  */
 static bool find_provider(const struct host *host, const char *device, const char *driver, char file[SYSFS_TEXT_SIZE])
@@ -414,10 +414,9 @@ static bool check_provider(struct host *host, const char *file, const char *devi
 	sysfs_line(version, "%s" VERBS "/%s/abi_version", host->root, file);
 	if (COMMAND_doctor && find_provider(host, device, driver, provider))
 		host_add(host, host->failure, "device",
-			 "%s: %s does not support the kernel's driver of it%s%s%s: they are of different versions\n"
+			 "%s: %s does not support its kernel driver%s%s%s: their versions differ\n"
 			 "install the libibverbs (rdma-core) that fits the driver: a vendor's (MLNX_OFED) has its own; "
-			 "in a "
-			 "container, that of the host",
+			 "in a container, the host's",
 			 device, provider, *version ? " (abi_version " : "", version, *version ? ")" : "");
 	else
 		host_add(host, host->failure, "device",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What RDMA needs of this host, as /sys, /proc and /dev have it: modules, devices, their files, locked memory. There
- * are two readers: doctor prints every finding, and a run whose call has failed takes the first failure as its cause.
+ * The host's requirements for RDMA, read from /sys, /proc and /dev: modules, devices, their files, locked memory. Two
+ * callers: doctor prints every finding, and a run with a failed call takes the first failure as its cause.
  */
 #ifndef CORE_HOST_H
 #define CORE_HOST_H
@@ -28,11 +28,11 @@ enum finding_status {
 
 struct host {
 	const char *root; /* of /sys, /proc and /dev: "", except in tests */
-	/* Of what keeps devices from being used: FINDING_FAIL, or FINDING_WARN if one is usable. */
+	/* The status of findings that make devices unusable: FINDING_FAIL, or FINDING_WARN if a device is usable. */
 	enum finding_status failure;
-	/* Whether libibverbs lists a device by its "uverbs0". NULL: unknown. */
+	/* Whether libibverbs lists a device, given by its "uverbs0". NULL: unknown. */
 	bool (*is_listed)(const char *file);
-	/* Gets each finding. error->object is the name of the check, the cause its text, the hint the remedy. */
+	/* Called for each finding. error->object is the check's name, the cause its text, the hint the remedy. */
 	void (*found)(struct host *host, enum finding_status status, const struct error *error);
 	/* Called for a device whose file or provider host_find_devices() cannot use. NULL: not wanted. */
 	void (*unusable)(struct host *host, const char *device);
@@ -47,43 +47,43 @@ struct host {
 void host_read(struct host *host);
 
 /*
- * Makes a finding of the text, after a line feed the remedy if there is one, and after another the code of an error.
- * Control characters are replaced.
+ * Adds a finding. After a line feed the text may have the remedy, after another the code of an error. Control
+ * characters are replaced.
  */
 void host_add(struct host *host, enum finding_status status, const char *check, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Whether a socket at the any address has UDP port 4791. Then no address can be bound. */
+/* Whether a socket on the any address holds UDP port 4791: then no address can be bound. */
 bool host_port_is_held(const char *root);
-/* Whether it is soft-RoCE's: from its module's load on, since Linux 7 while it has a device. */
+/* Whether that is soft-RoCE's, which holds it while its module is loaded, since Linux 7 while it has a device. */
 bool host_rxe_holds_port(const char *root);
-/* Adds the hint to an error of the transport soft: soft-RoCE has that port. */
+/* Adds a hint to soft's error: soft-RoCE holds that port. */
 void host_hint_rxe(struct error *error);
 
 /*
- * Whether a card has a GID of RoCE v2 on that interface; then writes its name. It may take UDP port 4791 before the
- * kernel sees a packet: of mlx5 the kernel's documents say so (devlink's enable_roce).
+ * Whether a card has a RoCE v2 GID on that interface; then writes its name. It may consume packets to UDP port 4791
+ * before the kernel sees them: the kernel's documents say so of mlx5 (devlink's enable_roce).
  */
 bool host_find_card(const char *interface, char device[SYSFS_TEXT_SIZE]);
 
 /* The modules that every device needs. Without a device, missing ones are no failure. */
 void host_find_modules(struct host *host);
-/* That there is no device, or that /sys cannot be read. Nothing if there is one. */
+/* Adds a finding without a device, or if /sys cannot be read. */
 void host_find_none(struct host *host);
-/* The file of the connection manager. */
+/* The connection manager's file. */
 void host_find_manager(struct host *host);
-/* The file of each device, and its provider. */
+/* Each device's file and provider. */
 void host_find_devices(struct host *host);
-/* enum fact: what keeps every address from leading to the device without regard to an interface. */
+/* enum fact: why no address leads to the device, whatever its interface. */
 unsigned host_device_facts(const char *root, const char *device);
 /* Sets the error: no address leads to a device, with the cause if each device has one. */
 void host_no_address(struct error *error);
-/* Whether less memory than any amount may be locked. Then writes that, and a remedy. */
+/* Whether locked memory is limited; then writes the limit and a remedy. */
 bool host_memory_is_limited(char text[HOST_MEMORY_SIZE], struct remedy *remedy);
 
 /*
- * Finds why no device can be used; with route, why the device of a route cannot. Returns 0 if that is not known, else
- * the errno value that kept /sys from being read, or ENODEV. is_listed(NULL): whether any device is listed.
+ * Finds why no device can be used; with route, why a route's device cannot. Returns 0 if unknown, else the errno value
+ * of the failed read of /sys, or ENODEV. is_listed(NULL): whether any device is listed.
  */
 int host_cause(struct error *cause, bool (*is_listed)(const char *file), bool route);
 

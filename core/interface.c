@@ -93,7 +93,7 @@ bool interface_elsewhere(const struct address *address, unsigned index, char nam
 	return *name;
 }
 
-/* The C library refuses a name that is longer than 15 bytes, as only an alternative one is. */
+/* The C library refuses names longer than 15 bytes; only alternative names are longer. */
 unsigned interface_index(const char *name)
 {
 	struct {
@@ -171,7 +171,7 @@ bool interface_exists(const char *name, char *names, size_t size)
 	return found;
 }
 
-/* A label ("eth0:0") is that of one address; the kernel takes it for its interface. */
+/* A label ("eth0:0") belongs to one address; the kernel accepts it as an interface name. */
 bool interface_is_named(const char *interface, const char *name)
 {
 	unsigned index = strchr(name, ':') ? 0 : interface_index(name);

@@ -21,34 +21,34 @@ enum {
 	ERROR_TEXT_SIZE = ERROR_PHASE_SIZE + ERROR_CAUSE_SIZE + ERROR_CODE_SIZE + 8,
 };
 
-/* The class of an error, for decisions. The cause is for people: no code parses it. */
+/* An error's class, for decisions. The cause is for people: no code parses it. */
 enum error_kind {
 	ERROR_OTHER,
-	ERROR_NO_LISTENER, /* the peer's host replies that nobody listens there */
+	ERROR_NO_LISTENER, /* the peer's host replies that there is no listener */
 	ERROR_NO_REPLY,	   /* the peer does not reply */
-	ERROR_BLOCKED,	   /* a firewall or router says that it lets nothing pass */
+	ERROR_BLOCKED,	   /* a firewall or router reports that it blocks the packets */
 	ERROR_BUSY,	   /* the peer serves another client */
 	ERROR_STALE,	   /* the peer still has an older connection of the queue pair */
 	ERROR_HELD,	   /* another process of this program has the local address */
 };
 
-/* A failure, or none: then the cause is "". Control characters are replaced; a text that does not fit ends in "...". */
+/* A failure, or none if the cause is "". Control characters are replaced; a text that does not fit ends in "...". */
 struct error {
 	enum error_kind kind;
-	const char *part;		/* as in struct log; set when it is reported */
-	char object[ERROR_OBJECT_SIZE]; /* the peer, device, option or file; "": the run itself */
-	char phase[ERROR_PHASE_SIZE];	/* what was being done, "connecting"; "" where the cause says it */
+	const char *part;		/* as in struct log; set when reported */
+	char object[ERROR_OBJECT_SIZE]; /* the peer, device, option or file; "": the run */
+	char phase[ERROR_PHASE_SIZE];	/* the operation, "connecting"; "" if the cause says it */
 	char cause[ERROR_CAUSE_SIZE];	/* in words */
 	char code[ERROR_CODE_SIZE];	/* the raw code, "111" or "status 12"; "" for none */
 	char hint[ERROR_HINT_SIZE];	/* one line of help; "" for none */
 };
 
-/* What a caller knows of a failure besides its cause. All may be left out. */
+/* Facts about a failure besides its cause. All are optional. */
 struct failure {
 	const char *object;
 	const char *phase;
 	const char *code_name; /* "status"; NULL for an errno value */
-	int code;	       /* 0 for none, but with a name */
+	int code;	       /* 0: none, unless code_name is set */
 	enum error_kind kind;
 };
 
@@ -60,16 +60,16 @@ struct errors {
 
 struct log {
 	const char *name;      /* the program as the user typed it: "rping", "rdmatest rping" */
-	const char *part;      /* of a selftest: its command; else NULL */
+	const char *part;      /* in a selftest the command; else NULL */
 	bool debug;	       /* print log_debug() lines */
-	bool silent;	       /* only keep the errors: for something that is tried */
-	struct errors *errors; /* NULL: they are only printed */
+	bool silent;	       /* only keep the errors, during an attempt */
+	struct errors *errors; /* NULL: errors are only printed */
 	/* Called for each error that is kept. May be NULL. */
 	void (*reported)(void *context, const struct error *error);
 	void *context;
 };
 
-/* How many lines were printed of a kind that any peer can cause. Zeroed at first. */
+/* Counts printed lines of a kind that any peer can cause. Zeroed at first. */
 struct log_limit {
 	int64_t since;
 	unsigned printed;
@@ -78,12 +78,12 @@ struct log_limit {
 /* True ten times in ten seconds. */
 bool log_allows(struct log_limit *limit);
 
-/* Fills *error. Only the cause is known, which format gives, without a newline. object may be NULL. */
+/* Fills *error with a cause only, from format, without a newline. object may be NULL. */
 void error_set(struct error *error, const char *object, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* The cause is an errno value. format gives the phase: "reading", "opening UDP port 4791". */
 void error_errno(struct error *error, const char *object, int number, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-/* An error with all that is known. format gives the cause. */
+/* An error with all its details. format gives the cause. */
 void error_failure(struct error *error, const struct failure *failure, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void error_fill(struct error *error, const struct failure *failure, const char *format, va_list list)
@@ -101,7 +101,7 @@ static inline bool error_is_set(const struct error *error)
 
 /*
  * Keeps a copy and prints "<name>: <object>: <phase>: <cause> (<code>)", then the hint, each with one write. An error
- * that is the same as the one before is omitted. A no-op if no error is set. All functions keep errno.
+ * equal to the previous one is omitted. A no-op if no error is set. All functions keep errno.
  */
 void log_report(const struct log *log, const struct error *error);
 /* The same without printing. Returns false if the error is omitted. */
@@ -115,29 +115,29 @@ void log_errno(const struct log *log, const char *object, int number, const char
 void log_cause(const struct log *log, const char *object, const char *phase, int code, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
 
-/* Prints one line of help. It is the hint of the error before it, unless that has one. */
+/* Prints one line of help. It becomes the previous error's hint, unless that has one. */
 void log_hint(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Prints a trace line for --debug; nothing without it. */
 void log_debug(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Formats a text that users or peers choose parts of: control characters are replaced, and a text that does not fit
- * ends in "...". Returns text. Each text from outside is printed through it: errors and hints, the lines of
- * output_line(), verdicts, the texts of a report, doctor's findings. JSON and Prometheus have escapes of their own.
+ * Formats a text with parts chosen by users or peers: control characters are replaced, and a text that does not fit
+ * ends in "...". Returns text. Each text from outside is printed through it: errors and hints, output_line()'s lines,
+ * verdicts, a report's texts, doctor's findings. JSON and Prometheus have their own escapes.
  */
 char *log_text(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Adds an item to a list in text, behind separator unless it is the first one. */
 void log_add(char *text, size_t size, const char *separator, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-/* Writes format, in which '@' stands for name and '#' for number, in the same way. */
+/* As log_text(); in format '@' stands for name and '#' for number. */
 void log_fill(char *text, size_t size, const char *format, const char *name, const char *number);
 char *log_text_list(char *text, size_t size, const char *format, va_list list) __attribute__((format(printf, 3, 0)));
 
 /* "phase: cause (code)", as it is printed after the object. Returns text. */
 const char *error_text(const struct error *error, char text[ERROR_TEXT_SIZE]);
 
-/* Without WITH_CAUSES no line explains an error or traces. The arguments are checked, and not evaluated. */
+/* Without WITH_CAUSES there are no hints or traces. The arguments are checked, not evaluated. */
 #if !WITH_CAUSES
 void error_number(struct error *error, const char *object, int number);
 void log_number(const struct log *log, const char *object, int number);

@@ -47,7 +47,7 @@ void log_cause(const struct log *log, const char *object, const char *phase, int
 	va_end(list);
 }
 
-/* ---- of an errno value ---- */
+/* ---- with an errno value ---- */
 
 #if WITH_CAUSES
 static void __attribute__((format(printf, 4, 0))) fill_errno(struct error *error, const char *object, int number,

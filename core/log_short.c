@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In place of log.c without WITH_CAUSES: an error is the line that is printed, in its cause. */
+/* Replaces log.c without WITH_CAUSES: an error's cause has the whole printed line. */
 #include "core/log.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "core/clock.h"
 #include "core/output.h"
 
-/* Object and phase take at most 304 bytes before it, the code 14 after it. */
+/* Object and phase take at most 304 bytes before the cause, the code 14 after it. */
 enum {
 	WORDS_MAX = 300,
 	CODE_MAX = 15,

@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * What a terminal could obey, in place: control characters, also those of 8 bits, U+0080 to U+009F. Other bytes from
- * 0x80 on may be UTF-8.
+ * Replaces characters that a terminal may obey: control characters, including the 8-bit ones, U+0080 to U+009F. Other
+ * bytes from 0x80 on may be UTF-8.
  */
 static void replace_controls(char *text)
 {

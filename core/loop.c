@@ -33,7 +33,7 @@ enum {
 #define SPIN_LONGEST (100 * CLOCK_NS_PER_US)
 #define NEVER	     INT64_MAX
 
-/* Timers of a process that only has no processor are less late. */
+/* Timers of a process that merely lacks a processor are less late. */
 #define STILL_LEAST  (2 * CLOCK_NS_PER_S)
 #define STILL_RECENT CLOCK_NS_PER_S
 
@@ -47,8 +47,8 @@ struct loop {
 	bool stopped;
 	bool watch_failed; /* libev has stopped watching a descriptor */
 
-	bool has_timers; /* for libev's count of what may end its sleep */
-	int alarm_fd;	 /* a timerfd, which ends it */
+	bool has_timers; /* for libev's count of active watchers */
+	int alarm_fd;	 /* a timerfd, which wakes libev */
 	int64_t alarm_at;
 	struct loop_io alarm;
 	int64_t turn;			/* when timers were last looked at */
@@ -78,7 +78,7 @@ static void ignore_async(struct ev_loop *ev, ev_async *watcher, int events)
 
 /*
  * libev opens a descriptor for its first signal or async watcher. This makes libev open it now. With neither
- * WITH_CAUSES nor WITH_SOFT the first watcher is that of a signal, before the run opens anything else.
+ * WITH_CAUSES nor WITH_SOFT the first watcher is a signal's, before the run opens anything else.
  */
 static void open_signal_descriptor(struct ev_loop *ev)
 {
@@ -103,8 +103,8 @@ static void alarm_expired(void *context)
 }
 
 /*
- * Returns false with errno on failure. The alarm alone does not keep the loop running. Without it nothing would: libev
- * tells only after a sleep that the kernel refuses to watch a descriptor.
+ * Returns false with errno on failure. The alarm alone does not keep the loop running. libev tries to watch a
+ * descriptor only when it sleeps: a turn without waiting shows whether the kernel refuses.
  */
 static bool open_alarm(struct loop *loop)
 {
@@ -121,8 +121,8 @@ static bool open_alarm(struct loop *loop)
 }
 
 /*
- * libev aborts the process if it cannot open the descriptor for signals: one is kept for it. Where there is none for
- * epoll, it would take poll(2), which needs none, and the run fail later.
+ * libev aborts the process if it cannot open the descriptor for signals: one is reserved. Without a descriptor for
+ * epoll, libev would fall back to poll(2), and the run would fail later.
  */
 struct loop *loop_create(void)
 {
@@ -206,10 +206,10 @@ static bool spin_or_arm(struct loop *loop)
 }
 
 /*
- * Returns whether libev may sleep: the alarm then wakes it for the first timer. It is set only if that timer comes
- * sooner than the last setting, or that is over, which also makes it unreadable again. With a retransmission timer of a
- * millisecond a time limit in each epoll_wait(2) has the kernel set the hardware's clock for each sleep of a ping: 15 %
- * of its time.
+ * Returns whether libev may sleep: the alarm then wakes it for the first timer. The alarm is set only if that timer is
+ * due before the last setting, or the last setting has passed, which also makes it unreadable again. With a
+ * retransmission timer of a millisecond, a time limit in each epoll_wait(2) would make the kernel program the hardware
+ * clock for each sleep of a ping: 15 % of its time.
  */
 static bool set_alarm(struct loop *loop)
 {
@@ -259,7 +259,7 @@ static void expire_timers(struct loop *loop)
 		loop->still_until = loop->turn;
 	}
 	while ((first = loop->timers.first) && first->at <= loop->turn && first->number <= last) {
-		struct loop_timer *timer = (struct loop_timer *)first; /* whose first member it is */
+		struct loop_timer *timer = (struct loop_timer *)first; /* its first member */
 
 		timers_stop(&loop->timers, first);
 		timer->callback(timer->context);

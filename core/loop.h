@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The event loop, a wrapper of libev. Watchers are members of their objects: those of libev have opaque storage, of
- * which loop.c asserts the size. Timers are exact, as far as the kernel is: libev's own wait for whole milliseconds.
+ * The event loop, a wrapper of libev. Watchers are members of their objects: libev's have opaque storage, whose size
+ * loop.c asserts. Timers are as exact as the kernel's: libev's own wait for whole milliseconds.
  *
  * Zero a watcher before its first start. Starting an active watcher restarts it with the new settings; stopping an
  * inactive one does nothing. Stop a watcher before its memory is freed, and an io watcher before its descriptor is
@@ -21,7 +21,7 @@ struct loop;
 /* context is the pointer passed to the start function. */
 typedef void loop_callback(void *context);
 
-/* What libev's watchers consist of. */
+/* Opaque storage for libev's watchers. */
 struct loop_storage {
 	int state[3];
 	void *links[2];
@@ -51,7 +51,7 @@ struct loop_signal {
 /* Does pending work without waiting. Returns whether there was any. */
 typedef bool loop_poll(void *context);
 
-/* A source of work for busy polling: one that can be polled without a system call, or with a cheap one. */
+/* A source of work for busy polling, which can be polled without a system call or with a cheap one. */
 struct loop_poller {
 	loop_poll *poll;
 	loop_poll *arm;
@@ -61,8 +61,8 @@ struct loop_poller {
 };
 
 /*
- * Sets what libev calls where it would abort the process: an allocator, which must not return without memory, and a
- * handler for failed system calls. For all loops; call it before the first loop_create().
+ * Sets the functions that libev calls instead of aborting the process: an allocator, which must not return without
+ * memory, and a handler for failed system calls. For all loops; call it before the first loop_create().
  */
 void loop_set_fatal_handlers(void *(*allocate)(void *memory, long size), void (*refused)(const char *what));
 
@@ -90,15 +90,15 @@ void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanos
 void loop_timer_stop(struct loop_timer *timer);
 
 /*
- * The deadline of the run. A phase that lasts until then ends by its own timer (loop_phase_start()). expired is called
- * in the next iteration, if that has not ended the run. Phases that begin after loop_deadline_stop() have only their
- * own limits.
+ * The run's deadline. A phase that lasts until then ends by its own timer (loop_phase_start()). expired is called in
+ * the next iteration, unless that has ended the run. Phases that begin after loop_deadline_stop() have only their own
+ * limits.
  */
 void loop_deadline_start(struct loop *loop, int64_t nanoseconds, loop_callback *expired, void *context);
 void loop_deadline_stop(struct loop *loop);
 /*
- * For how long this process, or its container, had stood still when a timer was due: two seconds or more, in the last
- * second. 0: it had not.
+ * For how long this process or its container was stopped when a timer was due: two seconds or more, within the last
+ * second. 0: it was not.
  */
 int64_t loop_stood_still(const struct loop *loop);
 /* True from then until loop_deadline_stop(): no further attempts are wanted. */
@@ -111,7 +111,7 @@ enum {
 /* Starts the timer of a phase, which is due after limit nanoseconds, or at the deadline if that comes first. */
 void loop_phase_start(struct loop *loop, struct loop_timer *timer, int64_t limit, loop_callback *callback,
 		      void *context);
-/* For its callback. Returns why the phase has ended: "timed out after 10 s", or "deadline of 2 s exceeded". */
+/* For the phase's callback. Returns why the phase has ended: "timed out after 10 s", or "deadline of 2 s exceeded". */
 const char *loop_phase_text(const struct loop *loop, int64_t limit, char text[LOOP_PHASE_TEXT_SIZE]);
 
 void loop_signal_start(struct loop *loop, struct loop_signal *watcher, int number, loop_callback *callback,
@@ -130,8 +130,8 @@ enum {
 void loop_spin(struct loop *loop, int64_t nanoseconds);
 
 /*
- * The loop calls poll while it spins, and arm before it sleeps. arm makes new work wake the loop through a watcher,
- * then polls once more. It may be NULL if new work always wakes the loop.
+ * The loop calls poll while it spins, and arm before it sleeps. arm lets new work wake the loop through a watcher, then
+ * polls once more. It may be NULL if new work always wakes the loop.
  */
 void loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *arm, void *context);
 void loop_poller_stop(struct loop *loop, struct loop_poller *poller);

@@ -25,7 +25,7 @@ static FILE *open_file(const char *root, const char *name)
 	return fopen(sysfs_path(path, "%s%s", root, name), "re");
 }
 
-/* Whether one of the words of a line up to a comment is that one. Overwrites the line. */
+/* Whether the line has that word before any comment. Overwrites the line. */
 static bool has_word(char *line, const char *wanted)
 {
 	char *word;
@@ -80,7 +80,7 @@ static bool ends_with(const char *text, const char *end)
 	return length > wanted && !strcasecmp(text + length - wanted, end);
 }
 
-/* Its pods have the variable, and a name server of the cluster. */
+/* Pods have the variable, and use the cluster's name server. */
 static bool is_of_cluster(const char *name)
 {
 	return !getenv("KUBERNETES_SERVICE_HOST") &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Why a name has no address, as far as the files say by which the C library looks names up. Asked after a failure. */
+/* Why a name has no address, as far as the C library's look-up files show. Used after a failure. */
 #ifndef CORE_NAME_CAUSE_H
 #define CORE_NAME_CAUSE_H
 
@@ -10,8 +10,9 @@ enum {
 };
 
 /*
- * Writes why: /etc/hosts cannot be read; it has the name, and the look-up leaves it out; only a cluster's own name
- * server knows such a name. root: of /etc, "" except in tests. Writes "" and returns false if the files say nothing.
+ * Writes why: /etc/hosts cannot be read; it has the name, but the look-up skips it; only a cluster's own name server
+ * knows such names. root: the directory above /etc, "" except in tests. Writes "" and returns false if the files do not
+ * explain it.
  */
 bool name_cause(const char *root, const char *name, char text[NAME_CAUSE_SIZE]);
 

@@ -27,7 +27,7 @@ static void ask_server(struct nameservers *servers, const char *text)
 	server->socket = socket(storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (server->socket < 0)
 		return;
-	/* One that cannot be sent to does not answer. */
+	/* An unreachable one does not answer. */
 	if (!connect(server->socket, (struct sockaddr *)&storage, (socklen_t)length))
 		send(server->socket, query, sizeof(query), 0);
 	servers->count++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The name servers of this host, for the cause of a look-up that fails: each gets a query of its own. */
+/* This host's name servers, for a failed look-up's cause: each gets its own query. */
 #ifndef CORE_NAMESERVERS_H
 #define CORE_NAMESERVERS_H
 
@@ -13,17 +13,17 @@ enum {
 
 struct nameservers {
 	unsigned count;
-	bool none_named; /* in /etc/resolv.conf */
+	bool none_named; /* /etc/resolv.conf has none */
 	struct nameserver {
 		struct address address;
 		int socket; /* readable when the server, or an ICMP error of its host, has answered */
 	} list[NAMESERVERS_MAX];
 };
 
-/* Sends a query to each server of /etc/resolv.conf. A host without any has one at 127.0.0.1, as for the C library. */
+/* Sends a query to each server in /etc/resolv.conf; without any, to 127.0.0.1, as the C library does. */
 void nameservers_ask(struct nameservers *servers);
 
-/* Whether the server has answered, whatever. Does not wait, and closes the socket. */
+/* Whether the server has sent any answer. Does not wait, and closes the socket. */
 bool nameserver_has_answered(struct nameserver *server);
 
 #endif

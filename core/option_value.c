@@ -9,7 +9,7 @@
 static const struct unit {
 	char suffix[3];
 	uint8_t type;	/* enum option_type */
-	uint16_t times; /* the unit of that type before it, or what the option has */
+	uint16_t times; /* of the type's previous unit, or of the option's */
 } units[] = {
 	{ "ns", OPTION_DURATION, 1 },	{ "us", OPTION_DURATION, 1000 }, { "ms", OPTION_DURATION, 1000 },
 	{ "s", OPTION_DURATION, 1000 }, { "", OPTION_DURATION, 1 },	 { "m", OPTION_DURATION, 60 },
@@ -39,15 +39,15 @@ const char *option_label(const struct option *row, char text[OPTION_TEXT_SIZE])
 }
 
 /*
- * Returns the end of the number at text with its unit, which ends at a blank or '-'; NULL if there is none, or one that
- * is too large, or not a whole one: only a duration is rounded, to nanoseconds, or by two millionths where its fraction
- * has more digits than fit. It may be hexadecimal, as stock mckey has it.
+ * Returns the end of the number and unit at text, which end at a blank or '-'; NULL without a number, or if it is too
+ * large or not whole: only a duration is rounded, to nanoseconds, or by two millionths if its fraction has more digits
+ * than fit. It may be hexadecimal, as in stock mckey.
  */
 static const char *parse_number(enum option_type type, const char *text, int64_t *value)
 {
 	unsigned base = text[0] == '0' && (text[1] | ' ') == 'x' ? 16 : 10;
 	const char *digits = base == 16 ? text + 2 : text, *end = digits;
-	uint64_t number = 0, scale = 0, factor = 1, next, rest; /* scale: of the digits behind a point */
+	uint64_t number = 0, scale = 0, factor = 1, next, rest; /* scale: of the decimal places */
 	size_t length, ignored = 0;
 
 	for (;; end++) {
@@ -79,7 +79,7 @@ static const char *parse_number(enum option_type type, const char *text, int64_t
 		factor *= unit->times;
 		if (strncasecmp(unit->suffix, end, length) || unit->suffix[length])
 			continue;
-		/* Without the last digits of the fraction it may fit. */
+		/* It may fit without the fraction's last digits. */
 		for (; __builtin_mul_overflow(number, factor, &next); number /= base, scale /= base)
 			if (scale < base)
 				return NULL;
@@ -107,7 +107,7 @@ void option_limits(const struct option *row, int64_t *minimum, int64_t *maximum)
 	const char *rest = parse_number(row->type, option_field(row, OPTION_RANGE), minimum);
 
 	*maximum = INT64_MAX;
-	/* Else it is "or more". */
+	/* Else the range is "or more". */
 	if (rest[1] == 't')
 		parse_number(row->type, rest + 4, maximum);
 }

@@ -31,7 +31,7 @@ const struct option *option_next(const struct option *row)
 
 /*
  * Returns the row with that long name (length 0: with that letter), or NULL. *position gets its index among the rows.
- * For an alias it is the row that has the value.
+ * For an alias returns the row with the value.
  */
 static const struct option *find_row(const struct option *table, const char *name, size_t length, unsigned *position)
 {
@@ -89,7 +89,7 @@ static const char habits[] = "4 ipv4\0"
 			     "w duration\0"
 			     "x gid-index\0";
 
-/* Returns false if no option of this command is meant; with fits also if none accepts the value. */
+/* Returns false if no option of this command matches; with fits also if none accepts the value. */
 static bool hint_habit(const struct parse *parse, char letter, const char *value, bool fits)
 {
 	const char *meant = NULL, *text = "";
@@ -120,7 +120,7 @@ static bool hint_habit(const struct parse *parse, char letter, const char *value
 	return meant;
 }
 
-/* Only a number has a range, and the one behind "ADDRESS:" may be the port that is meant. */
+/* Only a number has a range, and the number after "ADDRESS:" may be meant as the port. */
 static bool hint_port(const struct parse *parse, const struct option *row, const char *text)
 {
 	const char *colon = strrchr(text, ':');
@@ -195,9 +195,9 @@ static enum outcome unknown_option(const struct parse *parse, const char *prefix
 }
 
 /*
- * "--count=5" and "--count 5", "-vVC5" and "-C 5": flags may share one dash. The rest of the argument is the value of
- * an option that takes one, or else the next argument. If that may also be an operand, one that looks like an option is
- * none.
+ * "--count=5" and "--count 5", "-vVC5" and "-C 5": flags may share one dash. An option's value is the rest of its
+ * argument, or else the next argument. If the latter may also be an operand, one that looks like an option does not
+ * count.
  */
 static enum outcome parse_option(struct parse *parse, char *const *argv, int *index)
 {
@@ -269,7 +269,7 @@ const struct option *options_given(const struct option *table, uint64_t given, c
 	return row && given >> position & 1 ? row : NULL;
 }
 
-/* Checks each option that was given against all others. */
+/* Checks each given option against all others. */
 static enum outcome check_relations(const struct parse *parse)
 {
 	const struct option *table = option_first(parse->table);
@@ -288,7 +288,7 @@ static enum outcome check_relations(const struct parse *parse)
 				continue;
 			log_error(parse->log, NULL, given ? "%s and %s are mutually exclusive" : "%s needs %s",
 				  option_label(one, name), option_label(other, other_name));
-			/* The label of an operand is not what one types. */
+			/* An operand's label is not typed. */
 			if (WITH_CAUSES && !given && other->operand == OPERAND)
 				log_hint(parse->log, "%s %s --%s%s%s", parse->log->name,
 					 option_field(other, OPTION_ARGUMENT), one->text,
@@ -300,8 +300,8 @@ static enum outcome check_relations(const struct parse *parse)
 }
 
 /*
- * A manual or a mail may have another dash in place of "-" or "--", U+2010 to U+2015 or the minus sign U+2212. Returns
- * what follows it, or NULL.
+ * Manuals and mails may replace "-" or "--" by another dash, U+2010 to U+2015, or the minus sign U+2212. Returns the
+ * text after it, or NULL.
  */
 static const char *after_dash(const char *text)
 {
@@ -313,7 +313,7 @@ static const char *after_dash(const char *text)
 
 static enum outcome refuse_dash(const struct parse *parse, const char *text, const char *name)
 {
-	log_error(parse->log, text, "begins with another dash than '-'");
+	log_error(parse->log, text, "begins with a dash other than '-'");
 	log_hint(parse->log, "did you mean -%s%s?", name[0] && name[1] ? "-" : "", name);
 	return OUTCOME_USAGE;
 }

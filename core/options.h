@@ -15,31 +15,28 @@
 #include "core/output.h"
 
 enum option_type {
-	OPTION_TABLE = 0, /* no option: the table continues in another one, or ends */
-	OPTION_VALUES,	  /* no option: the values of the row before it */
+	OPTION_TABLE = 0, /* not an option: the table continues in another one, or ends */
+	OPTION_VALUES,	  /* not an option: the previous row's values */
 	OPTION_FLAG,	  /* bool, no argument */
 	OPTION_INTEGER,	  /* int64_t, decimal or 0x... */
 	OPTION_SIZE,	  /* int64_t bytes, with an optional suffix K, M or G (powers of 1,024) */
-	OPTION_SIZES,	  /* two of them: "FROM-TO"; of a single size the second one is 0 */
+	OPTION_SIZES,	  /* two sizes: "FROM-TO"; for a single one the second is 0 */
 	OPTION_DURATION,  /* int64_t nanoseconds: "5" and "5s" are seconds; also ns, us, ms, m, h; fractions too */
 	OPTION_WORD,	  /* int64_t, one of the row's words in either case, or its value as a number */
 	OPTION_TEXT,	  /* const char *, never empty */
 	OPTION_LIST,	  /* struct option_list: may be repeated */
-	OPTION_ALIAS,	  /* another long name of a row of the same table */
+	OPTION_ALIAS,	  /* another long name for a row of the same table */
 };
 
-/*
- * The Makefile has HAS_WORDS: whether a row of the program is an OPTION_WORD or OPTION_ALIAS. Elsewhere such a row does
- * not compile.
- */
+/* HAS_WORDS (Makefile): the program has OPTION_WORD or OPTION_ALIAS rows. Without it such a row does not compile. */
 
 /* Whether an option also takes the operands, the arguments without an option. */
 enum option_operand {
-	OPERAND = 1,	      /* takes one as its value, which excludes the option itself; a list takes any number */
+	OPERAND = 1,	      /* takes one as its value, and excludes the option itself; a list takes any number */
 	OPERAND_UNLESS_GIVEN, /* as OPERAND; but if the option is given, operands are ignored with a hint */
 };
 
-/* The sections of the help, in the sequence they have there. */
+/* The help's sections, in their order. */
 enum option_section {
 	SECTION_GENERAL,
 	SECTION_SERVER,
@@ -55,7 +52,7 @@ enum {
 	OPTION_LIST_MAX = WITH_CAUSES ? 1024 : 1
 };
 
-/* The values as given, none of them empty. */
+/* The values as given, never empty. */
 struct option_list {
 	const char *texts[OPTION_LIST_MAX];
 	size_t count;
@@ -67,31 +64,31 @@ struct option {
 		const uint16_t *values;	   /* OPTION_VALUES */
 		const struct option *rest; /* OPTION_TABLE: the other table, or NULL */
 	};
-	uint16_t offset;	 /* of the value in the command's options struct */
+	uint16_t offset;	 /* the value's, in the command's options struct */
 	uint8_t type;		 /* enum option_type */
-	char letter;		 /* the short option, or 0 */
+	char letter;		 /* the short option; 0: none */
 	uint8_t operand : 2;	 /* enum option_operand, in at most one text or list of a table; or 0 */
 	uint8_t section : 3;	 /* enum option_section */
 	bool brief : 1;		 /* also in the brief help */
-	bool last_counts : 1;	 /* of a table's flags with it, only the last one counts */
-	bool stops : 1;		 /* of a flag: later arguments are not checked */
+	bool last_counts : 1;	 /* only the last given flag with it counts */
+	bool stops : 1;		 /* a flag after which arguments are not checked */
 	uint8_t tags;		 /* bits, for the needed_by and excluded_by of other rows */
 	uint8_t needed_by : 5;	 /* the options with one of these tags need this one */
-	uint8_t excluded_by : 3; /* they are not accepted beside this one */
+	uint8_t excluded_by : 3; /* options with one of these tags are not accepted beside this one */
 	uint8_t exclusive;	 /* two options with a common bit are mutually exclusive */
 };
 
-/* The fields of a row's text. A flag has only the first and the last two. */
+/* A row's text fields. A flag has only the first and the last two. */
 enum option_field {
-	OPTION_NAME,	  /* the long name */
-	OPTION_ARGUMENT,  /* the name of its value in the help: "PORT" */
-	OPTION_RANGE,	  /* "1ms to 24h", "0 or more", "one of udp, ipoib"; of a text ""; of an alias the other name */
-	OPTION_INITIAL,	  /* the default as on the command line; if empty, the value stays as it was before the parse */
-	OPTION_DEFAULT,	  /* replaces the default in the help ("none"), or empty; only WITH_HELP, as the next */
+	OPTION_NAME,	 /* the long name */
+	OPTION_ARGUMENT, /* its value's name in the help: "PORT" */
+	OPTION_RANGE,	/* "1ms to 24h", "0 or more", "one of udp, ipoib"; for a text ""; for an alias the other name */
+	OPTION_INITIAL, /* the default as on the command line; if empty, parsing leaves the value unchanged */
+	OPTION_DEFAULT, /* the default's text in the help ("none"), or empty; only WITH_HELP, like the next */
 	OPTION_HELP_TEXT, /* one sentence without a full stop; options_help() adds range and default */
 };
 
-/* The last fields of a row: its help and, optionally, the text of its default. */
+/* A row's last fields: its help and, optionally, its default's text. */
 #if WITH_HELP
 #define OPTION_HELP(...)			OPTION_HELP_OF(__VA_ARGS__, "", )
 #define OPTION_HELP_OF(text, default_text, ...) "\0" default_text "\0" text
@@ -114,7 +111,7 @@ enum option_field {
 	  .text = name __VA_ARGS__ }
 
 #if HAS_WORDS
-/* A row with another name of an option. */
+/* A row with another name for an option. */
 #define OPTION_ALIAS_ROW(name, other, argument, help)                                                                  \
 	{ .type = OPTION_ALIAS, .text = name "\0" argument "\0" other "\0" help }
 
@@ -126,7 +123,7 @@ enum option_field {
 #define OPTION_END	   { .rest = NULL }
 #define OPTION_REST(table) { .rest = table }
 
-/* What an option sets that WITH_EXTRAS=0 leaves out; without it 0, which the compiler knows. */
+/* The value of an option that needs WITH_EXTRAS; without that a constant 0. */
 #define EXTRA(value) (WITH_EXTRAS ? (value) : 0)
 
 /* Iterate over the options of a table and of those that continue it. Return NULL at the end. */
@@ -139,22 +136,21 @@ enum {
 
 /*
  * Sets every option that has a default to it, then parses the arguments (argv[0] is skipped): "-C5", "-C 5", "-vV",
- * "--count=5", "--count 5", and "--" before operands. Operands are assigned after all options. The later of two values
- * of an option counts, unless it is a list. The struct is zeroed before, but for members that are not 0 by default.
- * Returns OUTCOME_OK, or OUTCOME_USAGE after it has reported the error. *given gets bit N for every row N that was on
- * the command line.
- * A flag whose row .stops ends the parse with OUTCOME_OK, so that --help always helps.
+ * "--count=5", "--count 5", and "--" before operands. Operands are assigned after all options. The last value of an
+ * option counts, unless it is a list. The caller zeroes the struct, except for members with other defaults. Returns
+ * OUTCOME_OK, or OUTCOME_USAGE after it has reported the error. *given gets bit N for every row N that was on the
+ * command line. A flag whose row .stops ends the parse with OUTCOME_OK, so that --help always works.
  */
 enum outcome options_parse(const struct option *table, const struct log *log, int argc, char *const *argv,
 			   void *options, uint64_t *given);
 
-/* Returns the row of that long name if its option is in given, else NULL. */
+/* Returns the row with that long name if its option is in given, else NULL. */
 const struct option *options_given(const struct option *table, uint64_t given, const char *name);
 
 /*
- * Prints the options in two columns, "  -C, --count N    ...", below the titles of their sections; or of the brief ones
- * name, text and default below one title. docs/options.awk parses the former to make the man pages' option sections and
- * the completions, so its form must not change.
+ * Prints the options in two columns, " -C, --count N ...", below their sections' titles; or name, text and default of
+ * the brief ones below one title. docs/options.awk parses the former for the man pages' option sections and the
+ * completions, so its form must not change.
  */
 void options_help(const struct option *table, bool brief, struct output *output);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The result of an operation. The values are the exit codes of docs/exit-codes.md: the first failure becomes the exit
- * code of the program.
+ * The result of an operation. The values are the exit codes of docs/exit-codes.md: the first failure becomes the
+ * program's.
  */
 #ifndef CORE_OUTCOME_H
 #define CORE_OUTCOME_H
@@ -11,7 +11,7 @@ enum outcome {
 	OUTCOME_FAILED = 1,	   /* the test ran and failed: mismatch, loss, peer gone, a time limit */
 	OUTCOME_USAGE = 2,	   /* invalid command line */
 	OUTCOME_NO_DEVICE = 3,	   /* no usable RDMA device or transport; a CI may treat it as "skip" */
-	OUTCOME_NO_CONNECTION = 4, /* could not resolve, connect or join, also in time */
+	OUTCOME_NO_CONNECTION = 4, /* could not resolve, connect or join, or not in time */
 	OUTCOME_INTERNAL = 5,	   /* out of resources, or output that cannot be written */
 	OUTCOME_UNKNOWN_COMMAND = 127,
 	OUTCOME_INTERRUPTED = 130, /* a second Ctrl-C ended an orderly shutdown */

@@ -15,7 +15,7 @@ enum {
 void output_begin(struct output *output, int fd)
 {
 	output->stream = fd == STDOUT_FILENO ? stdout : stderr;
-	/* Also for files and pipes. */
+	/* Also into files and pipes. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
@@ -60,7 +60,7 @@ bool output_is_lost(const struct output *output)
 	return (fflush(stdout) || ferror(stdout)) && !(poll(&reader, 1, 0) > 0 && reader.revents & POLLERR);
 }
 
-/* Returns the errno value of the failed write. It is lost by now, so this writes once more. */
+/* Returns the errno value of the failed write. It is lost by now, so this writes again. */
 static int output_error(void)
 {
 	errno = 0;

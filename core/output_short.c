@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In place of output.c without WITH_CAUSES: descriptors, without streams. */
+/* Replaces output.c without WITH_CAUSES: descriptors, no streams. */
 #include "core/output.h"
 
 #include <errno.h>

@@ -14,7 +14,7 @@ enum {
 	PING_TEXT_SIZE = sizeof("rdma-ping-4294967295: "),
 };
 
-/* Writes the text of a ping and returns its length. */
+/* Writes a ping's text and returns its length. */
 static size_t ping_text(char text[PING_TEXT_SIZE], uint32_t number)
 {
 	return strlen(log_text(text, PING_TEXT_SIZE, "rdma-ping-%u: ", number));
@@ -30,7 +30,7 @@ static uint8_t ramp_next(uint8_t letter)
 	return letter < RAMP_LAST ? (uint8_t)(letter + 1) : RAMP_FIRST;
 }
 
-/* Fills the rest of memory with what its first bytes hold. */
+/* Repeats memory's first bytes to its end. */
 static void repeat(uint8_t *memory, size_t period, size_t size)
 {
 	for (size_t done = period, length; done < size; done += length) {
@@ -73,7 +73,7 @@ bool payload_ping_check(const uint8_t *memory, size_t size, uint32_t number, str
 	for (size_t i = 0; i < size; i++) {
 		uint8_t expected = 0;
 
-		/* One period is as expected. The others are if each byte equals the one a period before it. */
+		/* One period is as expected. So are the others if each byte equals the byte one period earlier. */
 		if (i == length + PAYLOAD_RAMP && !memcmp(memory + length, memory + i, size - 1 - i))
 			i = size - 1;
 		if (i < size - 1) {
@@ -91,9 +91,9 @@ bool payload_ping_check(const uint8_t *memory, size_t size, uint32_t number, str
 /* ---- the pattern ---- */
 
 /*
- * A linear recurrence over GF(256) with a primitive polynomial. The difference of the sequence and a shifted one is the
- * sequence again, in another phase: so 255 of the 65,535 bytes are equal, and never two neighbours, as no two
- * neighbours are 0.
+ * A linear recurrence over GF(256) with a primitive polynomial. The difference between the sequence and a shifted one
+ * is the sequence again, in another phase: so 255 of the 65,535 bytes are equal, but never two neighbours, because no
+ * two neighbours are 0.
  */
 void payload_pattern_write(uint8_t *pattern, size_t size)
 {
@@ -110,9 +110,8 @@ void payload_pattern_write(uint8_t *pattern, size_t size)
 }
 
 /*
- * Coprime with the period, and from a search: of messages whose numbers are up to 64 and seeds up to 8 apart, the parts
- * that are equal are 21 KiB or more from each other's place, if that is a multiple of 256 bytes; of short messages
- * none.
+ * Coprime with the period, and found by a search: messages with numbers up to 64 and seeds up to 8 apart have equal
+ * parts only 21 KiB or more apart, counting multiples of 256 bytes; short messages have none.
  */
 enum {
 	SEED_STEP = 27949,
@@ -130,7 +129,7 @@ bool payload_equal(const uint8_t *expected, const uint8_t *found, size_t size, s
 {
 	size_t period = MIN(size, PAYLOAD_PATTERN), i = 0;
 
-	/* Behind the first period each byte must equal the one a period before it, which is still in the cache. */
+	/* After the first period each byte must equal the byte one period earlier, which is still in the cache. */
 	if (!memcmp(expected, found, period) && !memcmp(found, found + period, size - period))
 		return true;
 	while (expected[i] == found[i])

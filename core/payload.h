@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The payload of a test. Both ends can generate it, so the receiver can check every byte.
- */
+/* A test's payload. Both ends can generate it, so the receiver can check every byte. */
 #ifndef CORE_PAYLOAD_H
 #define CORE_PAYLOAD_H
 
@@ -20,9 +18,8 @@ struct payload_difference {
  * The ping payload of the stock rping: "rdma-ping-<number>: ", then a ramp over 'A'..'z' that starts one letter later
  * with every ping, and a final 0. It has exactly size bytes, at least 1, even if the text is longer.
  *
- * The bytes of two pings differ in the text and in the phase of the ramp only. So memory of size + PAYLOAD_RAMP bytes
- * holds a ramp, and a ping is a part of it that starts where the phase is right: writing one takes the same time for
- * any size.
+ * Two pings differ only in the text and the ramp's phase. So size + PAYLOAD_RAMP bytes of memory hold a ramp, and a
+ * ping is the part that starts at the right phase: writing a ping takes the same time for any size.
  */
 enum {
 	PAYLOAD_RAMP = 'z' - 'A' + 1
@@ -30,22 +27,22 @@ enum {
 
 /* Writes the ramp. */
 void payload_ramp_write(uint8_t *memory, size_t size);
-/* Writes a ping in place of the previous one and returns its offset. previous: that one's offset, initially 0. */
+/* Replaces the previous ping by a new one, and returns its offset. previous: the previous one's offset, initially 0. */
 size_t payload_ping_write(uint8_t *memory, size_t size, uint32_t number, size_t previous);
 /* Returns true if memory holds that ping, else fills *difference. */
 bool payload_ping_check(const uint8_t *memory, size_t size, uint32_t number, struct payload_difference *difference);
 
 /*
- * The payload of a message: a part of a sequence of 65,535 bytes that is repeated, from an offset that depends on seed
- * (the connection) and number (the message). Both ends write the sequence once. A message is sent from where it is in
- * it, and compared with that place, so neither costs more than memcmp.
+ * The payload of a message: a part of a repeated sequence of 65,535 bytes, from an offset that depends on seed (the
+ * connection) and number (the message). Both ends write the sequence once. A message is sent from its place in the
+ * sequence, and compared with that place, so neither costs more than memcmp.
  *
- * If a byte is of a message with another offset, or from another place in the message, it differs in 256 of 257 cases,
- * and of two neighbours one always does. The same offset have 1 in 65,535 messages; none of them are of one connection
- * and less than 65,535 apart, or have one number and seeds less than 65,535 apart.
+ * A byte from a message with another offset, or from another place in the message, differs in 256 of 257 cases, and one
+ * of two neighbours always does. 1 in 65,535 messages has the same offset, but never on one connection at a distance
+ * below 65,535, or with one number and seeds less than 65,535 apart.
  *
- * Short messages begin in the first 8,191 bytes, which takes the place of 65,535 in the above: a user may often lock
- * only 64 KiB of memory.
+ * Short messages begin in the first 8,191 bytes, which replaces 65,535 above: users may often lock only 64 KiB of
+ * memory.
  */
 enum {
 	PAYLOAD_PATTERN = 65535,
@@ -53,7 +50,7 @@ enum {
 	PAYLOAD_SHORT = 2048, /* the longest short message */
 };
 
-/* Returns how long the pattern is for messages of size bytes. */
+/* Returns the pattern's length for messages of size bytes. */
 static inline size_t payload_pattern_size(size_t size)
 {
 	return size + (size <= PAYLOAD_SHORT ? PAYLOAD_SHORT_PATTERN : PAYLOAD_PATTERN);

@@ -30,14 +30,14 @@ bool privileges_user_namespace_is_initial(void)
 	return is_namespace("/proc/self/ns/user", "user:[4026531837]");
 }
 
-/* A container may have the PID namespace of its host, and then has a cgroup namespace of its own. */
+/* A container may share its host's PID namespace, and then has its own cgroup namespace. */
 bool privileges_in_container(void)
 {
 	return !privileges_user_namespace_is_initial() || !is_namespace("/proc/self/ns/pid", "pid:[4026531836]") ||
 	       !is_namespace("/proc/self/ns/cgroup", "cgroup:[4026531835]");
 }
 
-/* That of the host is a devtmpfs, or a folder of its root. */
+/* The host's is a devtmpfs, or a folder of its root. */
 bool privileges_dev_is_private(void)
 {
 	char line[SYSFS_PATH_SIZE] = "/proc/self/mountinfo", mount[64];
@@ -54,7 +54,7 @@ bool privileges_may(unsigned capability)
 	return privileges_user_namespace_is_initial() && syscall(SYS_prctl, PR_CAPBSET_READ, capability, 0, 0, 0) == 1;
 }
 
-/* The C library has no functions for capget(2) and capset(2), and that for prctl(2) would be one more to import. */
+/* The C library has no capget(2) and capset(2), and its prctl(2) would be one more import. */
 bool privileges_have(unsigned capability)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -118,7 +118,7 @@ void privileges_no_process(const struct log *log, const char *object)
 
 void privileges_close(unsigned last)
 {
-	/* Some C libraries have no close_range(), nor has Linux before 5.9. */
+	/* Some C libraries lack close_range(), and so does Linux before 5.9. */
 	if (!syscall(SYS_close_range, STDERR_FILENO + 1, last, 0))
 		return;
 	for (unsigned fd = STDERR_FILENO + 1; fd <= last && fd < FD_SETSIZE; fd++)

@@ -14,26 +14,29 @@ enum {
 };
 
 /*
- * Drops all capabilities except CAP_IPC_LOCK, which pinning memory beyond RLIMIT_MEMLOCK needs, and those in kept. Sets
+ * Drops all capabilities except CAP_IPC_LOCK, needed to pin memory beyond RLIMIT_MEMLOCK, and those in kept. Sets
  * no_new_privs, so that execve(2) cannot add any. Does nothing in a process without capabilities.
  */
 void privileges_drop(const struct log *log, unsigned kept);
 
-/* Closes all descriptors above those of the standard streams, up to last. */
+/* Closes all descriptors above the standard streams', up to last. */
 void privileges_close(unsigned last);
 
-/* Reports that fork(2) has failed, with errno, and the limit of processes if that is the cause. */
+/* Reports a failed fork(2), with errno, and the process limit if that is the cause. */
 void privileges_no_process(const struct log *log, const char *object);
 
-/* Whether this is the user namespace that the kernel starts with, or /proc does not say. */
+/* Whether this is the initial user namespace, or /proc does not say. */
 bool privileges_user_namespace_is_initial(void);
-/* Whether the process runs in a container: one of its namespaces is not the one that the kernel starts with. */
+/* Whether the process runs in a container: one of its namespaces is not the initial one. */
 bool privileges_in_container(void);
-/* Whether /dev is one that a container or a service was given, without the host's files. */
+/* Whether /dev is a container's or service's own, without the host's files. */
 bool privileges_dev_is_private(void);
-/* Whether a capability, as CAP_IPC_LOCK, is effective. The kernel's RDMA ignores those of other user namespaces. */
+/*
+ * Whether a capability, such as CAP_IPC_LOCK, is effective. The kernel's RDMA stack ignores those of other user
+ * namespaces.
+ */
 bool privileges_have(unsigned capability);
-/* Whether root here may get the capability, and that over the host. It stays so when this process drops its own. */
+/* Whether root here could have the capability, and over the host, even if this process has dropped its own. */
 bool privileges_may(unsigned capability);
 
 #endif

@@ -20,12 +20,12 @@
 
 struct row {
 	uint8_t problem; /* enum problem */
-	uint32_t able;	 /* who lacks this, or is in a container, carries it out on the host; 0: anyone can, here */
+	uint32_t able;	 /* without it, or in a container, the remedy is for the host; 0: works here for any user */
 	uint32_t needs, lacks; /* enum fact */
 	const char *remedy;
 };
 
-/* The first row of a problem whose facts fit applies. */
+/* The first row with matching problem and facts applies. */
 /* clang-format off */
 static const struct row rows[] = {
 	{ PROBLEM_FILE, 0, FACT_MISSING | FACT_PRIVATE_DEV, 0,
@@ -37,8 +37,8 @@ static const struct row rows[] = {
 	{ PROBLEM_FILE, 0, FACT_REFUSED, 0, "start the container with the device @ (of a service: DeviceAllow=@ rw)" },
 	{ PROBLEM_FILE, 0, FACT_FOREIGN, 0, "on the host: chmod a+rw @" },
 	{ PROBLEM_FILE, FACT_MKNOD, FACT_NODEV, 0, "as root: mount -o remount,dev $(findmnt -nT @ -o TARGET)" },
-	{ PROBLEM_FILE, 0, FACT_LABELLED, 0, "the log of the kernel has the rule: journalctl -k -g 'avc|apparmor'" },
-	{ PROBLEM_FILE, 0, FACT_FORBIDDEN, FACT_ROOT, "run as root, or give this user the right: chmod a+rw @" },
+	{ PROBLEM_FILE, 0, FACT_LABELLED, 0, "the kernel's log has the rule: journalctl -k -g 'avc|apparmor'" },
+	{ PROBLEM_FILE, 0, FACT_FORBIDDEN, FACT_ROOT, "run as root, or grant access: chmod a+rw @" },
 
 	{ PROBLEM_MODULES, 0, FACT_GONE, FACT_CONTAINER, BOOT_INSTALLED },
 #if COMMAND_doctor
@@ -58,7 +58,7 @@ static const struct row rows[] = {
 	{ PROBLEM_MEMORY, 0, FACT_CONTAINER, 0, "start the container with --ulimit memlock=-1" },
 #if COMMAND_doctor
 	{ PROBLEM_MEMORY, 0, FACT_ALLOWED, 0,
-	  "limits.conf allows it to later logins alone: log in again; a service needs LimitMEMLOCK=infinity" },
+	  "limits.conf applies only to new logins: log in again; a service needs LimitMEMLOCK=infinity" },
 #endif
 	{ PROBLEM_MEMORY, 0, 0, 0,
 	  "as root: echo '* - memlock unlimited' >/etc/security/limits.d/rdma.conf; then log in again (a service: "

@@ -14,7 +14,7 @@ enum problem {
 	PROBLEM_PORT,	      /* a port is not active; @: its interface */
 	PROBLEM_MODULES,      /* not loaded; @: their names */
 	PROBLEM_MODULE_ORDER, /* ib_uverbs was loaded after rdma_cm */
-	PROBLEM_NO_MODULES,   /* none that could be loaded */
+	PROBLEM_NO_MODULES,   /* the kernel has none to load */
 	PROBLEM_MEMORY,	      /* the limit of locked memory */
 	PROBLEM_NO_DEVICE,    /* @: an interface for a software device */
 	PROBLEM_RXE,	      /* soft-RoCE has the port of the transport soft */
@@ -42,38 +42,38 @@ enum fact {
 	FACT_TUNNEL = 1 << 13,	/* has no link-layer address */
 	FACT_VRF = 1 << 14,
 
-	/* A device or port. The last six are of InfiniBand's. */
-	FACT_NO_CM = 1 << 15,  /* its driver does not support the RDMA CM */
-	FACT_USABLE = 1 << 16, /* another device is */
+	/* A device or port. The last six are InfiniBand's. */
+	FACT_NO_CM = 1 << 15,  /* the driver does not support the RDMA CM */
+	FACT_USABLE = 1 << 16, /* another device is usable */
 	FACT_INFINIBAND = 1 << 17,
 	FACT_UNMANAGED = 1 << 18, /* no subnet manager has found it */
-	FACT_INACTIVE = 1 << 19,  /* it waits for the subnet manager */
+	FACT_INACTIVE = 1 << 19,  /* waits for the subnet manager */
 	FACT_DISABLED = 1 << 20,
 	FACT_NO_GUID = 1 << 21,
 	FACT_SLOW = 1 << 22,	 /* one lane, or the lowest speed */
-	FACT_NO_IPOIB = 1 << 23, /* the module of its interfaces is not loaded */
+	FACT_NO_IPOIB = 1 << 23, /* its interfaces' module is not loaded */
 
 	/* The kernel and its limits. */
-	FACT_FIRST_NETWORK = 1 << 24, /* the network namespace of process 1, or unknown */
+	FACT_FIRST_NETWORK = 1 << 24, /* process 1's network namespace, or unknown */
 	FACT_EXCLUSIVE = 1 << 25,     /* network namespaces do not share devices */
 	FACT_RXE = 1 << 26,	      /* the kernel may have the module */
 	FACT_SIW = 1 << 27,
 	FACT_MAY_RAISE = 1 << 28, /* the hard limit of locked memory is unlimited */
-	FACT_UBUNTU = 1 << 29,	  /* its kernel, most modules of which are in a package of their own */
-	FACT_SEALED = 1 << 30,	  /* it loads and unloads no module until the next boot */
+	FACT_UBUNTU = 1 << 29,	  /* its kernel, with most modules in a separate package */
+	FACT_SEALED = 1 << 30,	  /* no module can be loaded or unloaded until the next boot */
 
-	/* A device file, of which an interface or port knows nothing. */
-	FACT_NUMBER = 1 << 8, /* of the device is known */
+	/* A device file. Same bits as an interface or port. */
+	FACT_NUMBER = 1 << 8, /* the device's number is known */
 	FACT_MISSING = 1 << 9,
 	FACT_STALE = 1 << 10,	  /* not a device, or another one */
-	FACT_REFUSED = 1 << 11,	  /* by the device rules of a control group */
-	FACT_FORBIDDEN = 1 << 12, /* by the mode of the file */
+	FACT_REFUSED = 1 << 11,	  /* by a control group's device rules */
+	FACT_FORBIDDEN = 1 << 12, /* by the file's mode */
 	FACT_FOREIGN = 1 << 13,	  /* the same, and no user here owns it */
-	FACT_NODEV = 1 << 14,	  /* by the file system's mount */
-	FACT_LABELLED = 1 << 15,  /* by SELinux or AppArmor, as nothing else does */
+	FACT_NODEV = 1 << 14,	  /* by the file system's mount option */
+	FACT_LABELLED = 1 << 15,  /* by SELinux or AppArmor, the only cause left */
 
-	/* The limit of locked memory, of which these know nothing, too. */
-	FACT_SLURM = 1 << 8, /* a job of it */
+	/* The locked memory limit. Same bits again. */
+	FACT_SLURM = 1 << 8, /* a Slurm job */
 	FACT_PBS = 1 << 9,
 	FACT_ALLOWED = 1 << 10, /* limits.conf has a higher one */
 
@@ -83,19 +83,19 @@ enum fact {
 };
 
 /*
- * The remedy, "" for none. For PROBLEM_ADDRESS the cause comes first, which follows the text of the finding, and a
- * remedy is on a line of its own.
+ * The remedy, "" for none. For PROBLEM_ADDRESS the cause comes first, to be appended to the finding's text, and the
+ * remedy is on its own line.
  */
 struct remedy {
 	char text[REMEDY_SIZE];
 };
 
-/* Those of the process. */
+/* The process's facts. */
 unsigned remedy_facts(void);
 
 /*
- * name may be NULL or "", else facts gets FACT_NAMED. "#" is number: in the rows of PROBLEM_FILE for mknod(1), "10
- * 124", of PROBLEM_PORT the port's, else the kernel's release.
+ * name may be NULL or "", else facts gets FACT_NAMED. number replaces "#": for PROBLEM_FILE mknod(1)'s "10 124", for
+ * PROBLEM_PORT the port number, else the kernel release.
  */
 struct remedy remedy_find(enum problem problem, unsigned facts, const char *name, const char *number);
 

@@ -123,7 +123,7 @@ void report_flag(struct report *report, const char *name, bool flag)
 	add_number(report, name, REPORT_FLAG, flag, true);
 }
 
-/* The times of samples, also those that need the buckets if histogram is not NULL. */
+/* The samples' times, with those that need the buckets if histogram is not NULL. */
 static void add_times(struct report *report, const struct samples *samples, const struct histogram *histogram)
 {
 	static const struct {
@@ -179,7 +179,7 @@ static void add_buckets(struct report *report, const struct histogram *histogram
 	report_end(report);
 }
 
-/* report_block omits what is empty, and has one time for one sample. */
+/* report_block omits empty values, and has one time for one sample. */
 void report_histogram(struct report *report, const char *name, const struct histogram *histogram)
 {
 	const enum report_form form = report->format->form;

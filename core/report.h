@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A report as text, JSON or Prometheus metrics. One call per value writes it in any format, so the formats cannot
- * differ. A report is a tree of objects and lists with values as leaves. core/figures.h makes these calls from tables.
+ * A report as text, JSON or Prometheus metrics. One call per value serves every format, so they cannot differ. A report
+ * is a tree of objects and lists with values as leaves. core/figures.h makes these calls from tables.
  *
  *   call                                    JSON                         text
  *   report_object(r, "pings")               "pings": {                   pings:
@@ -38,7 +38,7 @@ enum report_kind {
 struct report_value {
 	enum report_kind kind;
 	union {
-		uint64_t number; /* COUNT, TIME and FLAG; NONE: the kind of a known value */
+		uint64_t number; /* COUNT, TIME and FLAG; NONE: a known value's kind */
 		double rate;
 		const char *text;
 	};
@@ -49,11 +49,11 @@ enum report_nesting {
 	REPORT_LIST,
 };
 
-/* The forms of a report. */
+/* A report's forms. */
 enum report_form {
-	IN_BLOCK = 1 << 0, /* text: omits what is not known or empty; draws the buckets of histograms */
-	IN_ROW = 1 << 1,   /* of a table of intervals: of histograms minimum, average, maximum, p99 */
-	IN_STEP = 1 << 2,  /* of a table of steps: of histograms average, p50, p99; draws their buckets */
+	IN_BLOCK = 1 << 0, /* text: omits unknown and empty values; draws histograms */
+	IN_ROW = 1 << 1,   /* in a table of intervals; histograms as minimum, average, maximum, p99 */
+	IN_STEP = 1 << 2,  /* in a table of steps; histograms as average, p50, p99, and drawn */
 	IN_JSON = 1 << 3,
 	IN_PROMETHEUS = 1 << 4,
 	IN_TEXT = IN_BLOCK | IN_ROW | IN_STEP,
@@ -65,7 +65,7 @@ struct report;
 
 /* An output format. */
 struct report_format {
-	const char *opening; /* first and last text of the report; both may be NULL */
+	const char *opening; /* the report's first and last text; both may be NULL */
 	const char *closing;
 	void (*begin)(struct report *report, const char *name, enum report_nesting nesting); /* may be NULL */
 	void (*end)(struct report *report);						     /* may be NULL */
@@ -76,10 +76,10 @@ struct report_format {
 struct report {
 	FILE *stream;
 	const struct report_format *format;
-	const char *command; /* Prometheus: after "rdmatest" in the names of metrics */
+	const char *command; /* Prometheus: after "rdmatest" in metric names */
 	bool buckets;	     /* block, step and JSON have the buckets of histograms */
 	bool without_rates;  /* omit rates: the time span is too short */
-	bool header;	     /* of report_table: write the names of the columns */
+	bool header;	     /* report_table: write the column names */
 	bool of_steps;	     /* an interval ends with its last count; the totals have no gauges or distributions */
 	bool separates;	     /* JSON: a comma comes before the next item */
 	bool counts;	     /* Prometheus: the numbers that follow only increase */
@@ -95,11 +95,11 @@ struct report {
 		enum report_nesting nesting;
 		unsigned shown; /* text: items printed */
 	} frames[REPORT_DEPTH_MAX];
-	char labels[256]; /* Prometheus: labels of all samples */
-	char entry[256];  /* Prometheus: further labels of the samples of a list entry */
+	char labels[256]; /* Prometheus: all samples' labels */
+	char entry[256];  /* Prometheus: further labels for a list entry's samples */
 };
 
-/* Sets the stream and the format and begins the report. The other settings stay. */
+/* Sets stream and format, and begins the report. The other settings stay. */
 void report_open(struct report *report, FILE *stream, const struct report_format *format);
 void report_close(struct report *report);
 
@@ -132,7 +132,7 @@ void report_histogram(struct report *report, const char *name, const struct hist
 bool report_in_list(const struct report *report);
 /* The innermost open object or list, or the report itself. */
 struct report_frame *report_top(struct report *report);
-/* Prints the name of a value of that kind for programs, with its unit, for times time_unit: "p99_9_ns". */
+/* Prints a value's name for programs, with its kind's unit (time_unit for times): "p99_9_ns". */
 void report_print_name(FILE *stream, const char *name, enum report_kind kind, const char *time_unit);
 /* Prints a number for programs: an integer, or a rate with three decimals. */
 void report_print_number(FILE *stream, struct report_value value);

@@ -64,7 +64,7 @@ static void store_addresses(struct result *result, const struct addrinfo *list)
 	}
 }
 
-/* A name server that cannot be reached is no different: its answer is that of the next moment. */
+/* An unreachable name server is no different: it may answer the next query. */
 static bool is_unknown(int error)
 {
 	return error == EAI_NONAME || error == EAI_NODATA || error == EAI_AGAIN;
@@ -91,7 +91,7 @@ static void __attribute__((noreturn)) run_child(const struct resolver *resolver,
 	follow_parent(parent);
 	/* It parses the replies of name servers. */
 	privileges_drop(resolver->log, 0);
-	/* The C library says that it knows no such name if it has no descriptor left to look in /etc/hosts. */
+	/* Without a descriptor for /etc/hosts the C library reports an unknown name. */
 	privileges_close((unsigned)pipe_end - 1);
 	/* In this child, not in another: a fork(2) later may come after memory is registered (resolver.h). */
 	do
@@ -156,7 +156,7 @@ enum outcome resolver_read(struct resolver *resolver)
 	/* No kill(2): the child has written, or closed the pipe, and exits. */
 	status = reap_child(resolver);
 	if (length != sizeof(result)) {
-		log_error(resolver->log, resolver->text, "looking up: the process for it has ended (wait status %d)",
+		log_error(resolver->log, resolver->text, "looking up: the look-up process ended (wait status %d)",
 			  status);
 		return OUTCOME_INTERNAL;
 	}
@@ -280,7 +280,7 @@ static enum outcome start_child(struct resolver *resolver, const struct resolver
 	return OUTCOME_OK;
 }
 
-/* Reports an error and returns true if text cannot be a name: its format is numeric, or it has colon and scope. */
+/* Reports an error and returns true if text cannot be a name: the format is numeric, or it has a colon and a scope. */
 static bool reject_text(const struct resolver *resolver, enum address_format format)
 {
 	const char *scope = strchr(resolver->text, '%');

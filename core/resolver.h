@@ -20,14 +20,14 @@
 #include "core/outcome.h"
 
 enum {
-	RESOLVER_ADDRESSES_MAX = 8 /* addresses kept of one name */
+	RESOLVER_ADDRESSES_MAX = 8 /* addresses kept per name */
 };
 
 /* One look-up. */
 struct resolver {
 	const struct log *log;
 	const char *text;
-	int64_t wait; /* nanoseconds: how long an unknown name is looked up again and again; 0: once */
+	int64_t wait; /* nanoseconds: how long to retry an unknown name; 0: no retry */
 	enum outcome outcome;
 	bool temporary; /* the failure: name servers have not answered, or have failed themselves */
 	pid_t child;	/* 0: none, or it has ended; below 0: of a struct resolver_process */
@@ -47,8 +47,8 @@ enum outcome resolver_process_start(struct resolver_process *process, const stru
 void resolver_process_stop(struct resolver_process *process);
 
 /*
- * Starts a look-up of text, which must outlive it. A numeric address is there at once, and so is an error. Without
- * WITH_NAMES text has to be numeric, which host_check() sees to.
+ * Starts a look-up of text, which must outlive it. A numeric address or an error is available at once. Without
+ * WITH_NAMES text must be numeric; host_check() ensures it.
  */
 void resolver_start(struct resolver *resolver, const struct log *log, const char *text, enum address_format format,
 		    int64_t wait);
@@ -58,8 +58,8 @@ void resolver_start_by(const struct resolver_process *process, struct resolver *
 		       const char *text, enum address_format format, int64_t wait);
 
 /*
- * Reads the result of the child, if there is one: waits for it. Sets addresses and count, which is 0 after an error
- * that the resolver has reported. Returns OUTCOME_NO_CONNECTION if the name is unknown, OUTCOME_USAGE if text is not an
+ * Reads the child's result; blocks until the child has ended. Sets addresses and count, which is 0 after an error that
+ * the resolver has reported. Returns OUTCOME_NO_CONNECTION if the name is unknown, OUTCOME_USAGE if text is not an
  * address of the format, OUTCOME_INTERNAL if the child failed.
  */
 enum outcome resolver_read(struct resolver *resolver);

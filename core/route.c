@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RTM_GETROUTE. A connected UDP socket would not tell the interface, and its IP_MTU includes the path MTU of ICMP
+ * RTM_GETROUTE. A connected UDP socket would not reveal the interface, and its IP_MTU includes path MTUs from ICMP
  * messages, which anybody can forge.
  */
 #include "core/route.h"
@@ -75,7 +75,7 @@ static int ask_kernel(int fd, struct message *message, size_t header)
 		return EMSGSIZE;
 	if (message->header.nlmsg_type != NLMSG_ERROR)
 		return 0;
-	/* A kernel without IPv6 knows no such request. */
+	/* A kernel without IPv6 does not know this request. */
 	return message->error.error == -EOPNOTSUPP ? EAFNOSUPPORT : -message->error.error;
 }
 
@@ -111,14 +111,14 @@ static int parse_route(int fd, const struct message *reply, const struct address
 	metrics_length = read_attribute(rows, length, RTA_METRICS, metrics, sizeof(metrics));
 	read_attribute(metrics, metrics_length, RTAX_HOPLIMIT, &route->hop_limit, sizeof(route->hop_limit));
 	route->mtu = interface_mtu(fd, route->interface);
-	/* The MTU of a route that expires was learned from ICMP. */
+	/* An expiring route's MTU was learned from ICMP. */
 	if (!cache.rta_expires && read_attribute(metrics, metrics_length, RTAX_MTU, &mtu, sizeof(mtu)) &&
 	    mtu < route->mtu)
 		route->mtu = mtu;
 	return -(int)cache.rta_error;
 }
 
-/* source: NULL for none. interface: by which a packet leaves (end: RTA_OIF) or arrives (RTA_IIF); 0 for any. */
+/* source: NULL for none. interface: of departure (end: RTA_OIF) or arrival (RTA_IIF); 0 for any. */
 static int query_at(int fd, const struct address *to, const struct address *source, unsigned short end,
 		    unsigned interface, unsigned flags, struct route *route)
 {
@@ -150,15 +150,15 @@ static int query(int fd, const struct address *to, const struct address *source,
 }
 
 /*
- * As the kernel does: from an address to a group by the interface that has the address. But an address on the loopback
- * interface may be the host's own for all its interfaces; then the route to the group decides.
+ * Like the kernel, sends to a group through the source address's interface. But an address on the loopback interface
+ * may belong to the host, not to one interface; then the group's route decides.
  */
 static int find_group_route(int fd, unsigned vrf, const struct address *group, const struct address *source,
 			    struct route *route)
 {
 	unsigned interface = group->scope ? group->scope : source->scope;
 
-	/* FIB_MATCH: the entry of the address itself; packets to it go by the loopback interface. */
+	/* FIB_MATCH: the address's own entry; packets to it use the loopback interface. */
 	if (!interface && !address_is_any(source) && !query(fd, source, NULL, vrf, RTM_F_FIB_MATCH, route))
 		interface = route->interface;
 	if (!interface || address_is_any(source))
@@ -180,7 +180,7 @@ static int find_peer_route(int fd, unsigned vrf, const struct address *peer, con
 		error = query(fd, peer, NULL, interface, 0, route);
 		found = route->source;
 	}
-	/* Again with the source: among equal paths the kernel chooses by both addresses. */
+	/* Again with the source: the kernel chooses among equal paths by both addresses. */
 	if (!error && !address_is_any(&found))
 		error = query(fd, peer, &found, interface, 0, route);
 	route->source = found;
@@ -192,7 +192,7 @@ int route_open(void)
 	return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 }
 
-/* A program of the process's control group binds each socket of IP when it is created; rtnetlink does not know. */
+/* A BPF program of the process's control group binds each new IP socket; rtnetlink does not know. */
 unsigned route_vrf(void)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -225,8 +225,8 @@ bool route_by_interface(int fd, const struct address *peer, const struct address
 			struct route *route)
 {
 	/*
-	 * FIB_MATCH: without an entry of a table the kernel takes any peer for one on the link of the interface. IPv6
-	 * has no such flag, and may find the entry of another interface.
+	 * FIB_MATCH: without a table entry the kernel treats any peer as on the interface's link. IPv6 has no such
+	 * flag, and may find another interface's entry.
 	 */
 	return !query(fd, peer, source, interface, RTM_F_FIB_MATCH, route) && route->interface == interface;
 }

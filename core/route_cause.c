@@ -17,7 +17,7 @@
 #include "core/sysfs.h"
 
 enum {
-	HOPS_DEFAULT = 64 /* of Linux: more than any way has */
+	HOPS_DEFAULT = 64 /* Linux's default: more than any path needs */
 };
 
 static int find_route(int fd, const struct address *peer, const struct address *source, struct route *route)
@@ -79,7 +79,7 @@ bool route_ip6_is_off(const struct address *address, char text[ROUTE_CAUSE_SIZE]
 	return off;
 }
 
-/* It comes from routers, in advertisements, which a host that forwards packets ignores by default. */
+/* It comes from router advertisements, which a forwarding host ignores by default. */
 static void default_route(char text[ROUTE_CAUSE_SIZE])
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
@@ -96,25 +96,25 @@ static void default_route(char text[ROUTE_CAUSE_SIZE])
 		if (!is_set(name, "forwarding", "1") || !is_set(name, "accept_ra", "1"))
 			continue;
 		log_text(text, ROUTE_CAUSE_SIZE,
-			 "%s takes no default route from routers, as it forwards packets: sysctl -w "
+			 "%s accepts no default route from routers, because it forwards packets: sysctl -w "
 			 "net/ipv6/conf/%s/accept_ra=2",
 			 name, name);
 		return;
 	}
 }
 
-/* The bridge takes what arrives, also the answers of ARP that the port waits for. */
+/* The bridge takes all arriving packets, including the ARP replies for the port. */
 static bool is_on_port(int fd, const struct interface_address *entry, char text[ROUTE_CAUSE_SIZE])
 {
 	char host[ADDRESS_TEXT_SIZE], bridge[IF_NAMESIZE];
 
 	return if_indextoname(route_link(fd, if_nametoindex(entry->name)).bridge, bridge) &&
 	       log_text(text, ROUTE_CAUSE_SIZE,
-			"%s cannot be used: %s is a port of the bridge %s, which should have it",
+			"%s cannot be used: %s is a port of the bridge %s, which should have the address",
 			address_host(&entry->address, host), entry->name, bridge);
 }
 
-/* Docker's ports have link-local addresses that nobody uses. */
+/* Docker's ports have unused link-local addresses. */
 bool route_cause_port(const struct address *local, char text[ROUTE_CAUSE_SIZE])
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
@@ -141,14 +141,14 @@ bool route_cause_local(const struct address *local, char text[ROUTE_CAUSE_SIZE])
 	if (flags & IFA_F_DADFAILED)
 		state = "another host has it, too (dadfailed)";
 	else if (flags & IFA_F_TENTATIVE)
-		state = "the check for duplicates goes on (tentative), try again";
+		state = "duplicate detection is in progress (tentative), try again";
 	if (state)
 		log_text(text, ROUTE_CAUSE_SIZE, "%s cannot be used: %s", address_host(local, host), state);
 	return state || (local->family && !address_is_any(local) &&
 			 (route_cause_port(local, text) || route_ip6_is_off(local, text)));
 }
 
-/* Each address of this host is tried as -I. A rule may have a route for what is bound to its interface alone. */
+/* Tries each address of this host as -I. A rule may have a route only for packets bound to its interface. */
 static void other_source(int fd, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
@@ -206,7 +206,7 @@ static void unrouted(int fd, const struct address *peer, char text[ROUTE_CAUSE_S
 		default_route(text);
 }
 
-/* Whether the entry's interface is in the network of that address. */
+/* Whether the entry's interface is in that address's network. */
 static bool is_in_network(int fd, const struct interface_address *entry, const struct address *address)
 {
 	struct route route;
@@ -216,8 +216,7 @@ static bool is_in_network(int fd, const struct interface_address *entry, const s
 	       address_is_any(&route.gateway);
 }
 
-/* The first other interface that is in the network of the next hop: one of them has it, and the kernel took the first.
- */
+/* The first other interface in the next hop's network: one of them reaches it, and the kernel took the first. */
 static bool other_link(int fd, unsigned interface, const struct address *hop, char name[IF_NAMESIZE])
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
@@ -231,7 +230,7 @@ static bool other_link(int fd, unsigned interface, const struct address *hop, ch
 	return false;
 }
 
-/* Whether the peer is in the network of another interface alone than its packets leave by, as a rule wants. */
+/* Whether the peer is only in another interface's network than its packets leave by, as a rule may want. */
 static bool is_diverted(int fd, const struct route *route, const struct address *peer, char other[IF_NAMESIZE])
 {
 	char name[IF_NAMESIZE];
@@ -377,7 +376,7 @@ static void find_cause(int fd, const struct address *local, const struct address
 		log_text(text, ROUTE_CAUSE_SIZE,
 			 interface_of(local, name)
 				 ? "%s belongs to a VRF that this process is not in"
-				 : "%s is no address of this host any more: it has expired, or was removed",
+				 : "%s is no longer an address of this host: it expired or was removed",
 			 address_host(local, host));
 	else if (find_route(fd, peer, given ? local : &any, &route))
 		unrouted(fd, peer, text);
@@ -388,7 +387,7 @@ static void find_cause(int fd, const struct address *local, const struct address
 	else if (!route.is_local)
 		check_hop(fd, &route, peer, text);
 	else if (given && !address_is_loopback(local) && !address_same_host(local, peer))
-		log_text(text, ROUTE_CAUSE_SIZE, "both addresses are of this host: no packet leaves it");
+		log_text(text, ROUTE_CAUSE_SIZE, "both addresses belong to this host: no packet leaves it");
 }
 
 static void find_doubt(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
@@ -465,17 +464,16 @@ static void find_hops(int fd, const struct address *local, const struct address 
 	hops = route.hop_limit ? route.hop_limit : strtoul(value, NULL, 10);
 	address_host(peer, host);
 	if (!hops || hops >= HOPS_DEFAULT)
-		log_text(text, ROUTE_CAUSE_SIZE, "after %lu hops they are not there, a routing loop: traceroute %s",
+		log_text(text, ROUTE_CAUSE_SIZE, "after %lu hops they have not arrived, a routing loop: traceroute %s",
 			 hops ? hops : HOPS_DEFAULT, host);
 	else if (route.hop_limit)
-		log_text(text, ROUTE_CAUSE_SIZE, "a hop limit of %lu is too small: that of ip route get %s", hops,
-			 host);
+		log_text(text, ROUTE_CAUSE_SIZE, "a hop limit of %lu is too small, see ip route get %s", hops, host);
 	else
 		log_text(text, ROUTE_CAUSE_SIZE, "a hop limit of %lu is too small: sysctl -w net/%s=%d", hops, setting,
 			 HOPS_DEFAULT);
 }
 
-/* Whether one interface is above the other, as a VLAN, a bond, a bridge or a macvlan. */
+/* Whether one interface is stacked on the other: a VLAN, bond, bridge or macvlan. */
 static bool is_stacked(const char *one, const char *other)
 {
 	return sysfs_has("/sys/class/net/%s/lower_%s", one, other) ||
@@ -592,7 +590,7 @@ bool route_hops(const struct address *local, const struct address *peer, char te
 	return look(find_hops, local, peer, text);
 }
 
-/* The interface of the route back takes such a packet, and this one does not: the errno depends on the kernel. */
+/* The return route's interface accepts such a packet, and this one does not: the errno depends on the kernel. */
 static bool is_filtered(int fd, const struct interface_address *entry, const struct address *peer)
 {
 	const struct address *own = &entry->address;
@@ -602,7 +600,7 @@ static bool is_filtered(int fd, const struct interface_address *entry, const str
 	       !route_arrives(fd, peer, own, if_nametoindex(entry->name));
 }
 
-/* Linux has this filter for IPv4 alone. It drops ARP requests, too, which its counter of packets does not have. */
+/* Linux has this filter only for IPv4. It also drops ARP requests, which its packet counter omits. */
 bool route_is_filtered(const struct address *local, const struct address *peer, struct interface_address *dropped)
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];

@@ -8,8 +8,8 @@ enum {
 };
 
 /*
- * Returns how many letters must be inserted, deleted, replaced or transposed to turn one word into the other, or
- * SPELLING_FAR if that is too many for a typing error.
+ * Returns the number of letters to insert, delete, replace or transpose to turn one word into the other, or
+ * SPELLING_FAR if these are too many for a typing error.
  */
 unsigned spelling_distance(const char *typed, const char *meant);
 

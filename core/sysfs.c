@@ -20,7 +20,7 @@ static void clean_text(char *text)
 			*text = '?';
 }
 
-/* Rejects what the kernel would not use as a name. */
+/* Rejects anything the kernel would not use as a name. */
 static bool is_safe_name(const char *name)
 {
 	size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.:@+");

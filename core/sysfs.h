@@ -22,8 +22,8 @@ enum {
 enum sysfs_reading {
 	SYSFS_EXISTS = 1,
 	SYSFS_LINE, /* the first line of a file */
-	SYSFS_NAME, /* the same, if it is a safe name: without characters that a terminal or a shell interprets */
-	SYSFS_LINK, /* the last component of the target of a symbolic link */
+	SYSFS_NAME, /* the same, if it is a safe name: no characters that a terminal or shell interprets */
+	SYSFS_LINK, /* the last component of a symbolic link's target */
 };
 
 /* Reads from the formatted path. Returns false and an empty text if the path has no such value. */
@@ -36,8 +36,8 @@ bool sysfs_read(enum sysfs_reading reading, char text[SYSFS_TEXT_SIZE], const ch
 #define sysfs_link(text, ...) sysfs_read(SYSFS_LINK, text, __VA_ARGS__)
 
 /*
- * Reads the lines of a file up to the first one that contains text. line has the path of the file, and gets the line.
- * Returns where text is in it, or NULL.
+ * Reads a file's lines up to the first one that contains text. line has the file's path, and gets the line. Returns the
+ * position of text in it, or NULL.
  */
 char *sysfs_find(char line[SYSFS_PATH_SIZE], const char *text);
 

@@ -33,7 +33,7 @@ size_t terminal_line(const char *text, size_t room, char after)
 	return after && fits > room ? terminal_line(text, room, 0) : fits;
 }
 
-/* The blank behind the last colon, or NULL: what follows, often a command, is best left in one piece. */
+/* The blank after the last colon, or NULL: the rest, often a command, is best left in one piece. */
 static char *last_part(char *line)
 {
 	char *part = NULL;

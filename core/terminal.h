@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the lines of a text end, for a person at a terminal. */
+/* Line breaks for a person at a terminal. */
 #ifndef CORE_TERMINAL_H
 #define CORE_TERMINAL_H
 
 #include <stddef.h>
 
 enum {
-	TERMINAL_WIDTH = 80, /* columns of a text that is the same everywhere, and of a terminal that does not tell */
-	TERMINAL_INDENT = 4, /* of the lines that terminal_wrap() makes, but for the first */
+	TERMINAL_WIDTH = 80, /* columns of fixed texts, and of a terminal of unknown width */
+	TERMINAL_INDENT = 4, /* indent of terminal_wrap()'s continuation lines */
 };
 
-/* The columns of the terminal as it is now, at least 40; 0 if the descriptor is none. */
+/* The terminal's current columns, at least 40; 0 if the descriptor is not a terminal. */
 size_t terminal_width(int fd);
 
 /*
@@ -19,7 +19,7 @@ size_t terminal_width(int fd);
  */
 size_t terminal_line(const char *text, size_t room, char after);
 
-/* Breaks a line in an array of that size into several, if the descriptor is a terminal and they fit there. */
+/* Breaks a line in an array of that size into several, if the descriptor is a terminal and the lines fit the array. */
 void terminal_wrap(char *line, size_t size, int fd);
 
 #endif

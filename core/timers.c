@@ -37,7 +37,7 @@ static void set_first(struct timers *timers, struct timer *first)
 	first->next = NULL;
 }
 
-/* Siblings by twos, then what comes of that: so the heap stays flat enough for O(log n) a timer. */
+/* Merges siblings in pairs, then the pairs: so the heap stays flat enough for O(log n) per timer. */
 static struct timer *meld_siblings(struct timer *rest)
 {
 	struct timer *pairs = NULL, *all = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Timers in the order of their times: a pairing heap, whose links are in the timers, so that none needs memory. */
+/* Timers in order of time: a pairing heap with its links in the timers, so that it needs no memory. */
 #ifndef CORE_TIMERS_H
 #define CORE_TIMERS_H
 
@@ -8,21 +8,21 @@
 
 /* Zero one before its first start. */
 struct timer {
-	struct timer **link; /* what points to this one; NULL: not started */
+	struct timer **link; /* the pointer to this one; NULL: not started */
 	struct timer *next;  /* sibling */
-	struct timer *child; /* the first of those that come later */
+	struct timer *child; /* the first later timer */
 	int64_t at;	     /* as given to timers_start() */
-	uint64_t number;     /* of its start: equal times keep that order */
+	uint64_t number;     /* of its start: equal times keep this order */
 };
 
 struct timers {
-	struct timer *first; /* NULL: none is started */
+	struct timer *first; /* NULL: no timer is started */
 	uint64_t started;    /* the number of the last start */
 };
 
 /* Starts a timer that is not started. */
 void timers_start(struct timers *timers, struct timer *timer, int64_t at);
-/* Does nothing if it is not started. */
+/* A no-op if the timer is not started. */
 void timers_stop(struct timers *timers, struct timer *timer);
 
 #endif

@@ -38,7 +38,7 @@ function finish()
 	name = ""
 }
 
-# An operand stands by itself; the value of an option, behind it in the same brackets or in none.
+# An operand stands alone; an option's value follows it, in the same brackets or in none.
 /^Usage:/ { part = "usage" }
 part == "usage" {
 	for (place = 2; place <= NF; place++) {
@@ -65,8 +65,8 @@ part == "commands" {
 	name = ""
 }
 
-# A row begins with two spaces and a dash, or the place of a letter and two dashes. Its text starts two or more spaces
-# behind, and goes on in deeper lines.
+# A row begins with two spaces and a dash, or the space for a letter and two dashes. Its text starts after two or more
+# spaces, and continues in deeper lines.
 part == "options" && /^  (-., |    )--/ {
 	finish()
 	letter = substr($0, 3, 1) == "-" ? substr($0, 4, 1) : ""

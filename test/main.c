@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs the tests of a program, each of which TEST() has put into its section. */
+/* Runs a program's tests, which TEST() puts into a section. */
 #include "test/unit/unit.h"
 
 extern const struct CMUnitTest __start_tests[], __stop_tests[];

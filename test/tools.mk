@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What tests, measures and makes documents: read by the Makefile, whose settings and functions it uses.
+# Targets for tests, measurements and documents: read by the Makefile, whose settings and functions it uses.
 
 # Settings, for the command line or the environment:
 SCENARIO ?=#            the lab scenarios of `make lab`; all if empty
@@ -17,7 +17,7 @@ MUTANTS ?=#             the rows of `make mutants`, as a shell pattern of their 
 
 # ---- programs of the tests ----
 
-# A fake ignores what it need not know, and takes the place of a function that others declare.
+# A fake has unused parameters, and defines a function declared elsewhere.
 $(BUILD)/objects/test/%.o: private WARNINGS += -Wno-unused-parameter -Wno-missing-prototypes
 $(BUILD)/inject.so: private WARNINGS += -Wno-unused-parameter
 
@@ -29,24 +29,24 @@ fuzz_flags := -O2 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-r
 	      -fsanitize-coverage-ignorelist=test/fuzz/uncounted
 fuzz := $(patsubst %,test/fuzz/%.c,world attack formats command_line peer targets)
 
-# The simulated network: a program takes from it what it names.
+# The simulated network: a program links the parts that it names.
 $(network): $(call object,$(sort $(wildcard test/network/*.c))) $(members)
 	$(call say,AR)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $(filter %.o,$^)
 
-# A unit test names what else its link needs (say, -Wl,--wrap=rdma_connect) in a line "/* link: FLAGS */".
+# A unit test names further linker flags (such as -Wl,--wrap=rdma_connect) in a line "/* link: FLAGS */".
 $(units): $(BUILD)/test/unit/%: $(BUILD)/objects/test/unit/%.o $(call object,test/main.c) $(network) $(archive)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(link) $$(sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' test/unit/$*.c) -o $@ $^ $(libraries) -lcmocka
 
-# The suite that any backend of transport.h is put through; the lab runs it.
+# The suite for any backend of transport.h; the lab runs it.
 $(BUILD)/conformance: $(call object,$(suite)) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
-# What runs on the simulated provider, which takes the place of librdmacm and libibverbs. The suite's own main stays.
+# Programs on the simulated provider, which replaces librdmacm and libibverbs. The suite's own main stays.
 verbs_tests := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard test/verbs/*.c)))
 provider := $(call object,$(wildcard test/verbs/provider/*.c))
 $(verbs_tests): $(BUILD)/test/verbs/%: $(BUILD)/objects/test/verbs/%.o $(call object,test/conformance/pair.c) $(provider) $(archive)
@@ -62,12 +62,12 @@ $(BUILD)/hostile: $(call object,test/fault/hostile.c)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
-# What is preloaded into the program to make a library call fail. It comes before the sanitizers, and so cannot have them.
+# The library preloaded into the program to make a library call fail. It comes before the sanitizers, so it cannot use them.
 $(BUILD)/inject.so: test/fault/inject.c Makefile $(settings)
 	$(call say,LINK)
 	$(Q)$(compile) -fno-sanitize=all -fPIC -shared -o $@ $<
 
-# What the benches compare with, and what they measure with.
+# The benches' references and measuring programs.
 bench_programs := $(patsubst %,$(BUILD)/%,udp_echo udp_limit verbs_ping most_memory)
 $(bench_programs): $(BUILD)/%: $(BUILD)/objects/test/bench/%.o $(archive)
 	$(call say,LINK)
@@ -78,8 +78,8 @@ $(BUILD)/own_code: $(call object,test/bench/own_code.c) $(provider) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -Wl,@test/verbs/provider/wrap -o $@ $(filter %.o,$^) $(archive) $(filter-out -lrdmacm -libverbs,$(libraries)) -lcmocka
 
-# The fuzz targets, for libFuzzer (clang) and to replay inputs without it; every interleaving of losses, copies, late
-# packets and timers, up to a depth; what has its instructions counted.
+# The fuzz targets, for libFuzzer (clang) and to replay inputs without it; every interleaving of losses, copies, late packets
+# and timers, up to a depth; the program whose instructions are counted.
 $(BUILD)/fuzz $(BUILD)/replay $(BUILD)/walk $(BUILD)/cost: $(BUILD)/%: $(call object,test/network/network.c) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) $(simulated) -o $@ $(filter %.o,$^) $(archive) $(libraries)
@@ -96,7 +96,7 @@ verbs-tests: $(verbs_tests)
 conformance: $(BUILD)/conformance
 faults-tools: $(BUILD)/inject.so $(if $(filter 1,$(WITH_VERBS)),$(BUILD)/hostile)
 
-# Built before the parts start, as these run side by side.
+# Built before the parts start, because these run in parallel.
 programs-quick: all
 	+@$(build) SANITIZE=1 units
 

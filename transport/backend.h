@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The interface between transport/ and its backends, which are in folders of their own. Commands do not include it.
- * Each file calls only those below it:
+ * The interface between transport/ and its backends, each in its own folder. Commands do not include it. Each file
+ * calls only those below it:
  *
  *   transport.c   the calls of transport.h, and which backend a name means
  *   endpoint.c    the states of an endpoint, its deadlines, the order of its events and completions, causes in words
@@ -36,7 +36,7 @@ struct backend {
 	enum outcome (*join)(struct endpoint *endpoint);
 	enum outcome (*post)(struct endpoint *endpoint, const struct work *work, size_t count);
 	enum outcome (*migrate)(struct endpoint *endpoint, struct channel *channel); /* NULL: nothing to do */
-	/* transport_check_path() but for the interface. NULL: there are no devices to choose from. */
+	/* transport_check_path() without the interface. NULL: there are no devices to choose from. */
 	enum outcome (*check_path)(struct transport *transport, const struct path_options *options);
 	/* Whether a local address belongs to the device in the options. NULL: every address does. */
 	bool (*source_fits)(struct transport *transport, const struct path_options *options,
@@ -44,7 +44,7 @@ struct backend {
 	void (*path)(const struct endpoint *endpoint, struct path *path); /* path is initialised; NULL: unknown */
 	void (*timeout_cause)(const struct endpoint *endpoint,
 			      char text[]); /* endpoint_timeout_cause(); NULL: unknown */
-	/* An error of EVENT_FAILED or of a completion: may add a hint, and change its kind. NULL: nothing to add. */
+	/* May add a hint to the error of EVENT_FAILED or a completion, and change its kind. NULL: nothing to add. */
 	void (*explain)(const struct endpoint *endpoint, struct error *error);
 	/* Adds to text with path_add_local(). NULL: none to add. */
 	void (*local_addresses)(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE]);
@@ -55,7 +55,7 @@ struct backend {
 
 extern const struct backend verbs_backend, soft_backend;
 
-/* The compiler knows it where only one is built in: calls are direct then, and smaller. */
+/* A constant if only one backend is built in: calls are then direct, and smaller. */
 static inline const struct backend *backend_of(const struct transport *transport)
 {
 	return WITH_VERBS && WITH_SOFT ? transport->backend : WITH_VERBS ? &verbs_backend : &soft_backend;
@@ -70,7 +70,7 @@ struct channel {
 void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enum endpoint_kind kind,
 			 const struct endpoint_options *options);
 
-/* The Makefile has HAS_GROUPS and HAS_GIDS: whether a command of the program has groups, or native GIDs. */
+/* HAS_GROUPS and HAS_GIDS (Makefile): whether a command of the program uses groups, or native GIDs. */
 #define endpoint_is_group(endpoint) (HAS_GROUPS && (endpoint)->kind == ENDPOINT_GROUP)
 
 /* The value of a path option that WITH_EXTRAS=0 leaves out, or PATH_UNSET. */
@@ -78,15 +78,15 @@ void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enu
 #define endpoint_option_or(endpoint, option, preset)                                                                   \
 	(endpoint_option(endpoint, option) == PATH_UNSET ? (preset) : endpoint_option(endpoint, option))
 
-/* Where a call, or what makes endpoint_fail() necessary, puts its cause. */
+/* A failed call, and the caller of endpoint_fail(), put the cause here. */
 static inline struct error *endpoint_error(const struct endpoint *endpoint)
 {
 	return &endpoint->transport->error;
 }
 
 /*
- * Sets an endpoint's state. Logs the transition, or an error and returns false if it is not allowed, which is a bug of
- * ours; without WITH_CAUSES it does neither. Starts or stops the deadline.
+ * Sets an endpoint's state, and starts or stops its deadline. Logs the transition; if it is not allowed, which is our
+ * bug, logs an error and returns false. Without WITH_CAUSES it does neither.
  */
 bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state);
 
@@ -94,8 +94,8 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state);
 void endpoint_set_name(struct endpoint *endpoint);
 
 /*
- * Enters the state that the event stands for, sets the time that it took, and reports it. Ignored if the endpoint has
- * failed or is destroyed. endpoint_error() has the cause of EVENT_FAILED and EVENT_REQUEST_FAILED.
+ * Enters the event's state, sets the time that it took, and reports it. Ignored if the endpoint has failed or is
+ * destroyed. endpoint_error() has the cause of EVENT_FAILED and EVENT_REQUEST_FAILED.
  */
 void endpoint_report(struct endpoint *endpoint, struct endpoint_event *event);
 /* These report an event of that kind; endpoint_rejected() EVENT_FAILED with the private data of a REJ. */
@@ -113,18 +113,18 @@ void endpoint_report_request(struct endpoint *listener, struct endpoint *request
 void endpoint_request_no_memory(struct endpoint *listener);
 /* endpoint_error() has the cause. OUTCOME_NO_CONNECTION is the peer's failure and not reported. */
 void endpoint_request_failed(struct endpoint *listener, enum outcome outcome);
-/* The same of a request that has an endpoint: rejects it with the cause, and logs OUTCOME_NO_CONNECTION. */
+/* The same for a request with an endpoint: rejects it with the cause, and logs OUTCOME_NO_CONNECTION. */
 void endpoint_refuse(struct endpoint *listener, struct endpoint *request, enum outcome outcome);
 
 /*
- * Reports a completion, of a failed one with its error. code_name and code: as in struct failure. words: the
- * backend's own text, or NULL: that of completion_status_text(), which a program without WITH_CAUSES has for soft
- * alone. Drops completions of a connection that is not established. On the accepting side the first receive may come
- * before the RTU: then reports EVENT_ESTABLISHED first.
+ * Reports a completion, and a failed one's error. code_name and code: as in struct failure. words: the backend's own
+ * text, or NULL for completion_status_text()'s, which a program without WITH_CAUSES has only for soft. Drops
+ * completions of a connection that is not established. On the accepting side the first receive may come before the RTU:
+ * then reports EVENT_ESTABLISHED first.
  */
 void endpoint_complete(struct endpoint *endpoint, const struct completion *completion, const char *code_name, int code,
 		       const char *words);
-/* The code_name of a number of enum ibv_wc_status. */
+/* The code_name for an enum ibv_wc_status. */
 #define COMPLETION_CODE_NAME "completion status"
 
 /* Reports EVENT_ESTABLISHED unless endpoint_complete() already has. */
@@ -135,12 +135,12 @@ enum {
 };
 
 /*
- * Returns the text in a reject's private data as ": \"text\"" for the end of a message. Our peers send text, stock ones
+ * Returns the text in a REJ's private data as ": \"text\"" for the end of a message. Our peers send text, stock peers
  * nothing or zeros: returns "" without printable characters. data may be NULL.
  */
 const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[ENDPOINT_REJECT_TEXT_SIZE]);
 
-/* The reasons of a REJ that we send or decide by: IBTA volume 1, 12.6.7.2. */
+/* REJ reasons that we send or act upon: IBTA volume 1, 12.6.7.2. */
 enum rejection {
 	REJECTED_NO_RESOURCES = 3,
 	REJECTED_TIMEOUT = 4,
@@ -153,10 +153,10 @@ enum rejection {
 	REJECTED_BY_CONSUMER = 28, /* the peer's program rejected, with private data */
 };
 
-/* Returns the text of a reason, or of an unknown one. */
+/* Returns a reason's text, or one for an unknown reason. */
 const char *rejection_text(int reason);
 
-/* The kind of an error while connecting: of an errno value, of a REJ's reason. */
+/* The kind of a connection error, by errno value or REJ reason. */
 enum error_kind endpoint_errno_kind(int error);
 enum error_kind endpoint_rejection_kind(int reason);
 
@@ -170,7 +170,7 @@ bool endpoint_take_log_line(const struct endpoint *endpoint);
 enum outcome transport_no_memory(struct error *error, const char *object, const char *phase);
 /* Sets endpoint_error(). code: an errno value, or 0. Returns OUTCOME_NO_CONNECTION. */
 enum outcome endpoint_no_connection(const struct endpoint *endpoint, const char *phase, int code, const char *cause);
-/* Returns the exit code of a failure in the endpoint's state. */
+/* Returns the exit code for a failure in the endpoint's state. */
 enum outcome endpoint_outcome(const struct endpoint *endpoint);
 
 /* ---- path.c ---- */

@@ -22,12 +22,12 @@
 
 #define BIT(state) STATE_BIT(ENDPOINT_##state)
 #define ENDED	   (BIT(FAILED) | BIT(DESTROYED))
-/* They have a timer. */
+/* States with a timer. */
 #define WAITING                                                                                                        \
 	(BIT(RESOLVING_ADDRESS) | BIT(RESOLVING_ROUTE) | BIT(CONNECTING) | BIT(ACCEPTING) | BIT(DISCONNECTING) |       \
 	 BIT(JOINING))
 
-/* Of a state that does not wait: only traces have it. */
+/* Texts of states without a timer: for traces only. */
 #define TRACED(text) (WITH_CAUSES ? text : NULL)
 
 static const char *const state_texts[] = {
@@ -90,7 +90,7 @@ bool endpoint_take_log_line(const struct endpoint *endpoint)
 	       log_allows(&endpoint->transport->request_log_limit);
 }
 
-/* Anybody can send requests to a server: its errors about them are limited. */
+/* Anybody can send requests to a server, so the lines about them are limited. */
 static void limit_errors(const struct endpoint *endpoint)
 {
 	if (error_is_set(endpoint_error(endpoint)) && !endpoint_take_log_line(endpoint))
@@ -114,7 +114,7 @@ enum error_kind endpoint_rejection_kind(int reason)
 	return reason == REJECTED_NO_LISTENER ? ERROR_NO_LISTENER : ERROR_OTHER;
 }
 
-/* What limits a wait to less than two round trips, or NULL. */
+/* The option that limits a wait to less than two round trips, or NULL. */
 static const char *short_limit(const struct endpoint *endpoint)
 {
 	const struct path_options *path = endpoint->options.path;
@@ -132,7 +132,7 @@ static const char *short_limit(const struct endpoint *endpoint)
 #define TOLD_AFTER (2 * CLOCK_NS_PER_S)
 #define ASK_PAUSE  (100 * CLOCK_NS_PER_MS)
 
-/* "" if this process has not stood still: the silence is its own. */
+/* The silence is this process's own if it was stopped; "" if it was not. */
 static const char *still_text(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
 {
 	int64_t still = WITH_EXTRAS ? loop_stood_still(endpoint->transport->loop) : 0;
@@ -144,7 +144,7 @@ static const char *still_text(const struct endpoint *endpoint, char text[ENDPOIN
 		     : "";
 }
 
-/* A flood of requests that come to nothing must not have the kernel's tables read for each. */
+/* During a flood of failing requests, the kernel's tables must not be read for each. */
 static bool has_just_asked(const struct endpoint *endpoint)
 {
 	struct transport *transport = endpoint->transport;
@@ -198,7 +198,7 @@ void endpoint_timed_out(void *context)
 	endpoint_fail(endpoint, endpoint_outcome(endpoint));
 }
 
-/* At a terminal one line will do: of many endpoints any is as good. */
+/* One line suffices at a terminal, for any of many endpoints. */
 static void tell_what_is_waited_for(void *context)
 {
 	struct endpoint *endpoint = context;
@@ -257,7 +257,7 @@ enum outcome transport_no_memory(struct error *error, const char *object, const 
 	return OUTCOME_INTERNAL;
 }
 
-/* There is no route, or an address that cannot be used: often the kernel knows more than its errno says. */
+/* There is no route, or an unusable address: the kernel's tables often show more than its errno. */
 static void hint_at_route(const struct endpoint *endpoint, int code)
 {
 	char why[ROUTE_CAUSE_SIZE];
@@ -279,7 +279,7 @@ enum outcome endpoint_no_connection(const struct endpoint *endpoint, const char 
 	return OUTCOME_NO_CONNECTION;
 }
 
-/* The state that an event ends in; 0: it changes none. */
+/* The state after an event; 0: unchanged. */
 static const uint8_t event_states[] = {
 	[EVENT_ADDRESS_RESOLVED] = ENDPOINT_ADDRESS_RESOLVED,
 	[EVENT_ROUTE_RESOLVED] = ENDPOINT_ROUTE_RESOLVED,
@@ -289,7 +289,7 @@ static const uint8_t event_states[] = {
 	[EVENT_FAILED] = ENDPOINT_FAILED,
 };
 
-/* Soft has a hint at several causes of the silence, and nothing is known of it. */
+/* Soft's hint has several causes of the silence; no other is known. */
 static void suspect_card(const struct endpoint *endpoint, struct error *error)
 {
 	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE], device[SYSFS_TEXT_SIZE];
@@ -305,7 +305,7 @@ static void suspect_card(const struct endpoint *endpoint, struct error *error)
 			path.interface);
 }
 
-/* A longer one finds out, with the steps of the connection managers of about a second. The peer may have given up. */
+/* A longer limit would show it: the connection managers' steps take about a second. The peer may have given up. */
 static void hint_at_timeout(const struct endpoint *endpoint, struct error *error)
 {
 	int64_t waited = clock_now() - endpoint->began;
@@ -337,8 +337,8 @@ static void explain(const struct endpoint *endpoint)
 		suspect_card(endpoint, error);
 	}
 	/*
-	 * The peer's request has arrived. Its next packet has not, or the reply has not arrived there. A run that a
-	 * deadline ended may only have waited too briefly.
+	 * The peer's request has arrived, but its next packet has not, or our reply was lost. After a deadline the wait
+	 * may merely have been too short.
 	 */
 	if (endpoint->state == ENDPOINT_ACCEPTING && silent)
 		error_hint(error, "%s",

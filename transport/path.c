@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The connection manager chooses device, port and GID by the local address. To select them by name, find a local
- * address that belongs to them.
+ * The connection manager chooses device, port and GID by the local address. To select them by name, this file finds a
+ * local address that belongs to them.
  */
 #include "transport/backend.h"
 
@@ -112,7 +112,7 @@ static bool is_unset(const struct address *source)
 	return source->family == ADDRESS_NONE || address_is_any(source);
 }
 
-/* Writes what the options name: "interface eth0, device rxe0". Returns text. */
+/* Writes the options' names: "interface eth0, device rxe0". Returns text. */
 static const char *path_names(const struct path_options *options, char text[NAMES_SIZE])
 {
 	*text = '\0';
@@ -159,7 +159,7 @@ static bool has_address(const struct interface_address *entry, const struct addr
 {
 	struct address wanted = *address;
 
-	/* The interface of the options implies the scope; the kernel omits it in the addresses of a request. */
+	/* The options' interface implies the scope, which the kernel omits in a request's addresses. */
 	if (!wanted.scope)
 		wanted.scope = entry->address.scope;
 	return address_same_host(&entry->address, &wanted) ||
@@ -184,10 +184,10 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 	for (size_t i = 0; i < count; i++) {
 		if ((!is_unset(source) && !has_address(&list[i], source)) || !path_fits(endpoint, &list[i], family))
 			continue;
-		/* An entry of the GID table has one address: this one is of another device. */
+		/* A GID table entry has one address: this one is another device's. */
 		if (found && options->gid_index != PATH_UNSET && !options->device) {
 			error_set(endpoint_error(endpoint), endpoint->name,
-				  "GID index %d is that of %s and of %s: name the device or interface",
+				  "GID index %d belongs to %s and to %s: name the device or interface",
 				  (int)options->gid_index, address_host(&found->address, one),
 				  address_host(&list[i].address, other));
 			return OUTCOME_USAGE;

@@ -9,7 +9,7 @@
 #include "core/clock.h"
 #include "transport/backend.h"
 
-/* Returns the backend of that name, or the default. As in backend_of(), the compiler knows a single one. */
+/* Returns the backend of that name, or the default. As in backend_of(), a single one is a constant. */
 static const struct backend *backend_named(const char *name)
 {
 	return WITH_SOFT && (!WITH_VERBS || (name && !strcmp(name, soft_backend.name))) ? &soft_backend
@@ -115,11 +115,11 @@ enum outcome endpoint_create(enum endpoint_kind kind, struct channel *channel, c
 
 #define BIT(name) (1u << ENDPOINT_##name)
 
-/* A misuse is a defect of the command, which the tests see. */
+/* Misuse is a defect of the command: the tests assert. */
 #define assert_call(endpoint, kinds, states, has_qp)                                                                   \
 	assert((kinds) >> (endpoint)->kind & 1 && (states) >> (endpoint)->state & 1 && !(endpoint)->qpn == !(has_qp))
 
-/* Before a call whose answer is an event. */
+/* Called before a call that an event answers. */
 static const struct backend *begin_call(struct endpoint *endpoint)
 {
 	if (WITH_REPORT)
@@ -127,7 +127,7 @@ static const struct backend *begin_call(struct endpoint *endpoint)
 	return backend_of(endpoint->transport);
 }
 
-/* After it: enters the next state unless it failed. Returns its outcome. */
+/* Called after it: enters the next state unless it failed. Returns its outcome. */
 static enum outcome end_call(struct endpoint *endpoint, enum endpoint_state next, enum outcome outcome)
 {
 	if (!outcome)
@@ -209,7 +209,7 @@ enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, s
 	for (size_t index = 0; index < count; index++) {
 		assert(work[index].offset <= work[index].region->length &&
 		       work[index].length <= work[index].region->length - work[index].offset);
-		/* A WRITE with immediate data would consume a receive of the peer, which no command expects. */
+		/* A WRITE with immediate data would consume one of the peer's receives, which no command expects. */
 		assert(!work[index].has_immediate || work[index].kind == WORK_SEND);
 		assert(work[index].kind != WORK_READ || !index);
 	}

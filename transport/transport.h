@@ -9,9 +9,8 @@
  *
  * Errors. transport->error has the cause when a function has returned anything but OUTCOME_OK, and while EVENT_FAILED,
  * EVENT_REQUEST_FAILED or a failed completion is handled; its kind says whether another try may succeed. It is valid
- * until the next of these, as errno is. It is not set where there is nothing to tell: a peer has withdrawn its request,
- * or too many errors of strangers were reported lately. The transport itself logs only what no call and no event
- * carries.
+ * until the next of these, as errno is. It is not set if there is nothing to report: a peer has withdrawn its request,
+ * or too many strangers' errors were reported recently. The transport itself only logs errors without a call or event.
  *
  * Order. Callbacks come from the loop, never from a function below. EVENT_ESTABLISHED comes before the endpoint's first
  * completion, EVENT_DISCONNECTED after the last; the kernel does not order the two descriptors. Flushed work is not
@@ -34,7 +33,9 @@
 #include "core/outcome.h"
 #include "core/route_cause.h"
 
-/* Over verbs the kernel frees all at the end of the process, and disconnects. That is enough for the smallest program.
+/*
+ * Over verbs the kernel frees everything at the end of the process, and disconnects. That suffices for the smallest
+ * program.
  */
 #define TRANSPORT_CLEANS_UP (WITH_CAUSES || WITH_SOFT)
 
@@ -49,14 +50,14 @@ struct transport {
 	struct loop *loop;
 	const struct log *log;
 	int64_t spin;			    /* transport_spin() */
-	struct log_limit request_log_limit; /* of lines about peers that are not connected */
+	struct log_limit request_log_limit; /* for lines about peers that are not connected */
 	struct error error;		    /* see above */
-	bool tells;			    /* a person at the terminal, once, what is waited for */
+	bool tells;			    /* prints once, at a terminal, the reason of a wait */
 	bool explained;			    /* endpoint_timeout_cause() has last found a cause */
 	struct drops drops;		    /* read when it was opened */
 	int64_t asked_at; /* clock: when endpoint_timeout_cause() has last looked for a request; 0: never */
 	struct network_counter *network; /* transport_network() */
-	unsigned untried;		 /* enum untried: of the connection that was made last */
+	unsigned untried;		 /* enum untried: of the last connection made */
 };
 
 /*
@@ -68,12 +69,13 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 
 const char *transport_name(const struct transport *transport);
 /*
- * Whether the backend (NULL: the default) needs RDMA devices. It opens their files also after a listener was created,
- * as a request may arrive on any device. They are unusable after a change of privileges. name may be an unknown one.
+ * Whether the backend (NULL: the default) needs RDMA devices. It may open their files even after a listener was
+ * created, because a request may arrive on any device. They are unusable after a change of privileges. name may be
+ * unknown.
  */
 bool transport_opens_devices(const char *name);
 
-/* What some backends do not support: options of a path, and addresses of InfiniBand. */
+/* Features that some backends lack: path options, and InfiniBand addresses. */
 enum transport_feature {
 	FEATURE_DEVICE,
 	FEATURE_PORT,
@@ -86,7 +88,7 @@ enum transport_feature {
 	FEATURE_COUNT
 };
 
-/* Why a backend (NULL: the default) does not support a feature. reason: NULL if it does, or is not built in. */
+/* Why a backend (NULL: the default) lacks a feature. NULL: it has it, or is not built in. */
 struct unsupported {
 	const char *backend;
 	const char *reason;
@@ -94,9 +96,9 @@ struct unsupported {
 struct unsupported transport_unsupported(const char *name, enum transport_feature feature);
 
 /*
- * Looks for the interface, device, port and GID index that the options of a path name, whatever addresses they have.
- * Sets transport->error, with what there is instead, and returns OUTCOME_USAGE if one is not there. What cannot be
- * looked for, because there is no device or it cannot be opened, is left to the calls that need it.
+ * Looks up the interface, device, port and GID index in the path options, whatever their addresses. If one does not
+ * exist, sets transport->error, with the existing ones, and returns OUTCOME_USAGE. Without a device, or if it cannot be
+ * opened, later calls report that.
  */
 enum outcome transport_check_path(struct transport *transport, const struct path_options *options);
 
@@ -106,19 +108,19 @@ enum outcome transport_check_path(struct transport *transport, const struct path
  */
 void transport_spin(struct transport *transport, int64_t nanoseconds);
 
-/* What packets of RoCE to another host may pass better by, if some are lost. */
+/* Untried ways around packet losses of RoCE to another host. */
 enum untried {
 	UNTRIED_CLASS = 1, /* a traffic class */
 	UNTRIED_PATH = 2,  /* another UDP port: a device chooses its own */
 };
 
-/* What a port has counted since the first queue pair of this transport on it, whoever has used the port. */
+/* A port's counter since this transport's first queue pair on it, including other users of the port. */
 struct network_counter {
-	struct network_counter *next; /* those of a port follow each other */
+	struct network_counter *next; /* a port's counters are adjacent */
 	const char *device;	      /* "rxe0", "udp" */
-	const char *name;	      /* the driver's; of soft that of mlx5 for the same, if there is one */
-	uint64_t increase; /* at the last look: of a counter that was reset since, or its device removed, so far */
-	uint8_t port;	   /* from 1; 0: soft has none */
+	const char *name;	      /* the driver's; for soft mlx5's equivalent, if any */
+	uint64_t increase;	      /* at the last read; final if the counter was reset or its device removed */
+	uint8_t port;		      /* from 1; 0: soft has none */
 };
 
 /* Looks at the counters again. Returns the first, until the transport is closed; NULL: none. transport may be NULL. */
@@ -152,7 +154,7 @@ struct region {
 	struct domain *domain;
 	uint8_t *memory;
 	size_t length;
-	uint64_t remote_address; /* by which a peer's READ and WRITE name memory */
+	uint64_t remote_address; /* names the memory in a peer's READ and WRITE */
 	uint32_t local_key;
 	uint32_t remote_key;
 };
@@ -166,7 +168,7 @@ enum region_access {
 
 /* Allocates length zeroed bytes (1 or more) and registers them with the device. */
 enum outcome region_create(struct domain *domain, size_t length, unsigned access, struct region **region);
-/* Frees a region once no endpoint that is being destroyed uses it. NULL is allowed. */
+/* Frees a region once no endpoint being destroyed uses it. NULL is allowed. */
 void region_destroy(struct region *region);
 
 enum endpoint_kind {
@@ -226,7 +228,7 @@ struct group_address {
 struct endpoint_event {
 	enum event_kind kind;
 	enum outcome outcome;	  /* of EVENT_FAILED and EVENT_REQUEST_FAILED */
-	int64_t took;		  /* nanoseconds, of an event that ends a state which waits; 0 without WITH_REPORT */
+	int64_t took;		  /* nanoseconds, for an event that ends a waiting state; 0 without WITH_REPORT */
 	struct endpoint *request; /* of EVENT_REQUEST: the callee owns it and sets its handlers before it returns */
 	/*
 	 * From the peer's connect (EVENT_REQUEST), accept (EVENT_ESTABLISHED of the client) or reject (EVENT_FAILED);
@@ -244,7 +246,7 @@ enum work_kind {
 	WORK_WRITE, /* RDMA WRITE from the region into the peer's memory */
 };
 
-/* As in ibv_poll_cq(3), with the numbers of enum ibv_wc_status, which has more. */
+/* As in ibv_poll_cq(3): a subset of enum ibv_wc_status, with its numbers. */
 enum completion_status {
 	COMPLETION_OK = 0,
 	COMPLETION_LENGTH = 1,	   /* the message did not fit into the receive */
@@ -358,8 +360,8 @@ enum {
 
 enum {
 	UDP_PORT_ROCE = 4791,	 /* UDP destination port of RoCE v2; any source port is accepted, soft has the same */
-	UDP_PORT_FIRST = 0xc000, /* from here on, as cards have them (rdma_flow_label_to_udp_sport() of Linux) */
-	UDP_SENDERS_MAX = 64,	 /* ports of a process; a peer gets 4791 instead of another one */
+	UDP_PORT_FIRST = 0xc000, /* from here on, as with cards (Linux's rdma_flow_label_to_udp_sport()) */
+	UDP_SENDERS_MAX = 64,	 /* ports per process; further peers get 4791 */
 };
 
 struct endpoint_options {
@@ -370,8 +372,8 @@ struct endpoint_options {
 	const struct path_options *path; /* NULL: every option unset; must outlive the endpoint */
 	/*
 	 * Soft, of a connection: its packets leave from this UDP port, so that routers which hash ports take another
-	 * path. If another process has it, from one that is udp_step higher, and so on: endpoint_create_qp() sets it.
-	 * Without a step, or with udp_port 0: from 4791.
+	 * path. If another process has it, the port is raised by udp_step until one is free: endpoint_create_qp() sets
+	 * it. Without a step, or with udp_port 0: from 4791.
 	 */
 	uint16_t udp_port, udp_step;
 	bool own_qp;	  /* of a connection: create and modify the QP with verbs instead of librdmacm */
@@ -379,9 +381,9 @@ struct endpoint_options {
 	bool no_loopback; /* datagrams to the group do not loop back to this host */
 };
 
-/* How often packets were lost, as far as that is known: over soft. A time-out is none, its packet may be late. */
+/* How often packets were lost, as far as known: over soft. A time-out does not count, its packet may be late. */
 struct losses {
-	uint32_t out, back; /* of this end's packets, of the peer's */
+	uint32_t out, back; /* this end's packets, the peer's */
 };
 
 /* Base of the backend's struct. */
@@ -408,9 +410,9 @@ struct endpoint {
 	struct address local;
 	struct address peer;
 	struct loop_timer timer; /* of the current state */
-	struct loop_timer slow;	 /* of its first seconds */
+	struct loop_timer slow;	 /* for its first seconds */
 	int64_t began;		 /* clock time of the call that the next event answers; 0: none */
-	int64_t took;		 /* from the call to EVENT_ESTABLISHED: a round trip and more; 0: unknown */
+	int64_t took;		 /* from the call to EVENT_ESTABLISHED: at least a round trip; 0: unknown */
 };
 
 /* Copies options. Sends nothing. */
@@ -449,8 +451,8 @@ enum outcome endpoint_disconnect(struct endpoint *endpoint);
 enum outcome endpoint_join(struct endpoint *endpoint);
 
 /*
- * Posts count works (at least 1) in order. All are receives, or none is. Only the first may be a READ. After one that
- * fails, the later ones are not posted. If one is invalid, none is posted.
+ * Posts count works (at least 1) in order. All are receives, or none is. Only the first may be a READ. A failed one
+ * ends the posting. If one is invalid, none is posted.
  */
 enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count);
 
@@ -463,7 +465,7 @@ enum {
 
 /*
  * Returns text: why the peer may not respond, or may have received nothing before it disconnected, as far as this host
- * knows, "; ..." for the end of a message, or "", as always without WITH_CAUSES.
+ * knows: "; ..." for the end of a message, or "", always without WITH_CAUSES.
  */
 const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE]);
 
@@ -480,7 +482,7 @@ bool endpoint_is_reachable(const struct endpoint *listener);
 /* Moves the endpoint and its pending events to another channel. Not allowed in its event callbacks. */
 enum outcome endpoint_migrate(struct endpoint *endpoint, struct channel *channel);
 
-/* Such as "resolving the address" or "connecting". NULL without WITH_CAUSES, of a state that no error names. */
+/* Such as "resolving the address" or "connecting". NULL without WITH_CAUSES for a state that no error names. */
 const char *endpoint_state_text(enum endpoint_state state);
 /* NULL: the backend has its own text. */
 const char *completion_status_text(enum completion_status status);

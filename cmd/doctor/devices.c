@@ -16,7 +16,7 @@ static void remove_number(char text[SYSFS_TEXT_SIZE])
 		memmove(text, colon + 2, strlen(colon + 2) + 1);
 }
 
-/* Returns false for an empty entry and for text that is not a GID. */
+/* Returns false for an empty entry, and for text that is not a GID. */
 static bool parse_gid_entry(const char *text, bool ethernet, struct address *address)
 {
 	static const uint8_t none[8];
@@ -68,8 +68,8 @@ static void device_read_port(const char *directory, struct port *port)
 }
 
 /*
- * Without GIDs, as on InfiniBand, the interface is the card's of that port: dev_port begins with 0. The function of one
- * port may have another one.
+ * Without GIDs, as on InfiniBand, the interface is the card's with that port: dev_port begins with 0. A single-port
+ * function may have another number.
  */
 static void find_interface(const char *device, struct port *port)
 {
@@ -103,7 +103,7 @@ static void read_ports(const char *root, const char *directory, struct device *d
 			break;
 		port->number = number;
 		device_read_port(path, port);
-		/* The directory of a device is there only if somebody has made it. */
+		/* A device's directory exists only if somebody has made it. */
 		sysfs_line(port->roce, "%s/sys/kernel/config/rdma_cm/%s/ports/%u/default_roce_mode", root, device->name,
 			   number);
 		strcpy(port->netdev, port->gids[0].netdev);
@@ -114,8 +114,8 @@ static void read_ports(const char *root, const char *directory, struct device *d
 }
 
 /*
- * soft-RoCE has a file "parent" with the name of its interface. "device" of a software device may be the card of its
- * interface, so that "parent" is looked for first.
+ * soft-RoCE has a file "parent" with its interface's name. A software device's "device" may be its interface's card, so
+ * "parent" is tried first.
  */
 static void find_driver(const char *directory, struct device *device)
 {
@@ -208,8 +208,8 @@ const struct gid *devices_gid(const struct port *port, const struct address *add
 }
 
 /*
- * Whether the interface here is the port's, not another one of that name: the GIDs are its addresses and one made of
- * its MAC address, whose last three bytes end that GID.
+ * Whether the interface here is the port's, not another one of that name: the GIDs are its addresses, and one that ends
+ * in the last three bytes of its MAC address.
  */
 static bool is_interface_of(const struct port *port, const char *name, const struct interface *interface)
 {
@@ -235,7 +235,7 @@ static bool is_interface_of(const struct port *port, const char *name, const str
 	return !found;
 }
 
-/* The routes of this process lack an address of it. In /sys a VRF looks like other masters. */
+/* This process's routes lack its addresses. In /sys a VRF looks like other masters. */
 static bool is_in_vrf(const char *interface)
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
@@ -271,7 +271,7 @@ static unsigned interface_facts(const struct port *port)
 	return facts;
 }
 
-/* Of InfiniBand. An Ethernet link of one lane is usual. */
+/* InfiniBand only: an Ethernet link with one lane is normal. */
 static unsigned port_facts(const struct port *port)
 {
 	bool init = !strcmp(port->state, "INIT"), armed = !strcmp(port->state, "ARMED");
@@ -293,8 +293,8 @@ unsigned devices_facts(const struct device *device, const struct port *port)
 }
 
 /*
- * Soft-RoCE's socket is at the any address: in older kernels in the network namespace of process 1 while its module is
- * loaded, and its devices work there only; in newer ones in each namespace with a device.
+ * Soft-RoCE's socket is on the any address: in older kernels in process 1's network namespace while its module is
+ * loaded, and its devices work only there; in newer ones in each namespace with a device.
  */
 void devices_find_rxe(struct doctor *doctor)
 {
@@ -323,7 +323,7 @@ static void check_port(struct doctor *doctor, const struct device *device, const
 		remedy = remedy_find(PROBLEM_PORT, facts, port->netdev, number);
 	finding_add(doctor, good ? FINDING_READ : FINDING_WARN, "port", "%s/%u: %s, %s, %s%s, %s\n%s", device->name,
 		    port->number, port->state, port->physical_state, port->link_layer, mtu, port->rate, remedy.text);
-	/* IBTA 10.9.3: bit 15 is that of a full member. */
+	/* IBTA 10.9.3: bit 15 marks a full member. */
 	if (facts & FACT_INFINIBAND && port->partition && !(port->partition & 0x8000))
 		finding_add(doctor, FINDING_WARN, "port",
 			    "%s/%u: limited member of partition 0x%04x: it reaches only full members\n"
@@ -332,8 +332,8 @@ static void check_port(struct doctor *doctor, const struct device *device, const
 }
 
 /*
- * Of RoCE v2, which finds the link-layer address of a GID by its IP address: whether the interface is known to lack it.
- * The kernel makes the first GID of the MAC address, whichever link-local address the interface has.
+ * RoCE v2 finds a GID's link-layer address by its IP address: whether the interface is known to lack that. The kernel
+ * makes the first GID from the MAC address, whatever the interface's link-local address.
  */
 static bool lacks_address(const struct port *port, const struct gid *gid)
 {
@@ -350,7 +350,7 @@ static bool lacks_address(const struct port *port, const struct gid *gid)
 static void check_gids(struct doctor *doctor, const struct device *device, const struct port *port)
 {
 	char host[ADDRESS_TEXT_SIZE], fix[UNITS_TEXT_SIZE];
-	const struct gid *routed = NULL; /* the first one that routers forward */
+	const struct gid *routed = NULL; /* the first routable one */
 
 	for (unsigned i = 0; i < port->gid_count && !routed; i++)
 		if (strstr(port->gids[i].type, "v2") && !address_is_link_local(&port->gids[i].address) &&

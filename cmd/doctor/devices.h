@@ -12,8 +12,8 @@
 enum {
 	DEVICES_MAX = 64,
 	DEVICE_PORTS_MAX = 8,
-	PORT_GIDS_MAX = 16,	  /* GIDs kept of a port; the others are counted */
-	PORT_GID_TABLE_MAX = 512, /* table entries read of a port */
+	PORT_GIDS_MAX = 16,	  /* GIDs kept per port; further ones are counted */
+	PORT_GID_TABLE_MAX = 512, /* table entries read per port */
 };
 
 struct gid {
@@ -26,15 +26,15 @@ struct gid {
 struct port {
 	unsigned number;
 	bool active;
-	bool managed;			      /* InfiniBand: a subnet manager has been there */
+	bool managed;			      /* InfiniBand: a subnet manager has configured it */
 	char state[SYSFS_TEXT_SIZE];	      /* "ACTIVE", "DOWN" */
 	char physical_state[SYSFS_TEXT_SIZE]; /* "LinkUp", "Polling", "Disabled" */
-	uint16_t partition;		      /* P_Key 0, that of all connections; 0 if unknown */
+	uint16_t partition;		      /* P_Key 0, used by all connections; 0 if unknown */
 	char link_layer[SYSFS_TEXT_SIZE];     /* "InfiniBand", "Ethernet" */
 	char rate[SYSFS_TEXT_SIZE];
 	char netdev[SYSFS_TEXT_SIZE]; /* its interface; "" if unknown */
 	uint32_t mtu;		      /* the active MTU, set by route.c; 0 if unknown */
-	char roce[SYSFS_TEXT_SIZE];   /* the type of GID of each connection, if configfs tells; else "" */
+	char roce[SYSFS_TEXT_SIZE];   /* the connections' GID type, if configfs has it; else "" */
 	struct gid gids[PORT_GIDS_MAX];
 	unsigned gid_count;
 	unsigned gids_left_out;
@@ -48,20 +48,20 @@ struct device {
 	struct port ports[DEVICE_PORTS_MAX + 1]; /* one spare element, never counted in port_count */
 	unsigned port_count;
 	bool ports_left_out;
-	bool has_no_guid; /* a virtual function that was given none */
+	bool has_no_guid; /* a virtual function without a GUID */
 
-	bool elsewhere;	       /* soft-RoCE of a kernel that works in another network namespace only */
-	bool cannot_be_opened; /* its file: set by kernel.c */
+	bool elsewhere;	       /* soft-RoCE that works only in another network namespace */
+	bool cannot_be_opened; /* its file cannot; set by kernel.c */
 
 	/* Set by route.c. */
-	unsigned address_count;	      /* local addresses that a ping over this device has passed */
-	char addresses[128];	      /* the first of them, as a list */
-	bool link_local;	      /* it is one that is link-local */
-	struct error silence;	      /* of the first one that none has passed, or within this host only: the object */
+	unsigned address_count; /* local addresses with a passed ping over this device */
+	char addresses[128];	/* the first of them, as a list */
+	bool link_local;	/* it is a link-local one */
+	struct error silence;	/* the first address whose ping failed, or passed only within this host (object) */
 	char silent[SYSFS_TEXT_SIZE]; /* its interface */
 	bool within_host;	      /* it reaches itself */
-	bool may_work;		      /* an address passes, or may do so to another host */
-	bool roce_v2;		      /* connections from one of them use that */
+	bool may_work;		      /* an address passes, or may pass to another host */
+	bool roce_v2;		      /* connections from one of them use RoCE v2 */
 	const struct port *v1;	      /* a port whose connections use RoCE v1; NULL: none */
 	struct error memory;	      /* whether memory could be registered */
 };
@@ -71,16 +71,16 @@ struct device *devices_read(const char *root);
 void devices_free(struct device *devices);
 
 struct device *devices_find(struct device *devices, const char *name);
-/* The same, or a new one of which no more is known, as where /sys is not mounted. NULL: no memory. */
+/* The same, or a new one with only a name, as without /sys. NULL: no memory. */
 struct device *devices_need(struct device **devices, const char *name);
 
 /*
- * The port's GID that a connection from this address has, NULL if there is none, as on iWARP. Linux's RDMA CM has one
- * type of GID for a port: RoCE v2 if the device supports that, unless configfs has another one (cma_roce_mode).
+ * The port's GID for connections from this address, NULL without one, as on iWARP. Linux's RDMA CM uses one GID type
+ * per port: RoCE v2 if the device supports it, unless configfs has another (cma_roce_mode).
  */
 const struct gid *devices_gid(const struct port *port, const struct address *address);
 
-/* The facts of the port and of its interface for remedy_find(). port may be NULL. */
+/* The port's and its interface's facts for remedy_find(). port may be NULL. */
 unsigned devices_facts(const struct device *device, const struct port *port);
 
 #endif

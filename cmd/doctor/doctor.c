@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * doctor: checks everything that a connection needs, changes nothing, and names the command that fixes a problem.
- */
+/* doctor: checks a connection's requirements, changes nothing, and names the command that fixes a problem. */
 #include "cmd/doctor/doctor.h"
 
 #include <inttypes.h>
@@ -13,7 +11,7 @@
 /* clang-format off */
 static const struct option options_table[] = {
 	OPTION_ROW(OPTION_TEXT, 'a', "address", struct doctor_options, address, "ADDRESS", "", "",
-		   OPTION_HELP("Also check the route to another host and ping it; -a is optional"),
+		   OPTION_HELP("Also check the route to ADDRESS, and ping it; -a may be omitted"),
 		   .operand = OPERAND, .needed_by = FOR_PATH | FOR_ANOTHER, .brief = true),
 	OPTION_ROW(OPTION_INTEGER, 'p', "port", struct doctor_options, port, "PORT", "1 to 65535", "7174",
 		   OPTION_HELP("Port of the rping server to ping"), .tags = FOR_ANOTHER, .brief = true),
@@ -27,7 +25,7 @@ static const struct option options_table[] = {
 		   .tags = FOR_ANOTHER),
 #endif
 	OPTION_ROW(OPTION_INTEGER, 0, "udp-port", struct doctor_options, udp_port, "PORT", "1 to 65535", "",
-		   OPTION_HELP("Find the routers of the path that has this UDP source port", "4791 over soft, else 49152"),
+		   OPTION_HELP("Find the routers of the path with this UDP source port", "4791 over soft, else 49152"),
 		   .tags = FOR_ANOTHER),
 #endif
 	TYPE_OF_SERVICE_OPTION(struct doctor_options, 0),
@@ -121,7 +119,7 @@ static void doctor_run(void *state)
 	host_read(&doctor->host);
 	if (!sysfs_has("%s/proc/self", doctor->host.root)) {
 		finding_add(doctor, FINDING_WARN, "proc",
-			    "/proc is not mounted: holders of ports, limits of a container, modules are not looked up\n"
+			    "/proc is not mounted: port holders, container limits and modules were not checked\n"
 			    "mount -t proc proc /proc");
 		doctor->findings.new_group = true;
 	}

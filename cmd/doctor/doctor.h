@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * doctor checks what RDMA needs on this machine. Each file calls only those below it:
+ * doctor checks RDMA's requirements on this machine. Each file calls only those below it:
  *
  *   doctor.c     options, the checks one after the other, the verdict
  *   target.c     the route to ADDRESS
- *   paths.c      the paths to it, beside each other
+ *   paths.c      comparison of the paths to it
  *   trace.c      the routers of a path
- *   ping.c       pings of it, by size
+ *   ping.c       pings to it, by size
  *   soft.c       the transport soft, which pings itself
  *   route.c      the local addresses that lead to a device, as the RDMA CM resolves them
  *   kernel.c     release, modules, namespaces, device files, locked memory: most is core/host.h's
  *   devices.c    RDMA devices, ports and GIDs
- *   slow.c       what makes a device slow: its PCIe link, and the processors of this process
- *   probe.c      what is tried: opens a transport, waits for an event, pings
+ *   slow.c       causes of slow runs: a PCIe link, this process's processors
+ *   probe.c      attempts: opens a transport, waits for an event, pings
  *   findings.c   findings as text and for the report
  *
- * Devices and addresses are tried before files are read, which explain what failed. A problem is a failure if the
- * selected transport cannot work with it. It is a warning if it concerns only the other transport, or if the selected
- * one may work nevertheless, as with another device.
+ * Devices and addresses are tried before files are read, which explain failures. A problem is a failure if the selected
+ * transport cannot work with it. It is a warning if it concerns only the other transport, or if the selected one may
+ * still work, for example with another device.
  */
 #ifndef CMD_DOCTOR_DOCTOR_H
 #define CMD_DOCTOR_DOCTOR_H
@@ -37,10 +37,10 @@ struct doctor_options {
 	const char *source;
 	int64_t port;
 	int64_t paths;	  /* 0: one */
-	int64_t udp_port; /* of the path; 0: not given */
+	int64_t udp_port; /* the path's; 0: not given */
 };
 
-/* Of what a ping has passed, which a program without rping has not tried. */
+/* The status after a passed ping, which a program without rping has not tried. */
 #define FINDING_PINGED (COMMAND_rping ? FINDING_OK : FINDING_READ)
 
 struct finding {
@@ -56,24 +56,24 @@ struct findings {
 	bool new_group; /* print an empty line before the next finding */
 };
 
-/* The errors of an operation, of which the first one is of interest, and the last event of an endpoint. */
+/* An operation's errors, of which the first one matters, and an endpoint's last event. */
 struct probe {
 	struct log log; /* for the operation */
 	struct errors errors;
 	enum event_kind event;	     /* 0: none */
-	enum outcome outcome;	     /* of it */
-	struct transport *transport; /* of pings */
+	enum outcome outcome;	     /* the event's */
+	struct transport *transport; /* for pings */
 };
 
 struct doctor {
 	struct environment *environment;
 	const struct doctor_options *options;
-	uint64_t given;	  /* of the options: those for another host */
-	const char *name; /* of the target, as given */
+	uint64_t given;	  /* bits of the given options for another host */
+	const char *name; /* the target's, as given */
 	struct host host;
 	bool verbs_selected;
 	struct device *devices;
-	bool rxe_holds_port; /* UDP port 4791, of this network namespace */
+	bool rxe_holds_port; /* UDP port 4791 in this network namespace */
 	bool usable;	     /* a device is usable */
 
 	struct transport *verbs; /* NULL if it cannot be opened; the selected one is open from the start */
@@ -85,17 +85,17 @@ struct doctor {
 	struct probe probe;
 	char pinged[ADDRESS_TEXT_SIZE]; /* the host of the last ping; "": its server could not listen */
 	unsigned silences;		/* addresses that have not reached themselves */
-	struct resolver source;		/* of --source */
-	struct resolver resolver;	/* of the target */
+	struct resolver source;		/* for --source */
+	struct resolver resolver;	/* for the target */
 	struct error lookup_error;	/* if it has no address */
-	enum fabric fabric;		/* of the device on the route to it */
-	uint32_t mtu;			/* of that port; 0: unknown */
-	char netdev[SYSFS_TEXT_SIZE];	/* the interface of that route; "": unknown */
-	struct address local;		/* of that route */
-	struct paths *paths;		/* to it; NULL: not asked for, and no router is on the way */
+	enum fabric fabric;		/* of the device on the route there */
+	uint32_t mtu;			/* that port's; 0: unknown */
+	char netdev[SYSFS_TEXT_SIZE];	/* that route's interface; "": unknown */
+	struct address local;		/* that route's local address */
+	struct paths *paths;		/* to the target; NULL: not requested, and no router on the way */
 	bool silent;			/* that device does not reach itself */
-	bool unanswered;		/* pings of it: nothing is known to have arrived there */
-	bool unexplained;		/* and no cause of that is known */
+	bool unanswered;		/* no ping is known to have arrived there */
+	bool unexplained;		/* and no cause is known */
 	struct findings findings;
 };
 
@@ -104,9 +104,9 @@ static inline struct doctor *doctor_of(struct host *host)
 	return (struct doctor *)((char *)host - offsetof(struct doctor, host));
 }
 
-/* ---- findings.c: each is printed when it is added, and kept for the report ---- */
+/* ---- findings.c: prints each finding when it is added, and keeps it for the report ---- */
 
-/* host_add(), for doctor->host. Does nothing once the run has ended. */
+/* host_add(), for doctor->host. A no-op once the run has ended. */
 #define finding_add(doctor, ...) host_add(&(doctor)->host, __VA_ARGS__)
 /* Prints and keeps a finding: doctor->host.found. */
 void finding_found(struct host *host, enum finding_status status, const struct error *error);
@@ -124,70 +124,70 @@ void probe_begin(struct doctor *doctor);
 /* Begins a probe, opens a transport, unless it is open, and creates a channel. */
 enum outcome probe_open(struct doctor *doctor, const char *name, struct transport **transport,
 			struct channel **channel);
-/* The operation was a call of this transport: keeps its error. */
+/* Keeps the error of an operation that was a call of this transport. */
 void probe_failed(struct doctor *doctor, struct transport *transport);
 /* Creates an endpoint for probe_wait(). */
 enum outcome probe_create(struct doctor *doctor, enum endpoint_kind kind, struct channel *channel,
 			  enum port_space port_space, const struct path_options *path, struct endpoint **endpoint);
-/* Runs the loop until an endpoint has this event. Returns the outcome if it has failed, and keeps the error. */
+/* Runs the loop until an endpoint has this event. If it failed, keeps the error and returns the outcome. */
 enum outcome probe_wait(struct doctor *doctor, enum event_kind wanted);
 /*
- * Runs an rping client with these options on doctor->probe.transport, and stops it. timeout: of each of its phases,
- * nanoseconds. The caller frees ping.
+ * Runs an rping client with these options on doctor->probe.transport, and stops it. timeout: per phase, nanoseconds.
+ * The caller frees ping.
  */
 void probe_ping(struct doctor *doctor, const char *host, int64_t timeout, const char *options, struct child_run *ping,
 		struct ping_facts *facts);
-/* Begins a probe: an rping server at a local address, and one ping of it. Returns the outcome, and keeps the error. */
+/* Begins a probe: an rping server on a local address, and one ping to it. Returns the outcome, and keeps the error. */
 enum outcome probe_itself(struct doctor *doctor, struct transport *transport, const struct address *address,
 			  int64_t timeout);
 
 /* ---- kernel.c ---- */
 
-/* Kernel, modules, network namespaces, the files in /dev/infiniband, and the limit of locked memory. */
+/* Kernel, modules, network namespaces, the files in /dev/infiniband, and the locked memory limit. */
 void kernel_check(struct doctor *doctor);
 /* Marks a device: doctor->host.unusable. */
 void kernel_unusable(struct host *host, const char *name);
 
 /* ---- devices.c ---- */
 
-/* Whether the socket of soft-RoCE is in this network namespace, and which devices work in another one only. */
+/* Finds whether soft-RoCE's socket is in this network namespace, and which devices work only in another one. */
 void devices_find_rxe(struct doctor *doctor);
 /* Each device, its ports and GIDs. */
 void devices_check(struct doctor *doctor);
 
 /* ---- slow.c ---- */
 
-/* A warning for each device whose PCIe link or NUMA node is not what it could be, and for a processor at low speed. */
+/* A warning for each device with a suboptimal PCIe link or NUMA node, and for a slow processor. */
 void slow_check(struct doctor *doctor);
 
 /* ---- route.c ---- */
 
 /*
- * Resolves every local address, and pings it over the device that it leads to. Sets the addresses and the interface of
- * each device, and the MTU of its ports.
+ * Resolves every local address, and pings it over its device. Sets each device's addresses and interface, and its
+ * ports' MTU.
  */
 void route_check(struct doctor *doctor);
-/* Adds a finding for each device: the addresses that lead to it, and by which version of RoCE. */
+/* Adds a finding for each device: the addresses that lead to it, and their RoCE version. */
 void route_report(struct doctor *doctor);
 
 /* ---- soft.c ---- */
 
-/* Lets soft ping itself. */
+/* Makes soft ping itself. */
 void soft_check(struct doctor *doctor);
-/* Warns of a card on that interface, which may take soft's packets. Returns whether there is one. */
+/* Warns of a card on that interface, which may consume soft's packets. Returns whether there is one. */
 bool soft_warn_card(struct doctor *doctor, const char *interface);
 
 /* ---- ping.c ---- */
 
-/* Pings the address, and names the size from which on none is answered. */
+/* Pings the address, and finds the size from which on no ping is answered. */
 void ping_check(struct doctor *doctor, const struct address *address);
 /*
- * Adds the error of what failed at the address. If pings pass without an option of the path, that is the cause; it is
- * tried without all of them, then without each.
+ * Adds the error of a failure at the address. A path option without which pings pass is the cause: tries without all of
+ * them, then without each.
  */
 void ping_blame(struct doctor *doctor, const struct address *address, const char *check, const struct error *failure);
 
-/* Runs an rping client with these options, and those of the path. Begins a probe. The caller frees ping. */
+/* Begins a probe: runs an rping client with these options, and the path options. The caller frees ping. */
 void ping_send(struct doctor *doctor, const char *host, const char *options, struct child_run *ping,
 	       struct ping_facts *facts);
 
@@ -198,35 +198,35 @@ enum {
 };
 
 struct trace {
-	uint16_t port;				/* UDP, of the sender */
-	bool asked;				/* the port could be had */
-	unsigned limit;				/* no router behind this hop is asked; 0: TRACE_HOPS_MAX */
-	unsigned hops;				/* up to the last router that answered */
+	uint16_t port;				/* UDP source port */
+	bool asked;				/* the port was available */
+	unsigned limit;				/* the last hop to try; 0: TRACE_HOPS_MAX */
+	unsigned hops;				/* up to the last answering router */
 	struct address routers[TRACE_HOPS_MAX]; /* ADDRESS_NONE: it did not answer */
 };
 
-/* What a message of the error queue tells of a packet. */
+/* The meaning of an error queue message for a packet. */
 enum trace_answer {
-	TRACE_OTHER,   /* nothing, or it went to another host */
-	TRACE_ROUTER,  /* its hop limit ended at a router */
-	TRACE_REFUSED, /* it gets no further, whatever its hop limit is */
+	TRACE_OTHER,   /* none, or for another host */
+	TRACE_ROUTER,  /* its hop limit expired at a router */
+	TRACE_REFUSED, /* it gets no further, whatever its hop limit */
 };
 
 /*
- * Reads a message that recvmsg() has filled, with MSG_ERRQUEUE, of a socket that sends to the peer. from: who answered;
- * ADDRESS_NONE: the kernel of this host, or nobody.
+ * Reads a message from recvmsg() with MSG_ERRQUEUE on a socket that sends to the peer. from: who answered;
+ * ADDRESS_NONE: this host's kernel, or nobody.
  */
 enum trace_answer trace_read_answer(const struct msghdr *message, const struct address *peer, struct address *from);
-/* Finds the routers of paths from doctor->local, by packets with that many bytes. Takes --timeout at most. */
+/* Finds the routers of paths from doctor->local, with packets of that many bytes. Takes --timeout at most. */
 void trace_routers(struct doctor *doctor, const struct address *peer, size_t size, struct trace *traces, size_t count);
 /* Whether that router has answered. */
 bool trace_has(const struct trace *trace, const struct address *router);
 
 /* ---- paths.c ---- */
 
-/* Begins: without --paths finds the routers of the path, before the transport has its port. Nothing is printed. */
+/* Begins: without --paths finds the path's routers, before the transport has its port. Prints nothing. */
 void paths_trace(struct doctor *doctor, const struct address *peer);
-/* Pings the address over each of --paths, and says which routers they have, and where bad ones differ. */
+/* Pings the address over each of --paths, and reports their routers, and where bad ones differ. */
 void paths_check(struct doctor *doctor);
 
 /* ---- target.c ---- */

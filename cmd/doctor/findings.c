@@ -8,7 +8,7 @@
 #include "core/wrap.h"
 
 enum {
-	INDENT = 16 /* columns before the text of a finding */
+	INDENT = 16 /* columns before a finding's text */
 };
 
 static const char *const status_names[FINDING_STATUSES] = { "read", "OK", "WARN", "FAIL" };
@@ -34,7 +34,7 @@ static void report_failure(const struct doctor *doctor, const struct finding *fi
 		log_keep(log, &finding->error);
 }
 
-/* The columns of the terminal are asked for again: they may change. */
+/* Reads the terminal's width each time: it may change. */
 static void print_line(struct doctor *doctor, const char *status, const char *check, const char *text)
 {
 	struct output *output = doctor->environment->output;
@@ -88,7 +88,7 @@ void finding_found(struct host *host, enum finding_status status, const struct e
 
 void finding_add_error(struct doctor *doctor, enum finding_status status, const char *check, const struct error *error)
 {
-	/* The text is "OBJECT: PHASE: CAUSE", of which the first two may be "". Then the remedy and the code. */
+	/* The text is "OBJECT: PHASE: CAUSE"; the first two may be "". Then come the remedy and the code. */
 	finding_add(doctor, status, check, "%s%s%s%s%s\n%s\n%s", error->object, *error->object ? ": " : "",
 		    error->phase, *error->phase ? ": " : "", error->cause, error->hint, error->code);
 }

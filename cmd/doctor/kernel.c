@@ -6,7 +6,7 @@
 #include "cmd/doctor/doctor.h"
 
 /*
- * Whether ib_uverbs was loaded after rdma_cm; the last loaded module is the first in the list. The kernel tells the
+ * Whether ib_uverbs was loaded after rdma_cm; the last loaded module is the first in the list. The kernel notifies
  * modules of a device's removal in the reverse order.
  */
 static bool is_verbs_last(const char *root)
@@ -24,7 +24,7 @@ static bool is_verbs_last(const char *root)
 	return verbs && cm;
 }
 
-/* The drivers of cards take a device from its users; those of software devices wait for them. */
+/* Card drivers take a device from its users; software drivers wait for them. */
 static void check_order(struct doctor *doctor)
 {
 	const struct device *device = doctor->devices;

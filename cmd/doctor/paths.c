@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The paths to ADDRESS: pings over each, and the routers of each, which tell where a path that is worse than the others
- * differs from them.
+ * The paths to ADDRESS: pings over each, and each path's routers, which show where a worse path differs from the
+ * others.
  *
- *   ends at an earlier router           lost behind that one
+ *   ends at an earlier router           lost behind that router
  *   long packets end earlier            those are lost behind that one
  *   packets are lost on the way there   the first router that no good path has
  *   late, in whichever direction        that router, or the way back
@@ -38,7 +38,7 @@ struct paths {
 	bool routed; /* a router is on the way */
 	bool failed; /* no path passes */
 	struct path_facts facts[UDP_SENDERS_MAX];
-	struct trace traces[UDP_SENDERS_MAX]; /* of short packets */
+	struct trace traces[UDP_SENDERS_MAX]; /* with short packets */
 	struct trace long_traces[UDP_SENDERS_MAX];
 	bool ends_early[UDP_SENDERS_MAX], long_ends_early[UDP_SENDERS_MAX];
 	bool reported[UDP_SENDERS_MAX];
@@ -56,7 +56,7 @@ static const char *router_text(const struct address *router, char text[ADDRESS_T
 	return router->family ? address_host(router, text) : "*";
 }
 
-/* ---- what paths have alike ---- */
+/* ---- common routers ---- */
 
 static bool same_routers(const struct trace *one, const struct trace *other)
 {
@@ -69,7 +69,7 @@ static bool same_routers(const struct trace *one, const struct trace *other)
 	return true;
 }
 
-/* Routers limit their answers. One that all other paths have at a hop is that of a path without an answer, too. */
+/* Routers limit their answers. If all other paths have one router at a hop, so has a path without an answer. */
 static void fill_common(struct paths *paths, unsigned hop)
 {
 	const struct address *common = NULL;
@@ -95,7 +95,7 @@ static bool good_path_has(const struct paths *paths, const struct address *route
 	return false;
 }
 
-/* The first router of the path that no good one has; NULL: none. Sets whether the one before it is silent. */
+/* The path's first router that no good path has; NULL: none. Sets whether the one before it is silent. */
 static const struct address *own_router(const struct paths *paths, size_t index, bool *silent)
 {
 	const struct trace *trace = &paths->traces[index];
@@ -108,7 +108,7 @@ static const struct address *own_router(const struct paths *paths, size_t index,
 	return NULL;
 }
 
-/* The hops up to a router that has answered before another one, too; 0: there is none. */
+/* The hops up to a router that has also answered at an earlier hop; 0: none. */
 static unsigned hops_of_loop(const struct trace *trace)
 {
 	for (unsigned hop = 2; hop < trace->hops; hop++)
@@ -118,7 +118,7 @@ static unsigned hops_of_loop(const struct trace *trace)
 	return 0;
 }
 
-/* The last router that answered; NULL: none. */
+/* The last answering router; NULL: none. */
 static const struct address *last_router(const struct trace *trace)
 {
 	return trace->hops ? &trace->routers[trace->hops - 1] : NULL;
@@ -155,7 +155,7 @@ static const char *locate(const struct paths *paths, size_t index, char text[LIS
 		router = last_router(of_long);
 		if (router)
 			return log_text(text, LIST_SIZE,
-					"packets of the path MTU, or the answers that quote them, end behind %s, "
+					"packets of the path MTU, or the answers that quote them, end behind %s, but "
 					"short ones pass",
 					address_host(router, host));
 	}
@@ -176,7 +176,7 @@ static const char *locate(const struct paths *paths, size_t index, char text[LIS
 	       "there";
 }
 
-/* One finding of all bad paths of which the same is to be said. */
+/* One finding for all bad paths with the same verdict. */
 static void report_worse(struct paths *paths, size_t first)
 {
 	const struct path_facts *facts = &paths->facts[first];
@@ -197,12 +197,12 @@ static void report_worse(struct paths *paths, size_t first)
 		    where);
 }
 
-/* One line of all paths with the same routers. */
+/* One line for all paths with the same routers. */
 static void report_routers(struct paths *paths, size_t first)
 {
 	const struct trace *trace = &paths->traces[first];
 	char ports[LIST_SIZE] = "", routers[LIST_SIZE] = "", host[ADDRESS_TEXT_SIZE];
-	/* A late answer is taken for that of a later router. Where pings pass there is no loop. */
+	/* A late answer is taken for a later router's. If pings pass, there is no loop. */
 	unsigned loop = paths->failed ? hops_of_loop(trace) : 0, count = 0;
 	enum finding_status status = FINDING_OK;
 	const char *end = "";
@@ -231,11 +231,11 @@ static void report_routers(struct paths *paths, size_t first)
 		    trace->hops	     ? routers
 		    : !paths->routed ? "none: it is on this link"
 		    : trace->asked   ? "none answers"
-				     : "not asked: another process has the port",
+				     : "not traced: another process has the port",
 		    units_plural(count), ports, end);
 }
 
-/* ---- what is tried ---- */
+/* ---- attempts ---- */
 
 /* No path is worse than the others after so few pings: a distant or busy host takes its time. */
 static bool few_pings(const struct paths *paths)
@@ -297,8 +297,8 @@ static bool same_end(const struct trace *one, const struct trace *other)
 }
 
 /*
- * Failed paths that end before the others: the router behind the last one may only have given too many answers. It is
- * asked again, for one path of each such router, three times with a pause.
+ * Failed paths that end before the others: the next router may merely have reached its answer limit. Tries it again,
+ * for one path per such router, three times with a pause.
  */
 static void check_ends(struct paths *paths)
 {
@@ -401,14 +401,14 @@ void paths_check(struct doctor *doctor)
 	if (doctor->options->paths)
 		ping_paths(paths);
 	if (paths->routed) {
-		/* Now that the ports are known. */
+		/* The ports are known now. */
 		if (doctor->options->paths)
 			trace_routers(doctor, &paths->peer, 0, paths->traces, paths->count);
 		check_ends(paths);
 		trace_long(paths);
 	}
 	hops = longest(paths);
-	/* A path that is known to pass has as many routers as the longest one. */
+	/* A passing path has as many routers as the longest one. */
 	for (size_t i = 0; i < paths->count; i++)
 		if (paths->traces[i].hops && paths->facts[i].port && !paths->facts[i].failed)
 			paths->traces[i].hops = hops;

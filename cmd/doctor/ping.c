@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Pings of ADDRESS on one connection: of 100 bytes, then of each power of two. Up to the path MTU a ping is one packet
- * each way, as long as the longest of the path MTU of that size; then it is 2 and 4 in a row. If one is lost, its size
- * and the one before it are tried again: another result shows that it was not the size.
+ * each way, of the length that a path MTU of that size allows; then it is 2 and 4 in a row. If one is lost, its size
+ * and the previous one are tried again: a different result shows that the size was not the cause.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,20 +14,20 @@
 #include "core/units.h"
 
 enum {
-	FIRST_SIZE = 100,      /* the default of rping */
-	PACKETS = 4,	       /* of the path MTU, in the longest ping */
-	MTU_UNKNOWN = 1024,    /* what it is then taken for */
-	MTU_LEAST = 256,       /* of InfiniBand */
-	MTU_MOST = 4096,       /* of RoCE */
-	ETHERNET_MOST = 4200,  /* MTU of an interface for it, rounded up */
-	HEADERS = 84,	       /* bytes that an interface's MTU has beside a path MTU, at least */
+	FIRST_SIZE = 100,      /* rping's default */
+	PACKETS = 4,	       /* of path MTU size, in the longest ping */
+	MTU_UNKNOWN = 1024,    /* the assumed path MTU then */
+	MTU_LEAST = 256,       /* InfiniBand's */
+	MTU_MOST = 4096,       /* RoCE's */
+	ETHERNET_MOST = 4200,  /* an interface's MTU for it, rounded up */
+	HEADERS = 84,	       /* minimum difference between an interface's MTU and the path MTU, bytes */
 	AGAIN = 3,	       /* pings of each of the two sizes */
-	ETHERNET_PERCENT = 146 /* of a path MTU: that of an interface that has it, 1500 bytes for 1024 */
+	ETHERNET_PERCENT = 146 /* an interface's MTU for a path MTU: 1500 bytes for 1024 */
 };
 
 /*
- * How many of each size. Over soft they are packets enough for its counters to tell a loss. A device waits two seconds
- * for an answer that is lost.
+ * Pings per size. Over soft they are enough packets for its counters to show a loss. A device waits two seconds for a
+ * lost answer.
  */
 static unsigned pings_of(const struct doctor *doctor)
 {
@@ -35,8 +35,8 @@ static unsigned pings_of(const struct doctor *doctor)
 }
 
 /*
- * A firewall must accept UDP port 4791 for RoCE, the server's own TCP port for iWARP. The ping itself refers its user
- * to the doctor.
+ * A firewall must accept UDP port 4791 for RoCE, the server's own TCP port for iWARP. The ping's own hint refers to
+ * doctor.
  */
 static void hint_at_firewall(const struct doctor *doctor, struct error *error)
 {
@@ -50,7 +50,7 @@ static void hint_at_firewall(const struct doctor *doctor, struct error *error)
 	else
 		error_hint(
 			error,
-			"check that the host is up, that it speaks %s, too, and that firewalls accept %s port %" PRId64,
+			"check that the host is up, that it also uses %s, and that firewalls accept %s port %" PRId64,
 			tcp ? "iWARP" : "RoCE v2", tcp ? "TCP" : "UDP", tcp ? doctor->options->port : 4791);
 }
 
@@ -59,7 +59,7 @@ static const char *path_words(const struct doctor *doctor, uint64_t given, char 
 	return common_path_words(doctor->environment->command->options, given, &doctor->options->common, words);
 }
 
-/* Pings with the given options of the path, and these. Begins a probe. */
+/* Begins a probe: pings with the given path options, and these. */
 static void send_pings(struct doctor *doctor, const char *host, uint64_t given, const char *options, int64_t timeout,
 		       struct child_run *ping, struct ping_facts *facts)
 {
@@ -79,8 +79,8 @@ void ping_send(struct doctor *doctor, const char *host, const char *options, str
 }
 
 /*
- * True if pings of the size that was lost are lost again, and those of the size before it are not. A server that has
- * refused or is gone, as one for one client, leaves it at the first result: none of that size has passed.
+ * True if pings of the lost size are lost again, and those of the previous size are not. If the server refuses or is
+ * gone, like a one-client server, the first result stands: no ping of that size has passed.
  */
 static bool is_size(struct doctor *doctor, const char *host, uint32_t passed, uint32_t lost, bool none_passed)
 {
@@ -99,7 +99,7 @@ static bool is_size(struct doctor *doctor, const char *host, uint32_t passed, ui
 	return is;
 }
 
-/* Where to look for a hop that takes shorter packets only, and what passes it meanwhile. */
+/* How to find a hop with a smaller MTU, and a workaround. */
 static void hint_at_mtu(const struct doctor *doctor, const char *host, uint32_t passed, struct error *error)
 {
 	char meanwhile[ADDRESS_TEXT_SIZE + PATH_WORDS_SIZE + 64], words[PATH_WORDS_SIZE];
@@ -118,7 +118,7 @@ static void hint_at_mtu(const struct doctor *doctor, const char *host, uint32_t 
 		   doctor->netdev, host, meanwhile);
 }
 
-/* Some pings were answered; then one was lost. */
+/* Some pings were answered, then one was lost. */
 static void add_lost_size(struct doctor *doctor, const char *host, uint32_t mtu, const struct ping_facts *facts)
 {
 	const struct error lost = doctor->probe.errors.first;
@@ -127,7 +127,8 @@ static void add_lost_size(struct doctor *doctor, const char *host, uint32_t mtu,
 	struct error error = { .object = "" };
 
 	if (!is_size(doctor, host, passed, size, facts->answered % pings_of(doctor) == 0)) {
-		error_set(&error, NULL, "a ping of %" PRIu32 " bytes failed, not for its size: %s", size, lost.cause);
+		error_set(&error, NULL, "a ping of %" PRIu32 " bytes failed, but not because of its size: %s", size,
+			  lost.cause);
 	} else {
 		bool one = doctor->fabric != FABRIC_IWARP && size <= mtu && passed >= MTU_LEAST;
 
@@ -149,8 +150,8 @@ static void add_passed(struct doctor *doctor, const char *verdict, const struct 
 
 	if (facts->connecting >= CLOCK_NS_PER_S)
 		log_text(slow, sizeof(slow), "; connecting took %s", units_time(facts->connecting, time));
-	finding_add(doctor, FINDING_OK, "ping", "%s%s%s", verdict, stock ? "; a stock server: no longer ones" : "",
-		    slow);
+	finding_add(doctor, FINDING_OK, "ping", "%s%s%s", verdict,
+		    stock ? "; a stock server does not take longer ones" : "", slow);
 }
 
 static void add_passed_sizes(struct doctor *doctor, const struct address *address, uint32_t mtu, uint32_t longest)
@@ -170,7 +171,7 @@ static void add_passed_sizes(struct doctor *doctor, const struct address *addres
 		    mtu, own, longest / mtu, more);
 }
 
-/* Of a device the pings have the first queue pair; soft has connected to itself before, where nothing is lost. */
+/* On a device the pings have the first queue pair; soft has already connected to itself, without losses. */
 static void report_network(struct doctor *doctor)
 {
 	struct transport *transport = doctor->environment->transport;
@@ -193,7 +194,7 @@ static bool passes_with(struct doctor *doctor, const char *host, uint64_t given,
 	return facts.answered;
 }
 
-/* Returns the bits of the options that are in the way, 0 for none: of one, or of all if none of them is so alone. */
+/* Returns the bits of the options that block pings, 0 for none: of one, or of all if none blocks alone. */
 static uint64_t find_culprit(struct doctor *doctor, const char *host)
 {
 	uint64_t path = 0, bit = 1;
@@ -247,7 +248,7 @@ void ping_check(struct doctor *doctor, const struct address *address)
 		   &facts);
 	doctor->unanswered = error->kind == ERROR_NO_REPLY && !facts.answered;
 	doctor->unexplained = doctor->unanswered && !doctor->environment->transport->explained;
-	/* soft has hints of its own. */
+	/* soft has its own hints. */
 	if (error->kind == ERROR_NO_REPLY && doctor->verbs_selected)
 		hint_at_firewall(doctor, error);
 	if (!ping.environment.outcome) {

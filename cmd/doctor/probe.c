@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is tried: its error is kept and not printed, as it becomes a finding. */
+/* Attempts: their errors are kept, not printed, and become findings. */
 #include "cmd/doctor/doctor.h"
 
-/* A longer wait for an answer is shown on a terminal. */
+/* Shows a longer wait for an answer on a terminal. */
 #define SHOW_WAIT_AFTER CLOCK_NS_PER_S
 
 void probe_begin(struct doctor *doctor)
@@ -92,7 +92,7 @@ static void probe_start(struct doctor *doctor, struct child_run *run, const char
 
 	parent.log = doctor->probe.log;
 	parent.transport = doctor->probe.transport;
-	/* Not to drop privileges: the kernel's RDMA refuses a process whose credentials have changed. */
+	/* Keeps privileges: the kernel's RDMA stack refuses a process whose credentials have changed. */
 	if (doctor->verbs)
 		parent.to_set_up = NULL;
 	if (COMMAND_rping)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The local addresses that lead to an RDMA device. The RDMA CM resolves each of them, as it does for a connection, and
- * it is pinged. The GID table is no source: on InfiniBand and iWARP it holds no IP addresses.
+ * The local addresses that lead to an RDMA device. The RDMA CM resolves each, as for a connection, and it is pinged.
+ * The GID table cannot be used: on InfiniBand and iWARP it has no IP addresses.
  */
 #include <string.h>
 #include <sys/param.h>
@@ -29,7 +29,7 @@ static void add_address(struct device *device, const char *host)
 		strcpy(device->addresses + used, ", ...");
 }
 
-/* Linux's soft-RoCE sends by its own interface alone, but hands over to itself what is for itself. */
+/* Linux's soft-RoCE sends only through its own interface, but delivers packets for itself locally. */
 static bool is_own_interface(const struct device *device, const char *interface)
 {
 	const char *own = device->ports->netdev;
@@ -38,9 +38,9 @@ static bool is_own_interface(const struct device *device, const char *interface)
 }
 
 /*
- * Every interface has a link-local address, the last in the list: it counts where it is the only one. An interface with
- * an address that does not answer has no other tried, and each such one halves the time of the next: together they
- * take less than --timeout.
+ * Every interface has a link-local address, the last in the list, which only counts if it is the only one. After an
+ * address without an answer, no other of its interface is tried, and the next time limit is halved: together they take
+ * less than --timeout.
  */
 static void try_ping(struct doctor *doctor, struct device *device, const struct address *address)
 {
@@ -86,7 +86,7 @@ static void try_registration(struct device *device, struct domain *domain)
 	}
 }
 
-/* Returns the device, NULL for none that could be used. */
+/* Returns the device, NULL: none usable. */
 static struct device *route_found(struct doctor *doctor, const struct endpoint *route)
 {
 	struct device *device = devices_need(&doctor->devices, route->domain->device);
@@ -115,7 +115,7 @@ static struct device *route_found(struct doctor *doctor, const struct endpoint *
 	return error_is_set(&device->memory) ? NULL : device;
 }
 
-/* In the UDP port space, because a group's endpoint reports the MTU. It sends nothing. */
+/* In the UDP port space, because a group's endpoint reports the MTU. It sends no packet. */
 static void try_route(struct doctor *doctor, const struct address *address)
 {
 	struct endpoint *route = NULL;
@@ -130,7 +130,7 @@ static void try_route(struct doctor *doctor, const struct address *address)
 		outcome = probe_wait(doctor, EVENT_ADDRESS_RESOLVED);
 	if (!outcome)
 		device = route_found(doctor, route);
-	/* It is a finding, and not also an error of the run. */
+	/* A finding, not also an error of the run. */
 	probe_failed(doctor, doctor->verbs);
 	if (outcome && outcome != OUTCOME_NO_CONNECTION && !error_is_set(&doctor->verbs_error))
 		doctor->verbs_error = doctor->probe.errors.first;
@@ -189,7 +189,7 @@ static void report_silence(struct doctor *doctor, const struct device *device)
 
 	if (!device->within_host && device->may_work && !device->address_count) {
 		status = FINDING_READ;
-		suffix = ": untried, this device does not reach itself";
+		suffix = ": not tried, this device does not reach itself";
 	}
 	log_text(error.object, sizeof(error.object), "%s leads to %s%s", device->silence.object, device->name, suffix);
 	*error.hint = '\0';

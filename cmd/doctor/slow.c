@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What makes a run slow without a failure, as /sys has it: the place of a card in this host, and the processors. */
+/* Causes of slow runs without a failure, from /sys: a card's place in this host, and the processors. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static unsigned long read_pcie(const struct doctor *doctor, const struct device 
 	return rate;
 }
 
-/* A card may be able to do more than its ports need. */
+/* A card may support more than its ports need. */
 static void check_link(struct doctor *doctor, const struct device *device)
 {
 	char now[2 * SYSFS_TEXT_SIZE], most[2 * SYSFS_TEXT_SIZE];
@@ -64,19 +64,19 @@ static void check_node(struct doctor *doctor, const struct device *device, const
 	if (!sysfs_name(node, "%s/sys/class/infiniband/%s/device/numa_node", doctor->host.root, device->name))
 		return;
 	sysfs_path(list, "%s/sys/devices/system/node/node%s/cpulist", doctor->host.root, node);
-	end = sysfs_find(list, "\n"); /* of a line that fits */
+	end = sysfs_find(list, "\n"); /* if the line fits */
 	if (!end || has_processor(list, set))
 		return;
 	*end = 0;
 	finding_add(doctor, FINDING_WARN, "numa",
-		    "%s is on NUMA node %s, of whose processors this process may use none\n"
-		    "taskset -c %s PROGRAM; in a job or container, let it have processors of that node",
+		    "%s is on NUMA node %s, but this process may not use its processors\n"
+		    "taskset -c %s PROGRAM; in a job or container, assign it processors of that node",
 		    device->name, node, list);
 }
 
 /*
- * This governor takes the lowest frequency. In the active modes of intel_pstate and amd-pstate one of that name chooses
- * by load: Documentation/admin-guide/pm of Linux.
+ * This governor sets the lowest frequency. In the active modes of intel_pstate and amd-pstate a governor of the same
+ * name follows the load: Linux's Documentation/admin-guide/pm.
  */
 static void check_frequency(struct doctor *doctor, const cpu_set_t *set)
 {

@@ -40,7 +40,7 @@ static const struct gid *find_gid(const struct doctor *doctor, const struct endp
 	return gid;
 }
 
-/* That of soft's route, or of a port of the device: route.c knows it where an address leads to the port. */
+/* The MTU of soft's route, or of the device's port: route.c knows it if an address leads to the port. */
 static uint32_t find_mtu(const struct doctor *doctor, const struct endpoint *target)
 {
 	const struct device *device = devices_find(doctor->devices, target->domain->device);
@@ -111,7 +111,7 @@ static enum outcome resolve_target(struct doctor *doctor, struct address *addres
 	return outcome;
 }
 
-/* Where the peer's requests are dropped, neither end notices anything but silence. */
+/* If the peer's requests are dropped, both ends only see silence. */
 static void check_filter(struct doctor *doctor, const struct address *peer)
 {
 	struct interface_address dropped;
@@ -119,8 +119,8 @@ static void check_filter(struct doctor *doctor, const struct address *peer)
 
 	if (route_is_filtered(doctor->source.addresses, peer, &dropped))
 		finding_add(doctor, FINDING_WARN, "route",
-			    "this host drops packets from %s to %s on %s: rp_filter is strict, and the route back is "
-			    "another\nsysctl -w net/ipv4/conf/%s/rp_filter=2",
+			    "this host drops packets from %s to %s on %s: rp_filter is strict, and the route back "
+			    "differs\nsysctl -w net/ipv4/conf/%s/rp_filter=2",
 			    address_host(peer, from), address_host(&dropped.address, to), dropped.name, dropped.name);
 }
 

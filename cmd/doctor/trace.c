@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The routers of a path, as traceroute finds them: the router at which the hop limit of a packet ends answers with an
- * ICMP error, which the kernel gives to the socket that sent the packet (ip(7), IP_RECVERR), so it needs no privilege.
- * Routers choose among equal paths by addresses and ports, and these packets have those of the RDMA packets.
+ * A path's routers, found as by traceroute: a router at which a packet's hop limit expires answers with an ICMP error,
+ * which the kernel gives to the sending socket (ip(7), IP_RECVERR), so no privilege is needed. Routers choose among
+ * equal paths by addresses and ports, so these packets have the RDMA packets' addresses and ports.
  *
  *   hop 1, 2, ...   ask --> an answer: that router, next hop
  *                       --> silence: an unknown router, next hop
@@ -38,7 +38,7 @@ struct tracer {
 	struct doctor *doctor;
 	struct address peer;
 	size_t size;
-	unsigned limit;	 /* hops asked in this round */
+	unsigned limit;	 /* hops tried in this round */
 	unsigned active; /* paths */
 	bool again;	 /* a later round */
 	uint8_t zeros[LONGEST];
@@ -86,7 +86,7 @@ static bool send_probe(const struct path_trace *path)
 
 static void hop_is_silent(void *context);
 
-/* Asks the next hop whose router is not known. */
+/* Tries the next hop with an unknown router. */
 static void ask(struct path_trace *path)
 {
 	struct tracer *tracer = path->tracer;
@@ -110,7 +110,7 @@ static void hop_is_silent(void *context)
 	ask(path);
 }
 
-/* What a router answered late, to the hop before, is no answer to this one. */
+/* A router's late answer, for the previous hop, is no answer for this one. */
 static void router_answered(struct path_trace *path, const struct address *router)
 {
 	struct trace *trace = path->trace;
@@ -131,7 +131,7 @@ bool trace_has(const struct trace *trace, const struct address *router)
 	return false;
 }
 
-/* What a kernel has cut off is 0. */
+/* Bytes cut off by the kernel are 0. */
 static bool read_address(const void *bytes, size_t length, struct address *address)
 {
 	struct sockaddr_storage whole = { .ss_family = AF_UNSPEC };
@@ -188,7 +188,9 @@ static bool read_answer(struct path_trace *path)
 	answer = trace_read_answer(&header, &path->tracer->peer, &from);
 	if (!path->active || answer == TRACE_OTHER)
 		return true;
-	/* Who refuses is a router, too, if it has not answered before. This host itself says so of a silent neighbour.
+	/*
+	 * A refusing sender is a router, too, if it has not answered before. For a silent neighbour this host itself is
+	 * the sender.
 	 */
 	if (answer == TRACE_ROUTER ||
 	    (from.family && !address_same_host(&from, &path->tracer->peer) &&
@@ -199,7 +201,7 @@ static bool read_answer(struct path_trace *path)
 	return true;
 }
 
-/* Nobody sends to the port but routers; an error fails a call, and only that clears it. */
+/* Only routers send to the port; an error fails a call, which also clears it. */
 static void trace_readable(void *context)
 {
 	struct path_trace *path = context;
@@ -212,8 +214,8 @@ static void trace_readable(void *context)
 }
 
 /*
- * With DF, so that no router divides a long packet. Where soft has the port, too, the youngest socket gets the answers;
- * a connected one would, too, but Linux may then choose the path by a number of its own.
+ * With DF, so that no router fragments a long packet. If soft also has the port, the newest socket gets the answers. A
+ * connected socket would get them, too, but Linux may then choose the path by its own hash.
  */
 static int open_socket(const struct address *local, uint16_t port)
 {
@@ -242,7 +244,7 @@ static void time_is_over(void *context)
 	loop_stop(((struct tracer *)context)->doctor->environment->loop);
 }
 
-/* Whether a silent hop is to be asked in the next round, up to the limit of its path, else up to the longest path. */
+/* Whether to retry a silent hop in the next round, up to its path's limit, else up to the longest path. */
 static bool has_silent(struct tracer *tracer, const struct trace *traces, size_t count)
 {
 	bool silent = false;

@@ -3,7 +3,7 @@
 #include "cmd/lookup.h"
 #include "cmd/mckey/mckey.h"
 
-/* The unspecified address asks for a group. */
+/* The unspecified address requests a group. */
 static enum outcome check_group(const struct mckey_options *options, const struct log *log, const struct address *group)
 {
 	if (address_is_multicast(group) || (group->family && address_is_any(group)))

@@ -14,7 +14,7 @@ enum {
 	MAPPED = 0xffff, /* 0.0.255.255 */
 };
 
-/* The words of the mark. */
+/* The mark's words. */
 enum {
 	MAGIC,
 	VERSION,
@@ -78,8 +78,8 @@ bool datagram_read(const uint8_t *memory, size_t size, const uint8_t *pattern, u
 }
 
 /*
- * The 20 bytes in front of an IPv4 header are undefined and may look like a GRH. The GRH of a datagram to an IPv4 group
- * has, where an IPv4 header has the source, the end of the prefix of a mapped address: no host has the address
+ * The 20 bytes in front of an IPv4 header are undefined and may look like a GRH. At the place of an IPv4 header's
+ * source, the GRH of a datagram to an IPv4 group has the end of a mapped address's prefix: no host has the address
  * 0.0.255.255.
  */
 void datagram_source(const uint8_t header[DATAGRAM_HEADER_SIZE], bool may_be_ip4, struct address *source)

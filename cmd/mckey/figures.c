@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The figures of a run. The time of a sender's rate starts with sending and ends with the last completion; a receiver's
- * is from the first datagram received to the last. The rate excludes the first datagram of every QP or flow: ten
+ * A run's figures. The time of a sender's rate starts with sending and ends with the last completion; a receiver's is
+ * from the first datagram received to the last. The rate excludes the first datagram of every QP or flow: ten
  * datagrams, one per second, take nine seconds.
  */
 #include <arpa/inet.h>
@@ -13,7 +13,7 @@
 /* A receiver has no rate below this time: a queued burst would measure our polling, not the sender. */
 #define BURST CLOCK_NS_PER_MS
 
-/* Identifiers are texts, also numeric ones, in the format of the subnet managers' tools. */
+/* Identifiers are texts, even numeric ones, in the subnet manager tools' format. */
 static void report_address(struct report *report, const void *member)
 {
 	static const uint8_t none[sizeof(((struct group_address *)0)->gid)];
@@ -53,7 +53,7 @@ void mckey_figures_counted(struct mckey_run *run, bool first)
 	struct rate *traffic = &run->traffic;
 	int64_t now = clock_now();
 
-	/* A sender's progress began when it posted its first. */
+	/* A sender's progress began when it posted its first datagram. */
 	if (WITH_REPORT && !traffic->from)
 		traffic->from = run->progress ? run->progress : now;
 	run->progress = now;

@@ -3,7 +3,7 @@
 
 #include <sys/param.h>
 
-/* Starts at the last one found: a sender sends many in a row, and several take turns. */
+/* Starts at the last sender found: a sender sends many in a row, and several take turns. */
 struct sender *sender_find(struct senders *senders, uint32_t qpn, const struct address *address)
 {
 	struct sender *sender = senders->found;
@@ -32,7 +32,10 @@ const char *sender_name(const struct sender *sender, char text[SENDER_NAME_SIZE]
 	return text;
 }
 
-/* Whether a number comes for the first time: unknown if it is late, and one of its remainder has come meanwhile. */
+/*
+ * Whether a number arrives for the first time: unknown if it is late, and a number with its remainder has arrived
+ * since.
+ */
 static bool is_new(struct flow *flow, uint32_t number)
 {
 	uint32_t *seen = &flow->seen[number % FLOW_WINDOW];
@@ -71,7 +74,7 @@ struct counts sender_counts(const struct senders *senders, const struct sender *
 
 		counts.lost += all - MIN(all, sender->flows[i].arrived);
 	}
-	/* Among numbered datagrams one without a mark has a damaged mark. */
+	/* Among numbered datagrams, one without a mark has a damaged mark. */
 	counts.damaged += sender->numbered ? sender->unmarked : 0;
 	counts.unnumbered = !sender->numbered;
 	return counts;

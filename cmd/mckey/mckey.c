@@ -33,9 +33,9 @@ static const struct option options_table[] = {
 	ROW(OPTION_INTEGER, 'c', "connections", connections, "N", "1 to 1024", "1",
 	    OPTION_HELP("Join with this many queue pairs")),
 	ROW(OPTION_INTEGER, 'C', "count", count, "N", "0 to 2147483647", "10",
-	    OPTION_HELP("Datagrams of each sending queue pair; 0 only joins"), .brief = true),
+	    OPTION_HELP("Datagrams per sending queue pair; 0 only joins"), .brief = true),
 	ROW(OPTION_SIZE, 'S', "size", size, "BYTES", "0 to 4K", "100", /* 4K is the largest IB MTU */
-	    OPTION_HELP("Bytes of each datagram, at most the MTU; 0 only joins"), .brief = true),
+	    OPTION_HELP("Bytes per datagram, at most the MTU; 0 only joins"), .brief = true),
 	ROW(OPTION_WORD, 'p', "port-space", port_space, "SPACE", "one of udp, ipoib", "udp",
 	    OPTION_HELP("Port space: udp (0x0111) or ipoib (0x0002)", "udp"), .section = SECTION_PATH),
 	OPTION_VALUES_ROW(port_spaces),
@@ -52,7 +52,7 @@ static const struct option options_table[] = {
 			"3s on InfiniBand, else 100ms"), .tags = FOR_CLIENT, .section = SECTION_PACE),
 #if WITH_EXTRAS
 	ROW(OPTION_INTEGER, 0, "rate", rate, "N", "1 to 1000000000", "",
-	    OPTION_HELP("Datagrams per second of each sending queue pair", "no limit"),
+	    OPTION_HELP("Datagrams per second per sending queue pair", "no limit"),
 	    .tags = FOR_CLIENT, .section = SECTION_PACE, .brief = true),
 #endif
 	TYPE_OF_SERVICE_OPTION(struct mckey_options, 0),
@@ -86,7 +86,7 @@ static void end(struct mckey_run *run, enum outcome outcome)
 		receiver_result(run, &result);
 	if (result.done < result.asked)
 		environment_record_outcome(environment, OUTCOME_FAILED);
-	/* A receiver has a line for each sender that it knows. */
+	/* A receiver prints a line for each known sender. */
 	if (result.done < result.asked && run->cause && !run->senders.count)
 		log_error(run->log, figures->target, "%" PRIu64 " of %" PRIu64 " %s%s not %s%s",
 			  result.asked - result.done, result.asked, result.noun, units_plural(result.asked),
@@ -103,7 +103,7 @@ static void end(struct mckey_run *run, enum outcome outcome)
 
 /* ---- datagrams ---- */
 
-/* Does what time allows and brings: sends what is due, and ends the run after a silence. */
+/* Sends due datagrams, and ends the run after a silence. */
 static void proceed(void *context)
 {
 	struct mckey_run *run = context;
@@ -138,7 +138,7 @@ static void member_failed(const struct member *member, enum outcome outcome)
 {
 	struct mckey_run *run = member->run;
 
-	/* The error comes before its hint: end() reports what is left. */
+	/* The error must precede its hint: end() reports the rest. */
 	if (WITH_CAUSES && !member->joined) {
 		run->figures.failed++;
 		environment_report_error(run->environment);
@@ -287,7 +287,7 @@ static void mckey_stop(void *context)
 
 const struct command mckey_command = {
 	.name = "mckey",
-	.summary = COMMAND_TEXT("join a multicast group, and send or receive datagrams in it"),
+	.summary = COMMAND_TEXT("join a multicast group, and send or receive datagrams"),
 	.synopsis = "[-m] ADDRESS [-s] [-b ADDRESS] [OPTION]...\n-M GID -b ADDRESS [-s] [OPTION]...\n",
 	.examples = COMMAND_TEXT("239.1.1.1                   # receive ten datagrams\n"
 				 "239.1.1.1 -s                # send them\n"

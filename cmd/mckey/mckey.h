@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of mckey. A run has members: datagram QPs, each of which joins the group.
- * Each file calls only those below it:
+ * mckey's internal interface. A run has members: datagram QPs, each of which joins the group. Each file calls only
+ * those below it:
  *
  *   mckey.c      options; the callbacks, and the end of a run
  *   addresses.c  -m, -M and -b: checked, and looked up
@@ -42,11 +42,11 @@ struct member {
 	struct mckey_run *run;
 	struct endpoint *endpoint;
 	bool joined;
-	int64_t join_time;     /* of resolving the group's address and of joining */
+	int64_t join_time;     /* for resolving the group's address and joining */
 	struct region *region; /* slots x slot_size bytes */
 	uint32_t slots;	       /* outstanding sends, at most, or receives */
 	uint32_t slot_size;
-	uint32_t posted, sent; /* datagrams of a sender */
+	uint32_t posted, sent; /* a sender's datagrams */
 };
 
 /* Hot members first: small offsets encode in fewer bytes. */
@@ -56,14 +56,14 @@ struct mckey_figures {
 	uint64_t joined;
 	uint64_t size; /* bytes of a datagram */
 	uint64_t sent;
-	uint64_t foreign; /* received datagrams of no mckey of this test */
+	uint64_t foreign; /* received, not from an mckey of this test */
 	uint64_t failed;  /* members */
 	struct counts received;
 	struct rate rate;
 	const struct mckey_run *run; /* for the list of senders */
 	const char *role;
-	struct path path;	    /* of the member that joined first */
-	struct group_address group; /* zeros before */
+	struct path path;	    /* the first joined member's */
+	struct group_address group; /* zeros before joining */
 	struct histogram join;	    /* join times */
 };
 
@@ -72,35 +72,35 @@ struct mckey_run {
 	const struct mckey_options *options;
 	const struct log *log;
 	struct member *members;
-	int64_t progress;     /* time of the last datagram; also when a sender posts with none outstanding */
-	uint32_t count;	      /* datagrams of each sending QP; 0: only join */
+	int64_t progress;     /* time of the last datagram, or of a sender's post with none outstanding */
+	uint32_t count;	      /* datagrams per sending QP; 0: only join */
 	uint32_t incomplete;  /* flows with less than count */
 	uint32_t outstanding; /* sends */
 	bool began;	      /* the set-up is done */
-	bool recheck;	      /* the time that is left may have become less */
+	bool recheck;	      /* the remaining time may have become shorter */
 	bool differs;	      /* a sender has another -C or -S */
 	struct senders senders;
 	struct mckey_figures figures, before;
 	struct channel *channel;
-	const char *cause;   /* of what is missing: ": interrupted"; NULL for none */
+	const char *cause;   /* why datagrams are missing: ": interrupted"; NULL: none */
 	struct rate traffic; /* without the first datagram of each QP, or of each flow */
-	uint64_t allowed;    /* that each member may have posted by now, with --rate */
-	int64_t due;	     /* when it may post one more */
-	uint64_t expected;   /* of each flow: 0 during the run, as only gaps are losses then */
+	uint64_t allowed;    /* with --rate: posts that each member may have made by now */
+	int64_t due;	     /* time of the next allowed post */
+	uint64_t expected;   /* per flow: 0 during the run, when only gaps are losses */
 	struct address group, source;
 	const char *device;	  /* for the verdict; NULL: none yet */
-	struct loop_timer timer;  /* to what comes next: sending, more datagrams, the end of a silence */
+	struct loop_timer timer;  /* until sending starts, more datagrams are due, or a silence ends */
 	char silence[64];	  /* cause */
 	char arrived[DROPS_SIZE]; /* hint */
 	uint8_t pattern[DATAGRAM_SIZE_MAX + PAYLOAD_PATTERN];
 };
 
-/* What was done of what was asked for: "9 of 10 datagrams sent to 239.1.1.1". */
+/* The result against the request: "9 of 10 datagrams sent to 239.1.1.1". */
 struct mckey_result {
 	uint64_t done, asked;
 	const char *noun, *verb;
-	const char *note, *object; /* behind the verb; "" for none */
-	const char *hint;	   /* what may have caused it; NULL for none */
+	const char *note, *object; /* after the verb; "" for none */
+	const char *hint;	   /* a possible cause; NULL: none */
 };
 
 /* addresses.c */
@@ -111,27 +111,26 @@ enum outcome addresses_look_up(struct mckey_run *run);
 
 /* member.c */
 enum outcome member_start(struct mckey_run *run, struct member *member, const struct endpoint_handlers *handlers);
-/* The address of the group is resolved. */
+/* The group's address is resolved. */
 enum outcome member_join(struct member *member);
-/* After a failure before it has joined: the failures that have one likely cause. */
+/* After a failure before joining: explains failures with one likely cause. */
 void member_hint(const struct member *member);
 
 /*
  * sender.c and receiver.c
  *
- * X_time_left() returns how long the run may go on without progress, or until a sender's pace allows more. 0: it has
- * all, or notes the cause why it has not.
- * X_result() is for a run that has ended: prints and logs what was not done, and fills *result.
+ * X_time_left() returns how long the run may go on without progress, or until a sender's pace allows more. 0: all is
+ * done, or the cause is noted. X_result() is for an ended run: prints and logs unfinished work, and fills *result.
  */
 /* Nanoseconds between joining and sending. */
 int64_t sender_pause(const struct mckey_run *run);
-/* Posts what send queues and pace allow. */
+/* Posts as many datagrams as send queues and pace allow. */
 enum outcome sender_send(struct mckey_run *run);
 enum outcome sender_completed(struct member *member);
 int64_t sender_time_left(struct mckey_run *run);
 void sender_result(const struct mckey_run *run, struct mckey_result *result);
 
-/* The QP and its memory exist, the group is not joined. */
+/* The QP and its memory exist; the group is not joined yet. */
 enum outcome receiver_prepare(struct member *member);
 enum outcome receiver_completed(struct member *member, const struct completion *completion);
 int64_t receiver_time_left(struct mckey_run *run);
@@ -139,7 +138,7 @@ void receiver_result(struct mckey_run *run, struct mckey_result *result);
 
 /* figures.c */
 void mckey_figures_joined(struct member *member, const struct group_address *group);
-/* Counts a datagram sent or received, which may be the first one of its QP or flow. */
+/* Counts a sent or received datagram, perhaps the first of its QP or flow. */
 void mckey_figures_counted(struct mckey_run *run, bool first);
 struct figures mckey_figures_update(void *state);
 

@@ -8,7 +8,7 @@
 enum {
 	SENDS = 64,
 	RECEIVES = 1024,
-	SLOTS_LEAST = 16,      /* of a member, also above MEMORY_MAX */
+	SLOTS_LEAST = 16,      /* per member, even above MEMORY_MAX */
 	MEMORY_MAX = 32 << 20, /* bytes for the slots of all members */
 };
 
@@ -46,8 +46,8 @@ void member_hint(const struct member *member)
 }
 
 /*
- * A receive takes the longest datagram of the MTU, not only -S bytes: any host may send one, and a datagram that does
- * not fit moves the QP to the error state. Registered memory is locked: half of RLIMIT_MEMLOCK is left to others.
+ * A receive has room for the MTU, not only for -S bytes: any host may send longer datagrams, and one that does not fit
+ * moves the QP to the error state. Registered memory is locked: half of RLIMIT_MEMLOCK is left to others.
  */
 static void set_depths(struct member *member)
 {

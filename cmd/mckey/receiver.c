@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The receiver: every member gets a copy of every datagram, and expects -C of them from every sending QP. The run waits
- * for its first datagram without a limit of its own. It ends GRACE after all expected datagrams have arrived, or after
+ * for its first datagram without a limit. It ends GRACE after all expected datagrams have arrived, or after
  * --idle-timeout without a new one; at once if the first sender has another -C or -S.
  *
- * A datagram whose immediate data is not the QP number of its sender is foreign traffic: mckey, also the stock one,
- * sends its QP number. So is, once there is a sender, that of another one with another -C or -S. Foreign datagrams are
- * counted, and do not fail the run. A datagram of mckey with damaged immediate data is foreign, too, and so missing.
+ * A datagram whose immediate data is not its sender's QP number is foreign traffic: every mckey, including the stock
+ * one, sends its QP number. So is a further sender's datagram with another -C or -S than the first one's. Foreign
+ * datagrams are counted, and do not fail the run. An mckey datagram with damaged immediate data counts as foreign, and
+ * is therefore missing.
  */
 #include <inttypes.h>
 
@@ -55,7 +56,7 @@ int64_t receiver_time_left(struct mckey_run *run)
 	return 0;
 }
 
-/* Of a new sender every member expects -C datagrams. Returns NULL after an error. */
+/* Every member expects -C datagrams from a new sender. Returns NULL after an error. */
 static struct sender *add_sender(struct mckey_run *run, uint32_t qpn, const struct address *address)
 {
 	struct senders *senders = &run->senders;
@@ -133,7 +134,9 @@ static enum outcome count_datagram(struct member *member, const struct completio
 			  difference.found, difference.expected);
 	if (run->differs)
 		return OUTCOME_FAILED;
-	/* A stock sender that sends more than -C is no progress: a run that misses datagrams of another must end. */
+	/*
+	 * A stock sender's datagrams beyond -C are not progress: a run that misses another sender's datagrams must end.
+	 */
 	if (flow->arrived > run->count)
 		return OUTCOME_OK;
 	mckey_figures_counted(run, flow->arrived == 1);
@@ -178,7 +181,7 @@ void receiver_result(struct mckey_run *run, struct mckey_result *result)
 	const struct sender *sender = senders->found;
 	struct counts all;
 
-	/* Of a sender with another -C or -S only gaps are losses. */
+	/* For a sender with another -C or -S only gaps are losses. */
 	run->expected = run->differs ? 0 : run->count;
 	all = senders_counts(senders, run->expected);
 	*result = (struct mckey_result){ all.received, all.received + all.lost, "datagram", "received", "", "", NULL };
@@ -190,17 +193,17 @@ void receiver_result(struct mckey_run *run, struct mckey_result *result)
 		sender = sender->next;
 		print_sender(run, sender);
 	}
-	/* It destroys its QP at once, and soft-RoCE drops what it has not sent by then. */
+	/* It destroys its QP at once, and soft-RoCE drops its unsent datagrams. */
 	if (WITH_CAUSES && !senders->count && !transport_opens_devices(transport_name(run->environment->transport)))
 		result->hint =
 			WITH_EXTRAS && drops_of_groups(&run->environment->transport->drops,
 						       run->group.family == ADDRESS_IP6,
 						       run->count * (uint64_t)run->options->size, run->arrived)
 				? run->arrived
-				: "is there a sender in this network? routers may pass no multicast, and switches that "
+				: "is there a sender in this network? routers may block multicast, and switches that "
 				  "snoop IGMP or MLD need a querier";
 	else if (WITH_CAUSES && (!senders->count || (all.lost && all.unnumbered)))
-		result->hint = "a stock mckey -s on soft-RoCE sends only a part: run there rdmatest mckey -s";
+		result->hint = "a stock mckey -s on soft-RoCE loses datagrams: run rdmatest mckey -s there";
 	if (run->differs)
 		result->note = ", a sender has another -C or -S";
 	else if (all.damaged)

@@ -124,7 +124,7 @@ enum outcome sender_completed(struct member *member)
 	return fill_send_queue(member);
 }
 
-/* A device that completes nothing for --timeout, or when the deadline comes. */
+/* A device without completions for --timeout, or until the deadline. */
 int64_t sender_time_left(struct mckey_run *run)
 {
 	const struct loop *loop = run->environment->loop;

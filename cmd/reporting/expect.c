@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * --expect: what the user wants of the figures of a run, "p99<=200us". It is a format of the report that compares the
- * values that JSON has.
+ * --expect: limits for a run's figures, "p99<=200us". A format of the report that compares the values in JSON.
  *
- * A name means each figure whose name in JSON ends with it: "p99" is that of the run, of each target and of each path.
- * The unit may be left out, and "." is as good as "_".
+ * A name means each figure whose JSON name ends with it: "p99" is the run's, each target's and each path's. The unit
+ * may be left out, and "." equals "_".
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -21,7 +20,7 @@ enum {
 	GOT_SIZE = 128,
 };
 
-/* Bits: of what is wanted, those that are right; of a value, the one that it has. */
+/* Bits: for a limit, the accepted relations; for a value, its actual relation. */
 enum relation {
 	LESS = 1,
 	EQUAL = 2,
@@ -33,19 +32,19 @@ struct expectation {
 	char name[NAME_SIZE];
 	unsigned relation;
 	const char *wanted;
-	bool exists;	     /* there is such a figure */
-	bool fits;	     /* and it can be compared */
-	const char *nearest; /* else the name that may be meant, or NULL */
+	bool exists;	     /* the figure exists */
+	bool fits;	     /* and can be compared */
+	const char *nearest; /* else the likely name, or NULL */
 	bool known;	     /* and has a value */
-	bool failed;	     /* in an entry of a list, which has been reported */
-	char got[GOT_SIZE];  /* of the run as a whole, which is not as wanted; "": nothing */
+	bool failed;	     /* in a list entry, which has been reported */
+	char got[GOT_SIZE];  /* the whole run's value, if it misses the limit; "": none */
 };
 
 struct expect {
 	size_t count;
-	bool judges;	      /* else it looks for the names only */
+	bool judges;	      /* else it only looks for the names */
 	bool begins;	      /* an entry of a list */
-	char entry[GOT_SIZE]; /* its values before the first object, which tell it from others */
+	char entry[GOT_SIZE]; /* its values before the first object, which identify it */
 	struct expectation expectations[];
 };
 
@@ -57,7 +56,7 @@ static void cut_end(char *name, const char *end)
 		name[length - cut] = '\0';
 }
 
-/* Returns false if there is no relation, or nothing on one of its sides. */
+/* Returns false without a relation, or with an empty side. */
 static bool parse_expectation(const char *text, struct expectation *expectation)
 {
 	static const struct {
@@ -108,7 +107,7 @@ static bool is_named(const struct report *report, const char *value, const char 
 	return !rest && (!length || full[length - 1] == '.');
 }
 
-/* The number that is wanted of such a value. Returns false if it is none, for a time also if it has no unit. */
+/* Parses the limit for such a value. Returns false if it is not a number, or a time without a unit. */
 static bool wanted_number(const struct expectation *expectation, enum report_kind kind, double *number)
 {
 	const char *wanted = expectation->wanted;
@@ -166,7 +165,7 @@ static void fail(struct reporting *reporting, const struct expectation *expectat
 	log_add(environment->verdict, RESULT_SIZE, "; ", "%s is %s, expected %s", expectation->name, got,
 		expectation->text);
 	environment_record_outcome(environment, OUTCOME_FAILED);
-	/* In a JSON stream the error was a report of its own. */
+	/* In a JSON stream the error was a separate report. */
 	reporting->report = report;
 }
 
@@ -203,7 +202,7 @@ static void expect_value(struct report *report, const char *name, struct report_
 		if (!wanted_number(expectation, kind, &wanted))
 			continue;
 		expectation->fits = true;
-		/* A server has no times of connecting, and a client none of accepting. */
+		/* A server has no connect times, and a client no accept times. */
 		if (!expect->judges || value.kind == REPORT_NONE)
 			continue;
 		expectation->known = true;
@@ -228,7 +227,7 @@ static const struct report_format report_expect = {
 
 static enum outcome refuse(const struct reporting *reporting, const char *text)
 {
-	log_error(&reporting->environment->log, "--expect", "'%s' is no comparison of a figure", text);
+	log_error(&reporting->environment->log, "--expect", "'%s' is not a comparison", text);
 	log_hint(&reporting->environment->log, "for example 'p99<=200us', 'lost=0' or 'rate>=1000'");
 	return OUTCOME_USAGE;
 }
@@ -251,7 +250,7 @@ enum outcome reporting_expect_parse(struct reporting *reporting)
 	return OUTCOME_OK;
 }
 
-/* The buckets of histograms have counts, too, of which none is meant. */
+/* Histogram buckets have counts, too, which are not meant. */
 static void read_figures(struct reporting *reporting)
 {
 	bool buckets = reporting->report.buckets;
@@ -278,7 +277,7 @@ enum outcome reporting_expect_check(struct reporting *reporting)
 			continue;
 		if (expectation->exists)
 			return refuse(reporting, expectation->text);
-		log_error(log, "--expect", "there is no figure '%s'", expectation->name);
+		log_error(log, "--expect", "no figure '%s'", expectation->name);
 		if (expectation->nearest)
 			log_hint(log, "did you mean %s?", expectation->nearest);
 		else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* JSON (RFC 8259): a report as one object on one line, and when such lines are written. */
+/* JSON (RFC 8259): a report as one object on one line, and the calls that write such lines. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -11,7 +11,7 @@
 /* Returns the length of the UTF-8 sequence at text, or 0 if it is not valid (RFC 3629: surrogates, overlong forms). */
 static size_t json_sequence_length(const char *string)
 {
-	static const uint32_t first[] = { 0, 0, 0x80, 0x800, 0x10000, 0x110000 }; /* character of each length */
+	static const uint32_t first[] = { 0, 0, 0x80, 0x800, 0x10000, 0x110000 }; /* lowest character of each length */
 	const unsigned char *text = (const unsigned char *)string;
 	size_t length = (size_t)__builtin_clz(~((uint32_t)*text << 24)); /* the leading ones of the first byte */
 	uint32_t character = *text & (0x7fu >> length);
@@ -96,7 +96,7 @@ const struct report_format report_json = {
 
 /* ---- the records ---- */
 
-/* The wall-clock time of a time on the clock, by what both are now: RFC 3339. */
+/* Converts a time on the clock to wall-clock time, by their present difference: RFC 3339. */
 static const char *wall_time(int64_t at, char text[REPORTING_WALL_TIME_SIZE])
 {
 	struct timespec now;
@@ -121,7 +121,7 @@ static void open_record(struct reporting *reporting, FILE *stream, const char *t
 	report_text(&reporting->report, "type", type);
 }
 
-/* Of the first record of a stream, and of a summary. */
+/* Fields of a stream's first record, and of a summary. */
 static void add_first(struct reporting *reporting)
 {
 	const struct environment *environment = reporting->environment;
@@ -141,7 +141,7 @@ static void open_first(struct reporting *reporting, FILE *stream, const char *ty
 	add_first(reporting);
 }
 
-/* Adds the intervals that reporting_json_interval() has kept, a line each. */
+/* Adds the intervals kept by reporting_json_interval(), a line each. */
 static void add_steps(struct reporting *reporting)
 {
 	report_list(&reporting->report, "intervals");
@@ -239,7 +239,7 @@ struct report *reporting_begin_record(struct reporting *reporting, const char *t
 	return has_records ? begin_record(reporting, stdout, type, clock_now()) : NULL;
 }
 
-/* The one object of --json has the intervals of a run of steps. */
+/* --json's object has the intervals of a run in steps. */
 static FILE *interval_stream(struct reporting *reporting)
 {
 	if (reporting->options->json_stream)

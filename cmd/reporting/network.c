@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the network did during the run: the counters of the ports in use, for a person only those that show a loss,
- * congestion or a bad link, in words. It is a note. No counter fails a run, because others use the port, too.
+ * Counters of the ports in use; as text only those that show a loss, congestion or a bad link, in words. It is only a
+ * note: no counter fails a run, because others use the port, too.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -9,18 +9,18 @@
 #include "cmd/reporting/reporting.h"
 #include "cmd/run.h"
 
-/* What the counters of a row tell: the index of its conclusion. */
+/* The conclusion from a row's counters, as an index. */
 #define LOSS	   "0"
 #define NOT_READY  "1"
 #define CONGESTION "2"
 #define LINK	   "3"
 #define TWICE	   "4"
-/* Named only beside a LOSS: soft-RoCE repeats requests without need, and a busy peer is late. */
+/* Printed only beside a LOSS: soft-RoCE repeats requests without need, and a busy peer is late. */
 #define LOSS_TOO "5"
-/* A LOSS of what this port received, and of what it sent. Without an answer it may be either. */
+/* A LOSS of packets to this port, or from it. Without an answer it may be either. */
 #define LOSS_HERE  "6"
 #define LOSS_THERE "7"
-/* Of a card LOSS_THERE: its peer missed the answer. Else LOSS_TOO. */
+/* On a card LOSS_THERE: its peer missed the answer. Else LOSS_TOO. */
 #define UNANSWERED "8"
 
 enum way {
@@ -36,10 +36,10 @@ static const char conclusions[][33] = {
 };
 
 /*
- * A line for each thing to say: what it tells, its words, with * for the s of more than one, and the counters whose sum
- * it is. Their names are those of Linux below drivers/infiniband, in this order: mlx5 (hw/mlx5/counters.c) and soft,
- * rxe (sw/rxe/rxe_hw_counters.c), bnxt_re (hw/bnxt_re/hw_counters.c), irdma (hw/irdma/verbs.c). The last ones are in
- * every driver's folder "counters" (core/sysfs.c).
+ * One row per line of a note: its conclusion, its words, with * for the plural s, and the counters that it sums up. The
+ * names are from Linux's drivers/infiniband, in this order: mlx5 (hw/mlx5/counters.c) and soft, rxe
+ * (sw/rxe/rxe_hw_counters.c), bnxt_re (hw/bnxt_re/hw_counters.c), irdma (hw/irdma/verbs.c). The last ones are in every
+ * driver's folder "counters" (core/sysfs.c).
  */
 /* clang-format off */
 static const char rows[] =
@@ -85,7 +85,7 @@ static bool same_port(const struct network_counter *counter, const struct networ
 	return counter && counter->device == other->device && counter->port == other->port;
 }
 
-/* The sum of the port's counters that the row names. first is the port's first counter. */
+/* The sum of the port's counters in the row. first is the port's first counter. */
 static uint64_t sum_of(const struct network_counter *first, const char *row)
 {
 	uint64_t sum = 0;
@@ -96,7 +96,7 @@ static uint64_t sum_of(const struct network_counter *first, const char *row)
 	return sum;
 }
 
-/* What the row tells of that port. mlx5 and rxe have one name for duplicate requests, and others for NAKs. */
+/* The row's conclusion for that port. mlx5 and rxe share the name for duplicate requests, but not for NAKs. */
 static char kind_of(const struct network_counter *first, const char *row)
 {
 	if (*row != *UNANSWERED)
@@ -117,7 +117,7 @@ static unsigned ways_of(const struct network_counter *first)
 	return found;
 }
 
-/* Of soft: a device does not tell. */
+/* Only soft has these: a device does not count them. */
 static void print_packets(FILE *stream, const struct network_counter *first, unsigned lost)
 {
 	uint64_t sent = lost == HERE ? 0 : sum_of(first, "|sent_packets|\n");
@@ -130,7 +130,7 @@ static void print_packets(FILE *stream, const struct network_counter *first, uns
 	fputc('\n', stream);
 }
 
-/* Prints a line about the port of that counter, its first, or nothing. */
+/* Prints a line about the port whose first counter that is, or nothing. */
 static void print_port(FILE *stream, const struct network_counter *first)
 {
 	const char *conclusion = NULL, *last;
@@ -212,7 +212,7 @@ void reporting_add_network(struct reporting *reporting)
 			continue;
 		report_object(report, NULL);
 		report_text(report, "device", counter->device);
-		/* For Prometheus a label. */
+		/* A label for Prometheus. */
 		if (report->format->form == IN_PROMETHEUS && counter->port)
 			report_text(report, "port", log_text(port, sizeof(port), "%u", counter->port));
 		else

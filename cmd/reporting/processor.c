@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How long the process ran, and how long it could have but had no processor (CONFIG_SCHED_INFO; else both are 0). */
+/* How long the process ran, and how long it was runnable without a processor (CONFIG_SCHED_INFO; else both are 0). */
 #include <inttypes.h>
 
 #include "cmd/reporting/reporting.h"

@@ -2,8 +2,8 @@
 /*
  * A report in Prometheus' text format, for node_exporter's textfile collector: "rdmatest_COMMAND_objects_name{labels}
  * value", in Prometheus' base units. Top-level texts (the target) are labels of all samples that follow, so that two
- * runs on one host differ. Texts in a list entry are labels of its samples, unless there is a top-level label of that
- * name: the format allows no duplicates. Texts in other objects (the path) are omitted, and of rows those without
+ * runs on one host differ. Texts in a list entry are labels of its samples, unless a top-level label has the name: the
+ * format allows no duplicates. Texts in other objects (the path) are omitted, and so are texts of rows without
  * FIGURE_LABEL. The samples of a name are one group, below its help and type.
  */
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 /* ---- the format ---- */
 
-/* In front of a line, until print_groups(). */
+/* Precedes a line, until print_groups(). */
 #define COUNTER "+"
 
 enum {
@@ -100,7 +100,7 @@ static const char *sample_of(const char *line)
 	return line + (*line == *COUNTER);
 }
 
-/* Those of one name, up to its labels, follow each other. */
+/* Samples of one name, up to its labels, follow each other. */
 static int compare_samples(const void *one, const void *other)
 {
 	return strcmp(sample_of(*(const char *const *)one), sample_of(*(const char *const *)other));
@@ -159,7 +159,7 @@ static int add_metrics(struct reporting *reporting, FILE *stream)
 	FILE *samples;
 	int error = ENOMEM;
 
-	/* Samples without the labels of the command would be series of their own. */
+	/* Samples without the command's labels would be separate series. */
 	if (!reporting->state && !environment->outcome) {
 		fputs("# no figures yet\n", stream);
 		return 0;
@@ -184,13 +184,13 @@ static int add_metrics(struct reporting *reporting, FILE *stream)
 	return error;
 }
 
-/* A shell's >(command) has such a name, too, of zsh in /proc. */
+/* A shell's >(command) also has such a name, zsh's in /proc. */
 static bool is_descriptor(const char *file)
 {
 	return !strncmp(file, "/dev/std", 8) || !strncmp(file, "/dev/fd/", 8) || !strncmp(file, "/proc/self/fd/", 14);
 }
 
-/* Whoever could read the replaced file can read this one, whatever the umask. A link is no such file. */
+/* Every reader of the replaced file can read this one, whatever the umask. A link does not count as a file. */
 static void keep_readable(const struct reporting *reporting, int fd)
 {
 	const char *file = reporting->prometheus;
@@ -208,8 +208,8 @@ static void keep_readable(const struct reporting *reporting, int fd)
 }
 
 /*
- * Returns 0 or an errno value. A file that is replaced is a new one: a killed run left that of this name, or it links
- * to a file that must not be written. O_NONBLOCK: open(2) of a FIFO without a reader fails instead of blocking.
+ * Returns 0 or an errno value. The replacement is always a new file: an existing one of this name is a killed run's, or
+ * a link to a file that must not be written. O_NONBLOCK: open(2) of a FIFO without a reader fails instead of blocking.
  */
 static int write_file(struct reporting *reporting, const char *name, bool replaces)
 {
@@ -233,7 +233,9 @@ static int write_file(struct reporting *reporting, const char *name, bool replac
 	return fclose(stream) && !error ? errno : error;
 }
 
-/* Files and links: others may choose where a link leads. A device, a FIFO or a descriptor is appended to. */
+/*
+ * Replaces files and links, because others may choose a link's target. A device, a FIFO or a descriptor is appended to.
+ */
 static bool is_replaceable(const char *file)
 {
 	struct stat status;

@@ -32,7 +32,7 @@ enum outcome reporting_choose(struct reporting *reporting, struct environment *e
 	if (options->json_stream) {
 		environment->log.reported = reporting_json_error;
 		environment->log.context = reporting;
-		/* Of the arguments. */
+		/* An error in the arguments. */
 		if (environment->log.errors->count)
 			reporting_json_error(reporting, &environment->log.errors->first);
 	}
@@ -52,7 +52,7 @@ enum outcome reporting_choose(struct reporting *reporting, struct environment *e
 		log_hint(&environment->log, "--json-stream and --prometheus report them");
 		return OUTCOME_USAGE;
 	}
-	/* Events have been asked for, so that a log has them, too. */
+	/* Events were requested, so a log gets them, too. */
 	for_person = reporting_is_text(reporting) && !options->quiet && (live == LIVE_EVENTS || isatty(STDOUT_FILENO));
 	if (live == LIVE_STEPS || (for_person && !options->interval && reporting->figures))
 		reporting->live = live;
@@ -90,7 +90,7 @@ void reporting_end_interval(struct reporting *reporting)
 	reporting->interval_open = false;
 }
 
-/* Returns 0 if nothing is reported or written while the run lasts. */
+/* Returns 0 if nothing is reported or written during the run. */
 static int64_t interval_length(const struct reporting *reporting)
 {
 	bool only_written = !reporting->length && reporting->prometheus && !reporting->report.of_steps;
@@ -168,13 +168,13 @@ void reporting_ready(struct reporting *reporting)
 		start_interval(reporting);
 }
 
-/* In text, where the verdict is the last line, a run in which no data moved ends with it alone. */
+/* In text, a run in which no data moved prints only the verdict. */
 static bool summarises(const struct reporting *reporting)
 {
 	return !reporting_is_text(reporting) || reporting_figures(reporting).summarised;
 }
 
-/* The time from the last complete interval on is one, too, so that they add up to the run. */
+/* The time since the last complete interval counts as one, so that intervals add up to the run. */
 void reporting_end_last_interval(struct reporting *reporting)
 {
 	struct report *report;
@@ -199,8 +199,8 @@ char *reporting_end(struct reporting *reporting)
 	if (WITH_EXTRAS)
 		reporting_expect_judge(reporting);
 	/*
-	 * Before the verdict, which fails if the file cannot be written. A usage error must not replace the file of an
-	 * earlier run.
+	 * Before the verdict, which fails if the file cannot be written. A usage error must not replace an earlier
+	 * run's file.
 	 */
 	if (reporting->state || reporting->environment->outcome != OUTCOME_USAGE)
 		reporting_write_prometheus(reporting);

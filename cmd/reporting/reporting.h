@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The report of a run, besides its classic lines, in the selected form. The command keeps its figures. This adds them,
- * the fields that all commands have, and decides when and where to write.
- * Each file calls only those below it:
+ * A run's report, besides its classic lines, in the selected form. The command keeps its figures. This adds them and
+ * the common fields, and decides when and where to write. Each file calls only those below it:
  *
  *   reporting.c   intervals, and the calls that a run makes
  *   expect.c      --expect: compares the figures of JSON at the end
  *   text.c        a block before the verdict and at SIGQUIT; a row of a table each --interval-report, on a terminal
  *                 each second
  *   json.c        --json: one object at the end, with the intervals of a run of steps
- *                 --json-stream: an object a line: start, what the command adds (a ping), interval, error, summary
+ *                 --json-stream: an object per line: start, the command's own (a ping), interval, error, summary
  *   prometheus.c  --prometheus: a file that is replaced at the start, each interval and at the end
- *   network.c     the counters of the ports in use, which all forms have
+ *   network.c     the counters of the ports in use, for all forms
  *   processor.c   the time that the process waited for a processor
  *
  * In all forms but text the classic lines go to /dev/null, so that standard output has one form only.
@@ -43,7 +42,7 @@ struct environment;
 struct reporting;
 struct transport;
 
-/* A part of the common options. */
+/* Part of the common options. */
 struct reporting_options {
 	bool json;
 	bool json_stream;
@@ -54,7 +53,7 @@ struct reporting_options {
 	struct option_list expect;
 };
 
-/* What a person sees of a run while it lasts. Rows are shown on a terminal only. */
+/* Output for a person during a run. Rows are shown on a terminal only. */
 enum live {
 	LIVE_NO,     /* what the options ask for; they exclude the others */
 	LIVE_STEPS,  /* a row for each step, an interval that the command begins and ends */
@@ -64,7 +63,7 @@ enum live {
 
 /* ---- the formats of a report ---- */
 
-/* Text: one line per object and list entry, which omits values that are not known. */
+/* Text: one line per object and list entry, without unknown values. */
 extern const struct report_format report_block;
 /* Text: a row of a table without lists, or its header if report.header is set. */
 extern const struct report_format report_table;
@@ -72,7 +71,7 @@ extern const struct report_format report_table;
 extern const struct report_format report_steps;
 /* One JSON object on one line. */
 extern const struct report_format report_json;
-/* The text format of Prometheus, one sample per line. A text is a label of the following samples of its level. */
+/* Prometheus' text format, one sample per line. A text is a label of the following samples of its level. */
 extern const struct report_format report_prometheus;
 
 /* ---- a run ---- */
@@ -81,7 +80,7 @@ struct reporting {
 	struct environment *environment;
 	const struct reporting_options *options;
 	enum live live;
-	int64_t length;				/* of the intervals that are reported, nanoseconds; 0: none */
+	int64_t length;				/* of the reported intervals, nanoseconds; 0: none */
 	struct figures (*figures)(void *state); /* the command's; NULL: it has none */
 	void *state;				/* the command's, from its start to reporting_end(), else NULL */
 	const char *prometheus;			/* the file, or "-"; NULL: none */
@@ -90,27 +89,30 @@ struct reporting {
 	bool last_interval;			/* no more data moves */
 	bool ends;				/* reporting_end() was called */
 	int64_t interval_due;			/* the scheduled end of the interval */
-	unsigned rows;				/* of intervals, in text */
-	struct expect *expect;			/* of --expect, or NULL */
-	FILE *steps; /* --json: the intervals of a run of steps, a line each; of open_memstream(3) */
+	unsigned rows;				/* printed interval rows, in text */
+	struct expect *expect;			/* for --expect, or NULL */
+	FILE *steps; /* --json: the intervals of a run in steps, a line each; from open_memstream(3) */
 	char *steps_text;
-	char start[REPORTING_WALL_TIME_SIZE]; /* JSON: of the run */
+	char start[REPORTING_WALL_TIME_SIZE]; /* JSON: the run's start */
 	size_t steps_length;
 	struct loop_timer interval;
 	struct loop_signal quit;
 	struct report report;
 };
 
-/* Call it when the options are parsed, or could not be: reports errors in their form from now on, its own too. */
+/*
+ * Call it when the options are parsed, or could not be: from now on reports errors in the selected form, including its
+ * own.
+ */
 enum outcome reporting_choose(struct reporting *reporting, struct environment *environment,
 			      const struct common_options *options);
 
-/* Call it before the command starts. Returns an error if the file of --prometheus cannot be written. */
+/* Call it before the command starts. Returns an error if the --prometheus file cannot be written. */
 enum outcome reporting_begin(struct reporting *reporting);
 
 /*
  * Call it when the command has started. Its figures() is called until reporting_end(), first for --prometheus. Reports
- * an error if --expect names a figure that it has not.
+ * an error if --expect names a figure that it lacks.
  */
 enum outcome reporting_start(struct reporting *reporting, void *state);
 
@@ -118,22 +120,22 @@ enum outcome reporting_start(struct reporting *reporting, void *state);
 void reporting_ready(struct reporting *reporting);
 
 /*
- * Begin an interval, and report it, of a command with LIVE_STEPS. What is not within one is reported nowhere else.
- * reporting may be NULL.
+ * Begin and report an interval of a command with LIVE_STEPS. Activity outside intervals is not reported. reporting may
+ * be NULL.
  */
 void reporting_begin_interval(struct reporting *reporting);
 void reporting_end_interval(struct reporting *reporting);
 
 /*
- * Reports the time from the last complete interval on, unless that is done or there is nothing to report. For a command
- * that prints figures of its own when its run has ended; else reporting_end() does it. reporting may be NULL.
+ * Reports the time since the last complete interval, unless that is done or there is nothing to report. For a command
+ * that prints its own figures at its end; else reporting_end() does it. reporting may be NULL.
  */
 void reporting_end_last_interval(struct reporting *reporting);
 
 /*
- * Call it when the run has ended or failed to start, and its outcome is final but for the file of --prometheus, which
- * may fail it. Reports the last interval, and prints the summary in text. Returns the object of JSON, to be printed
- * when no more can fail, and freed; NULL in text.
+ * Call it when the run has ended or failed to start, and only the --prometheus file may still change its outcome.
+ * Reports the last interval, and prints the summary in text. Returns the JSON object, to be printed last, and freed;
+ * NULL in text.
  */
 char *reporting_end(struct reporting *reporting);
 
@@ -150,13 +152,13 @@ static inline bool reporting_is_text(const struct reporting *reporting)
 	return !reporting->options->json && !reporting->options->json_stream;
 }
 
-/* Returns those of the command, or zeros without a run. */
+/* Returns the command's figures, or zeros without a run. */
 static inline struct figures reporting_figures(const struct reporting *reporting)
 {
 	return reporting->state && reporting->figures ? reporting->figures(reporting->state) : (struct figures){ 0 };
 }
 
-/* Adds them to the report. */
+/* Adds the figures to the report. */
 static inline void reporting_add_figures(struct reporting *reporting, bool of_interval)
 {
 	struct figures figures = reporting_figures(reporting);
@@ -167,7 +169,7 @@ static inline void reporting_add_figures(struct reporting *reporting, bool of_in
 
 void reporting_text_interval(struct reporting *reporting);
 void reporting_text_summary(struct reporting *reporting);
-/* Prints the current figures as text, on stderr if the form of standard output is for programs. */
+/* Prints the current figures as text, on stderr if standard output is for programs. */
 void reporting_print_current(struct reporting *reporting);
 enum {
 	REPORTING_VALUE_SIZE = ERROR_TEXT_SIZE /* an error is the longest */
@@ -182,15 +184,17 @@ void reporting_json_interval(struct reporting *reporting);
 /* For struct log. */
 void reporting_json_error(void *reporting, const struct error *error);
 char *reporting_json_summary(struct reporting *reporting);
-/* Adds to an open report what is known of the run before its verdict. */
+/* Adds a run's fields to an open report before its verdict. */
 void reporting_json_add(struct reporting *reporting);
 
-/* Parses what --expect wants. Reports an error. */
+/* Parses --expect's limit. Reports an error. */
 enum outcome reporting_expect_parse(struct reporting *reporting);
-/* Reports an error if there is no such figure, or if it cannot be compared with that. Call it when the command has
- * started. */
+/*
+ * Reports an error if the figure does not exist, or cannot be compared with the value. Call it when the command has
+ * started.
+ */
 enum outcome reporting_expect_check(struct reporting *reporting);
-/* Reports each figure that is not as wanted, which fails a run that has passed. Call it before the verdict. */
+/* Reports each figure that misses its limit, which fails a passed run. Call it before the verdict. */
 void reporting_expect_judge(struct reporting *reporting);
 /*
  * Begins an object of that type in the JSON stream. The caller adds fields and ends it with report_close().
@@ -198,20 +202,20 @@ void reporting_expect_judge(struct reporting *reporting);
  */
 struct report *reporting_begin_record(struct reporting *reporting, const char *type);
 
-/* Replaces the file of --prometheus, if any. */
+/* Replaces the --prometheus file, if any. */
 void reporting_write_prometheus(struct reporting *reporting);
 
-/* Adds the counters of the ports in use that have increased. */
+/* Adds the increased counters of the ports in use. */
 void reporting_add_network(struct reporting *reporting);
 /*
- * Returns a line about each port whose counters show a loss, congestion or a bad link, with line feeds between them,
- * which the caller frees. NULL without memory or WITH_EXTRAS.
+ * Returns a line for each port whose counters show a loss, congestion or a bad link, separated by line feeds; the
+ * caller frees it. NULL without memory or WITH_EXTRAS.
  */
 char *reporting_network_note(struct transport *transport);
 enum {
 	REPORTING_HINT_SIZE = 128
 };
-/* Writes what to try if the note tells of losses, and it has not been; paths: whether that may be paths. Else "". */
+/* Writes untried remedies if the note has losses, else ""; paths: whether these may include --paths. */
 const char *reporting_network_hint(const struct transport *transport, const char *note, bool paths,
 				   char text[REPORTING_HINT_SIZE]);
 
@@ -220,7 +224,7 @@ struct reporting_processor {
 	int64_t ran, waited;
 };
 struct reporting_processor reporting_processor(void);
-/* Prints a line if the process waited for a large part of the time that it needed. */
+/* Prints a line if the process waited for a large part of its running time. */
 void reporting_print_processor(FILE *stream);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A report as text, and when it is written.
+ * A report as text, and the calls that write it.
  *
  *   block, indented        pings: sent 3, answered 3
  *                          senders:
@@ -93,14 +93,14 @@ static void block_end(struct report *report)
 		fputc('\n', report->stream);
 }
 
-/* Top-level texts (the command, the target) are for programs: a person finds them in the lines around the report. */
+/* Top-level texts (the command, the target) are for programs: the lines around the report have them. */
 static void block_value(struct report *report, const char *name, struct report_value value)
 {
 	char text[REPORTING_VALUE_SIZE];
 
 	if (value.kind == REPORT_NONE || (value.kind == REPORT_TEXT && !report->depth))
 		return;
-	/* The names of the open objects and lists come before their first value only. */
+	/* The names of open objects and lists only precede their first value. */
 	for (unsigned i = 1; i <= report->depth; i++)
 		if (!report->frames[i].shown)
 			block_item(report, i - 1, report->frames[i].name, REPORT_NONE, i > 1 ? " (" : ":");
@@ -119,8 +119,8 @@ const struct report_format report_block = {
 };
 
 /*
- * A column for each value, also if it is not known: the rows of the same figures are a table. What is wider than its
- * column takes the blanks of the next ones, of which one is left, so that only what has no blanks is shifted.
+ * A column for each value, even if unknown: rows of the same figures form a table. A value wider than its column uses
+ * up the following blanks, except one, so that few columns shift.
  */
 static void table_value(struct report *report, const char *name, struct report_value value)
 {
@@ -214,7 +214,7 @@ void reporting_text_summary(struct reporting *reporting)
 	print_block(reporting, reporting->environment->output->stream, "summary of");
 }
 
-/* A step has no time of its own: its figures say which it is. */
+/* A step's row has no time: its figures identify it. */
 static void text_row(struct reporting *reporting, bool header)
 {
 	int decimals = reporting->live || reporting->options->interval >= CLOCK_NS_PER_S ? 1 : 2, width = 0;

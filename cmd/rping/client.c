@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The client: any number of targets on one loop, of which only some connect at a time. Each target has its own result;
- * the first failure decides the exit code and stops no other target.
+ * the first failure decides the exit code, but does not stop other targets.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,13 +19,13 @@
 
 enum {
 	LOOKUPS_MAX = 48,   /* at once: each has a process */
-	CONNECTING_MAX = 48 /* targets at once: the backlog of a server is limited */
+	CONNECTING_MAX = 48 /* targets at once: a server's backlog is limited */
 };
 
-/* How long a server has to answer before the next connection to it, less if it has not answered others. */
+/* Time for a server's answer before the next connection to it, shorter if it has not answered others. */
 #define ANSWER_FIRST CLOCK_NS_PER_S
 #define ANSWER_LEAST (100 * CLOCK_NS_PER_MS)
-#define ANSWER_TIMES 4 /* as long as the last one took */
+#define ANSWER_TIMES 4 /* times the last answer's time */
 
 /* ---- the lines of several targets ---- */
 
@@ -42,11 +42,11 @@ static void print_alive(const struct target *target)
 				 units_time(times->maximum, max));
 }
 
-/* One that failed has a line with its cause on stderr. */
+/* A failed target has a line with its cause on stderr. */
 static void print_target(const struct target *target, enum outcome outcome)
 {
 	if (EXTRA(target->own_path))
-		return; /* it has a row beside the others */
+		return; /* it has a row in the table of paths */
 	if (!has_several(target->client))
 		peer_print_result(&target->peer, outcome, true);
 	else if (WITH_REPORT && !outcome)
@@ -173,8 +173,8 @@ static bool is_to(const struct target *target, const char *address, uint16_t por
 }
 
 /*
- * Of two requests that come at one moment the stock rping -s -P answers one. So there is one at a time to a server that
- * follows itself in the list, as long as it answers.
+ * The stock rping -s -P answers only one of two simultaneous requests. So a server that follows itself in the list gets
+ * one at a time, while it answers.
  */
 static bool is_answer_due(const struct rping_client *client)
 {
@@ -188,7 +188,7 @@ static int64_t answer_time(const struct rping_client *client)
 	return longest / (client->in_state[TARGET_CONNECTING] + 1);
 }
 
-/* No more paths begin for now: those that have begun may ping. */
+/* No more paths begin for now: those begun may ping. */
 static void release_paths(struct rping_client *client)
 {
 	for (struct target *target = client->targets; target && !client->environment->ended; target = target->next) {
@@ -285,11 +285,11 @@ static void target_dial_resumed(void *context)
 
 	target_wait(target);
 	if (loop_deadline_passed(target->client->environment->loop))
-		dial_begin(&target->dial); /* which gives up */
+		dial_begin(&target->dial); /* gives up */
 	client_advance(target->client);
 }
 
-/* Of the first connection; later ones begin in an outage. */
+/* Times of the first connection; later ones begin in an outage. */
 static void target_dial_paused(void *context)
 {
 	struct target *target = context;
@@ -311,7 +311,7 @@ static enum outcome begin_pings(struct target *target, const struct endpoint_eve
 {
 	enum outcome outcome;
 
-	/* Other targets may be connecting for as long as this one pings. */
+	/* Other targets may be connecting while this one pings. */
 	environment_drop_privileges(target->client->environment, 0);
 	outcome = target_established(target, event);
 	if (outcome)
@@ -442,7 +442,7 @@ static bool is_repeated(const struct rping_client *client, const char *address, 
 	return false;
 }
 
-/* Adds the target of a line of --targets: "ADDRESS [PORT]". What follows a '#' is a comment. place: FILE:LINE. */
+/* Adds the target of a --targets line: "ADDRESS [PORT]"; a '#' starts a comment. place: FILE:LINE. */
 static enum outcome add_line(struct rping_client *client, char *line, const char *place)
 {
 	static const char blanks[] = " \t\r\n";
@@ -491,10 +491,10 @@ enum outcome rping_client_read(struct environment *environment, const void *opti
 
 	if (!file)
 		return OUTCOME_OK;
-	environment->input = strdup(""); /* getdelim(3) leaves it so if there is nothing to read */
+	environment->input = strdup(""); /* getdelim(3) leaves it unchanged if there is nothing to read */
 	stream = list_name(file) == file ? fopen(file, "r") : stdin;
 	if (stream) {
-		/* A 0 byte, which no text has, would end it early. For lack of memory ferror() is false. */
+		/* A 0 byte, which no text has, would end it early. Out of memory, ferror() is false. */
 		errno = EILSEQ;
 		outcome = getdelim(&environment->input, &size, '\0', stream) && feof(stream) ? OUTCOME_OK
 											     : OUTCOME_INTERNAL;
@@ -508,7 +508,7 @@ enum outcome rping_client_read(struct environment *environment, const void *opti
 
 static enum outcome add_lines(struct rping_client *client)
 {
-	static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8: some editors begin a file with it */
+	static const char mark[] = "\xef\xbb\xbf"; /* UTF-8's: some editors put it at the start of a file */
 	const char *name = list_name(client->options->targets);
 	const struct log *log = &client->environment->log;
 	char *rest = client->environment->input, *line;
@@ -577,7 +577,7 @@ enum outcome rping_client_start(struct environment *environment, const struct rp
 		outcome = channel_create(environment->transport, &client->channel);
 	if (outcome)
 		return outcome;
-	/* A look-up may take seconds, and so may a server that does not reply. */
+	/* A look-up may take seconds, and so may a silent server. */
 	if (environment_live(environment) >= LIVE_ROWS)
 		environment_print(environment, "%s: connecting to %s", environment->log.name,
 				  has_several(client) ? "the servers" : client->targets->address);
@@ -603,7 +603,7 @@ static void report_targets(struct report *report, const void *member)
 	char text[24];
 	size_t index = 0;
 
-	/* In text a single target has no entry of its own, and those that have ended have their lines. */
+	/* In text a single target has no separate entry, and ended targets have their lines. */
 	if (report->format->form & IN_TEXT && (!has_several(client) || client->in_state[TARGET_DONE] == client->count))
 		return;
 	for (struct target *target = client->targets; target; target = target->next) {

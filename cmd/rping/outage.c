@@ -8,7 +8,7 @@
 
 #include "core/units.h"
 
-/* When it ends without having come back; INT64_MAX: never. A ping that has been sent has had its slot. */
+/* When the outage ends without a connection; INT64_MAX: never. A sent ping has used its slot. */
 static int64_t last_moment(const struct target *target)
 {
 	int64_t until = target->until ? target->until : INT64_MAX, period = target->peer.options->interval, last;
@@ -69,7 +69,7 @@ void outage_end(struct target *target, bool connected)
 	if (!target->gone_at)
 		return;
 	loop_timer_stop(&target->gone);
-	/* The ping of the slot that goes on is sent now, if there is a connection. */
+	/* The current slot's ping is sent now, if there is a connection. */
 	last = target->until ? MIN(now, target->until - 1) : now;
 	missed = period && last >= target->slot ? (uint64_t)((last - target->slot) / period) + !connected : 0;
 	missed = MIN(missed, target_pings_left(target));

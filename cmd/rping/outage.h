@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An outage: with --reconnect, a target without a connection goes on, as ping does. It is dialled until the run ends,
- * and a ping whose slot passes meanwhile is lost.
+ * An outage: with --reconnect, a target without a connection continues, as in ping(8). It is dialled until the run
+ * ends, and each ping whose slot passes meanwhile is lost.
  */
 #ifndef CMD_RPING_OUTAGE_H
 #define CMD_RPING_OUTAGE_H
@@ -9,15 +9,15 @@
 #include "cmd/rping/target.h"
 
 /*
- * The connection has failed, or there has been none, which error says. Returns false if the target is to end. expired:
- * when no ping is left, or the run's --duration is over.
+ * The connection has failed, or was never made, as error says. Returns false if the target must end. expired: called
+ * when no ping is left, or --duration is over.
  */
 bool outage_begin(struct target *target, const struct error *error, loop_callback *expired);
 
-/* It is connected again, or ends: counts the pings that the outage has taken. Does nothing without an outage. */
+/* The target is connected again, or ends: counts the outage's lost pings. A no-op without an outage. */
 void outage_end(struct target *target, bool connected);
 
-/* Adds to the verdict what was lost, if anything. */
+/* Adds lost pings, if any, to the verdict. */
 void outage_add_verdict(struct environment *environment, const struct ping_counts *counts);
 
 #endif

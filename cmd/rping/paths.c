@@ -7,20 +7,20 @@
 #include "core/units.h"
 
 enum {
-	MANY_LOSSES = 3, /* times as many as the best eighth of the paths has */
-	MORE_LOSSES = 3, /* and these: fewer differ by chance, where all paths lose packets */
-	GOOD_LOSSES = 2, /* times as many, at most: of a path with more nobody knows */
+	MANY_LOSSES = 3, /* times the losses of the best eighth of the paths */
+	MORE_LOSSES = 3, /* and this many more: smaller differences are chance if all paths lose packets */
+	GOOD_LOSSES = 2, /* at most this many times: beyond it a path is neither good nor worse */
 	SLOW = 2,	 /* times the round trip of the faster half */
-	SLOW_COUNT = 10, /* pings, the least that tell */
+	SLOW_COUNT = 10, /* pings, the minimum for a verdict */
 	NAMED_MAX = 16,	 /* paths, in the verdict */
 };
 
-/* Connections that share a processor differ by this much. */
+/* Connections sharing a processor differ by this much. */
 #define SLOW_LEAST (100 * CLOCK_NS_PER_US)
 
 struct usual {
-	uint64_t losses;     /* the best eighth of the paths to a server has no more */
-	uint64_t round_trip; /* nor the faster half */
+	uint64_t losses;     /* maximum of the best eighth of a server's paths */
+	uint64_t round_trip; /* maximum of the faster half */
 };
 
 static int compare_numbers(const void *one, const void *other)
@@ -30,7 +30,7 @@ static int compare_numbers(const void *one, const void *other)
 	return (a > b) - (a < b);
 }
 
-/* The highest value of the lowest part. */
+/* The highest of the lowest 1/parts of the values. */
 static uint64_t lowest(uint64_t *values, size_t count, size_t parts)
 {
 	qsort(values, count, sizeof(*values), compare_numbers);
@@ -69,7 +69,7 @@ static const char *compare(const struct target *path, struct usual usual)
 		return "failed";
 	if (losses_of(path) > MANY_LOSSES * (usual.losses + MORE_LOSSES))
 		return "lost packets";
-	/* Not for a time: nearly all of its pings. */
+	/* A lasting difference: nearly all of its pings. */
 	if (path->histogram->all.count >= SLOW_COUNT && round_trip > SLOW * usual.round_trip + SLOW_LEAST &&
 	    (uint64_t)histogram_percentile(path->histogram, 100) > usual.round_trip)
 		return "slow";
@@ -90,7 +90,7 @@ static void print_path(const struct target *path, unsigned number)
 	char qpn[16] = "", lost[24] = "-", losses[24] = "";
 	struct losses of_path;
 
-	/* Of a path without a ping none is lost. */
+	/* A path without a ping has no losses. */
 	if (path->counts.sent)
 		log_text(lost, sizeof(lost), "%" PRIu64, path->counts.lost);
 	if (target_losses(path, &of_path))
@@ -110,7 +110,7 @@ static void print_path(const struct target *path, unsigned number)
 			  path->worse ? "  " : "", path->worse ? path->worse : "");
 }
 
-/* One for each server. */
+/* One line per server. */
 static void print_tables(const struct rping_client *client)
 {
 	size_t count = (size_t)client->options->paths, index = 0;
@@ -143,7 +143,7 @@ static void name_worse(const struct rping_client *client, unsigned count, char w
 		log_add(worse, RPING_WORSE_SIZE, " and ", "%u more", count - named);
 }
 
-/* A path that failed has a hint of its own. */
+/* A failed path has its own hint. */
 static void hint_at_routers(const struct target *path)
 {
 	const struct dial_options *dial = &path->dial.options;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Routers choose one of several equal paths by a hash of addresses and ports, so that what is broken on one of them
- * meets one connection in a few. With --paths each connection has a port of its own, and what they met is compared.
+ * Routers choose among equal paths by a hash of addresses and ports, so a fault on one path affects only some
+ * connections. With --paths each connection has its own port, and their results are compared.
  */
 #ifndef CMD_RPING_PATHS_H
 #define CMD_RPING_PATHS_H
@@ -13,9 +13,8 @@ enum {
 };
 
 /*
- * All targets have ended: prints a table of the paths to each server, and says of each whether it is worse than the
- * others. Returns whether one is; then worse has "; worse than the others: UDP ports 49153, 49154", or of several
- * servers the number.
+ * All targets have ended: prints a table of the paths to each server, and marks those worse than the others. Returns
+ * whether one is; then worse has "; worse than the others: UDP ports 49153, 49154", or for several servers the number.
  */
 bool rping_compare_paths(const struct rping_client *client, char worse[RPING_WORSE_SIZE]);
 

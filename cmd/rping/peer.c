@@ -8,9 +8,9 @@
 #include "core/payload.h"
 #include "core/units.h"
 
-#define FOREIGN "its first message is none of rping: another program may be at that end"
+#define FOREIGN "its first message is not rping's: another program may be there"
 
-/* noinline, as two functions below: copies of the three in their callers have 120 bytes. */
+/* noinline, like two functions below: inlined copies of the three take 120 bytes. */
 void __attribute__((noinline)) peer_enter(struct peer *peer, unsigned state, const char *doing, enum peer_limit limit)
 {
 	log_debug(&peer->environment->log, "%s: %s", peer->name, doing);
@@ -181,8 +181,8 @@ enum outcome peer_create_endpoint(enum endpoint_kind kind, struct channel *chann
 		.timeout = options->common.timeout,
 		/*
 		 * A server has at most five outstanding: a go-ahead, a WRITE and its go-ahead, a WRITE of length 0, and
-		 * the READ of the next ping. With soft-RoCE, which adds one and rounds up, seven fit in a page. A
-		 * client has two for each ping, and signals one in half of the pings that fit.
+		 * the next ping's READ. With soft-RoCE, which adds one and rounds up, seven fit in a page. A client has
+		 * two for each ping, and signals one in half of the pings that fit.
 		 */
 		.send_depth = options->server ? 7 : 4 * RPING_SIGNAL_EVERY,
 		.receive_depth = PEER_RECEIVES,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What both ends of a connection do alike: control messages, states with their time limit, errors of a ping, verdicts.
- * A target (target.h) or a session (session.h) begins with its peer.
+ * Common part of both ends of a connection: control messages, states with time limits, ping errors, verdicts. A target
+ * (target.h) or a session (session.h) begins with its peer.
  *
- * Sends are unsignalled, because the peer's next message proves their delivery. Measured with rping -S 64, beside a
+ * Sends are unsignalled, because the peer's next message proves their delivery. Measured with rping -S 64 against a
  * build that signals each send: 1.12 times the rate over soft, 1.03 times if each end sleeps on its own processor or on
  * soft-RoCE.
  */
@@ -22,23 +22,20 @@ enum {
 	PEER_RECEIVES = 4, /* the protocol needs two */
 };
 
-/*
- * For how long a state may last: --timeout divided by it. The transport limits the time of connecting, accepting and
- * disconnecting.
- */
+/* A state's time limit is --timeout divided by this. The transport limits connecting, accepting and disconnecting. */
 enum peer_limit {
 	WITHOUT_LIMIT,
 	FOR_TIMEOUT,
 	FOR_HALF_TIMEOUT,
 };
 
-/* Zeroed at first, and the first four members are set. */
+/* The owner zeroes it, and sets the first four members. */
 struct peer {
 	const struct rping_options *options;
 	struct environment *environment;
 	const struct log *log;
 	loop_callback *expired; /* a state has lasted too long */
-	const char *name;	/* in messages */
+	const char *name;	/* for messages */
 	const char *doing;	/* the state in words, "connecting"; NULL without WITH_CAUSES */
 	const char *device;
 	struct endpoint *endpoint; /* NULL: no connection */
@@ -46,16 +43,16 @@ struct peer {
 	struct region *data[2];
 	uint64_t pings;		    /* answered, including warm-up */
 	uint64_t requested;	    /* 0: any number, or a sweep */
-	uint32_t size;		    /* of the current ping */
-	uint32_t shortest, longest; /* of the answered pings; 0: none */
+	uint32_t size;		    /* the current ping's */
+	uint32_t shortest, longest; /* of answered pings; 0: none */
 	unsigned state;
 	bool ending;	      /* interrupted, or done: disconnects after this ping */
 	bool deadline_passed; /* --deadline */
-	int64_t limit;	      /* of the state, nanoseconds */
+	int64_t limit;	      /* the state's, nanoseconds */
 	struct loop_timer timer;
 };
 
-/* Enters a state, with a fresh timer if that has a limit. doing: in words. */
+/* Enters a state, with a new timer if that has a limit. doing: in words. */
 void peer_enter(struct peer *peer, unsigned state, const char *doing, enum peer_limit limit);
 
 /*
@@ -71,25 +68,25 @@ enum outcome peer_greet(const struct peer *peer, uint32_t capacity, uint64_t cou
 /* Frees the connection and its memory, in any state. */
 void peer_close(struct peer *peer);
 
-/* Counts the current ping, which is answered. */
+/* Counts the answered current ping. */
 void peer_count_ping(struct peer *peer);
 /* Returns the number of answered pings without warm-up. */
 uint64_t peer_answered(const struct peer *peer);
 
-/* Sets the contents of send message index, initially all zeros. No send of it may be outstanding. */
+/* Sets the contents of send message index, initially all zeros. It must not be outstanding. */
 void peer_write(struct peer *peer, uint32_t index, const struct advertisement *advertisement);
 /* Returns the work that sends or receives message index, unsignalled; posts it. */
 struct work peer_message(const struct peer *peer, enum work_kind kind, uint32_t index);
 enum outcome peer_post(const struct peer *peer, enum work_kind kind, uint32_t index, bool signalled);
-/* Reads the message of a completed receive, and reposts that. Fails if it has another length. */
+/* Reads the message of a completed receive, and reposts the receive. Fails on a wrong length. */
 enum outcome peer_receive(struct peer *peer, const struct completion *completion, struct advertisement *advertisement);
 
-/* The outcome of a failed completion. Of the peer's first message, adds a hint to transport->error. */
+/* A failed completion's outcome. For the peer's first message, adds a hint to transport->error. */
 enum outcome peer_work_failed(const struct peer *peer, const struct completion *completion);
 
 /* Reports an error of the connection; format gives the cause. Is OUTCOME_FAILED. */
 #define peer_error(peer, ...) (log_error((peer)->log, (peer)->name, __VA_ARGS__), OUTCOME_FAILED)
-/* Reports what ended the connection, with its state and ping. Returns OUTCOME_FAILED. */
+/* Reports the connection's error, with its state and ping. Returns OUTCOME_FAILED. */
 enum outcome peer_failed(const struct peer *peer, const char *what);
 /* Reports that the state has taken too long. Returns OUTCOME_FAILED. */
 enum outcome peer_timed_out(const struct peer *peer);
@@ -109,7 +106,7 @@ enum outcome peer_create_endpoint(enum endpoint_kind kind, struct channel *chann
 void peer_print_event(const struct peer *peer, enum event_kind kind);
 void peer_print_completions(const struct peer *peer, const char *lines);
 
-/* Prints the verdict, and if that is all of the run, ends it. */
+/* Prints the verdict, and if the run has no other part, ends it. */
 void peer_print_result(const struct peer *peer, enum outcome outcome, bool ends_run);
 
 #endif

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* On the wire and in memory the members are the same, without padding. */
+/* The members are the same on the wire and in memory, without padding. */
 _Static_assert(sizeof(struct advertisement) == ADVERTISEMENT_SIZE, "an advertisement has no padding");
 
-/* From the order of the host to that of the network, and back. */
+/* Converts between host and network order. */
 static struct advertisement in_order(const struct advertisement *advertisement)
 {
 	return (struct advertisement){

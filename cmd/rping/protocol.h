@@ -17,7 +17,7 @@
  *
  * The payload is text that ends in its only 0 byte. A stock server writes back the text up to the 0, ours the
  * advertised size: the same bytes. Our tools add a hello to the stock protocol, in the private data of the connection
- * (cmd/hello.h). It has the maximum ping size of the server, and the number of pings of the client.
+ * (cmd/hello.h). It has the server's maximum ping size, and the client's number of pings.
  */
 #ifndef CMD_RPING_PROTOCOL_H
 #define CMD_RPING_PROTOCOL_H
@@ -46,7 +46,7 @@ struct advertisement {
 void advertisement_write(const struct advertisement *advertisement, uint8_t bytes[ADVERTISEMENT_SIZE]);
 void advertisement_read(const uint8_t bytes[ADVERTISEMENT_SIZE], struct advertisement *advertisement);
 
-/* Returns the maximum ping size of a device, but not more than maximum. */
+/* Returns a device's maximum ping size, but not more than maximum. */
 static inline uint32_t ping_limit(const struct domain *domain, uint32_t maximum)
 {
 	return domain->max_message < maximum ? domain->max_message : maximum;
@@ -59,8 +59,8 @@ static inline uint32_t ping_number(uint64_t answered)
 }
 
 /*
- * Prints "<label>: <text>" as one line: the ping up to its 0, or all of size if there is none. The peer wrote the
- * bytes: those that are not printable ASCII are printed as '?'.
+ * Prints "<label>: <text>" as one line: the ping up to its 0, or all of size without one. The peer wrote the bytes:
+ * unprintable ones are printed as '?'.
  */
 void ping_print(struct output *output, const char *label, const uint8_t *ping, size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The options of rping, and its command row. */
+/* rping's options and command row. */
 #include "cmd/rping/rping.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static const struct option rping_option_table[] = {
 	FLAG('c', "client", client, OPTION_HELP("Run as client, which is the default"), .last_counts = true),
 	ROW(OPTION_LIST, 'a', "address", addresses, "ADDRESS", "", "",
 	    OPTION_HELP("Client: server to ping, repeatable; server: address to listen on",
-			"for a server every IPv4 address of this host"), .operand = OPERAND_UNLESS_GIVEN),
+			"every local IPv4 address"), .operand = OPERAND_UNLESS_GIVEN),
 	ROW(OPTION_TEXT, 'I', "source", source, "ADDRESS", "", "",
 	    OPTION_HELP("Client: local address to connect from", "chosen by the route"), .tags = FOR_CLIENT | FOR_PATH,
 	    .section = SECTION_PATH),
@@ -26,7 +26,7 @@ static const struct option rping_option_table[] = {
 	FLAG('v', "verbose", verbose, OPTION_HELP("Print the data of every ping"), .section = SECTION_OUTPUT),
 	FLAG('V', "validate", validate, OPTION_HELP("Verify every byte of the payload"), .brief = true),
 	ROW(OPTION_INTEGER, 'C', "count", count, "N", "0 or more", "",
-	    OPTION_HELP("Client: stop after N pings; server: a stock client that sends fewer has failed", "0, until Ctrl-C"),
+	    OPTION_HELP("Client: stop after N pings; server: fail a stock client that sends fewer", "0, until Ctrl-C"),
 	    .brief = true),
 #if WITH_REPORT
 	ROW(OPTION_SIZES, 'S', "size", size, "BYTES", "1 to 1M", "", /* PING_SIZE_MAX */
@@ -56,14 +56,14 @@ static const struct option rping_option_table[] = {
 	    .section = SECTION_PACE, .brief = true),
 #if WITH_REPORT
 	ROW(OPTION_INTEGER, 0, "paths", paths, "N", "2 to 64", "", /* UDP_SENDERS_MAX */
-	    OPTION_HELP("Client: ping over N paths at once, each from a UDP port of its own, and compare them",
+	    OPTION_HELP("Client: ping over N paths at once, each with its own UDP port, and compare them",
 			"one path"), .tags = FOR_CLIENT, .section = SECTION_CLIENT),
 	FLAG(0, "equal-paths", equal_paths,
-	     OPTION_HELP("Client: a path that loses packets or is slower than the others is a failure"),
+	     OPTION_HELP("Client: fail if a path loses packets or is slower than the others"),
 	     .tags = FOR_CLIENT, .section = SECTION_CLIENT),
 #endif
 	FLAG(0, "reconnect", reconnect,
-	     OPTION_HELP("Client: connect again when the connection fails, until the end; lost pings fail the run"),
+	     OPTION_HELP("Client: reconnect whenever the connection fails; lost pings fail the run"),
 	     .tags = FOR_CLIENT, .section = SECTION_CLIENT),
 	WAIT_SERVER_OPTION(struct rping_options, wait_server),
 	ROW(OPTION_INTEGER, 0, "max-clients", max_clients, "N", "1 or more", "",
@@ -79,7 +79,7 @@ static const struct option rping_option_table[] = {
 };
 /* clang-format on */
 
-/* Returns why the options do not go together, or NULL. */
+/* Returns why the options conflict, or NULL. */
 static const char *options_fault(const struct rping_options *options)
 {
 	size_t addresses = options->addresses.count;

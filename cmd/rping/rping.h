@@ -6,16 +6,16 @@
  * Each file calls only those below it:
  *
  *   rping.c     options and the command row; starts a role
- *   client.c    the run of a client: its targets, whose callbacks it owns, their sum, its end
- *   paths.c     the paths of --paths to a server: compares them
+ *   client.c    a client's run: its targets, whose callbacks it owns, their sum, its end
+ *   paths.c     --paths: compares the paths to a server
  *   outage.c    --reconnect: a target without a connection
  *   target.c    one server that the client pings: connects, pings, counts
- *   server.c    the run of a server: listener and sessions, whose callbacks it owns, its end
+ *   server.c    a server's run: listener and sessions, whose callbacks it owns, its end
  *   session.c   one client of the server: accepts it, answers its pings
- *   peer.c      what target and session have alike: control messages, states, errors, verdict
+ *   peer.c      common part of target and session: control messages, states, errors, verdict
  *   protocol.c  the bytes of the protocol
  *
- * What is in a lower file changes its own state and returns an outcome. The callback above ends what failed.
+ * A lower file changes its own state and returns an outcome. The callback above ends what failed.
  */
 #ifndef CMD_RPING_RPING_H
 #define CMD_RPING_RPING_H
@@ -44,7 +44,7 @@ struct rping_options {
 	int64_t wait_server;  /* nanoseconds; 0: one round (cmd/dial.h) */
 	int64_t idle_timeout; /* nanoseconds; 0: unlimited */
 	int64_t max_clients;  /* 0: unlimited */
-	int64_t paths;	      /* to each server; 0: one, that of everybody's packets */
+	int64_t paths;	      /* to each server; 0: only the default path */
 	bool equal_paths;
 	bool reconnect;
 	bool persistent;
@@ -66,7 +66,7 @@ static inline uint32_t rping_sweep(const struct rping_options *options)
 	return WITH_REPORT ? (uint32_t)options->last_size : 0;
 }
 
-/* The functions of struct command for a role, whose state begins with a pointer to the options. */
+/* A role's functions for struct command; its state begins with a pointer to the options. */
 enum outcome rping_client_start(struct environment *environment, const struct rping_options *options, void **state);
 enum outcome rping_server_start(struct environment *environment, const struct rping_options *options, void **state);
 void rping_client_interrupt(void *state, enum interruption reason);
@@ -77,12 +77,12 @@ void rping_client_stop(void *state);
 void rping_server_stop(void *state);
 
 /*
- * Checks the address text, the argument of option or that of a line of --targets (FILE:LINE), without a name look-up,
- * also against the family of -I. Reports an error and returns OUTCOME_USAGE if it cannot work.
+ * Checks the address text, from an option or a --targets line (FILE:LINE), without a name look-up, also against -I's
+ * family. Reports an error and returns OUTCOME_USAGE if it cannot work.
  */
 enum outcome rping_client_check(const struct rping_options *options, const char *option, const char *text,
 				const struct log *log);
-/* Reads the file of --targets, or standard input, into environment->input. Reports an error. */
+/* Reads the --targets file, or standard input, into environment->input. Reports an error. */
 enum outcome rping_client_read(struct environment *environment, const void *options);
 /* Returns the address that the server listens on, as given; the wildcard address if none or a device name was given. */
 const char *rping_listen_address(const struct rping_options *options);

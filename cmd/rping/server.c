@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The server: one listener, and a session for each connection request. Without -P it serves one client at a time; a
- * one-shot server ends with its first client and has the outcome of that session. An error ends one session only.
+ * one-shot server ends with its first client and has that session's outcome. An error ends only one session.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static void server_finish(struct rping_server *server, enum outcome outcome)
 
 static void idle_expired(void *context);
 
-/* After each change: a server with its number of clients listens no more, and one without sessions is idle or ends. */
+/* Called after each change: a server with all its clients stops listening, and one without sessions is idle or ends. */
 static void server_advance(struct rping_server *server)
 {
 	if (is_limit_reached(server, ended_sessions(server)))
@@ -87,7 +87,7 @@ static void idle_expired(void *context)
 	server_advance(server);
 }
 
-/* Resources for a client are missing. A one-shot server ends, because it would wait for ever. */
+/* Resources for a client are missing. A one-shot server ends, because it would wait forever. */
 static void note_resource_failure(struct rping_server *server, enum outcome outcome)
 {
 	environment_record_outcome(server->environment, outcome);
@@ -248,7 +248,7 @@ static void listener_event(void *context, struct endpoint *endpoint, const struc
 	environment_report_error(server->environment);
 	if (event->kind == EVENT_REQUEST)
 		connection_requested(server, event);
-	/* The transport lacked resources for a client. It would have been rejected anyway by a server that is busy. */
+	/* The transport lacked resources for a client, which a busy server would have rejected anyway. */
 	else if (event->kind == EVENT_FAILED || !is_busy(server))
 		note_resource_failure(server, event->outcome);
 	/* The listener's device may be removed: its sessions get own events, those of other devices may finish. */

@@ -7,7 +7,7 @@
 
 /*
  * A client may pause between two pings, but not within one and not before the first: a client that connects and sends
- * nothing would block a server without -P for ever.
+ * nothing would block a server without -P forever.
  */
 enum session_state {
 	SESSION_ACCEPTING,
@@ -78,7 +78,7 @@ static enum outcome session_disconnect(struct session *session)
 
 /* ---- the pings ---- */
 
-/* An answer was sent, and its delivery is not known. */
+/* An answer was sent; its delivery is not confirmed yet. */
 static bool is_unconfirmed(const struct session *session)
 {
 	return session->peer.state == SESSION_ANSWERED || session->peer.state == SESSION_CONFIRMING;
@@ -190,7 +190,7 @@ static enum outcome source_read(struct session *session)
 }
 
 /*
- * Verifies and prints the ping after it has posted the answer: the client measures the time until that.
+ * Verifies and prints the ping after posting the answer, which ends the client's time measurement.
  *
  * The server waits for the client's next message for half of --timeout. Then it requests an acknowledgement and waits
  * for the other half: it detects a client that vanished within --timeout, even if the pings are further apart.
@@ -207,7 +207,7 @@ static enum outcome write_sink(struct session *session, const struct advertiseme
 	outcome = post_transfer(session, WORK_WRITE, sink, peer->size);
 	if (outcome)
 		return outcome;
-	/* The payload of a ping depends only on its number, also with stock clients. */
+	/* A ping's payload depends only on its number, also with stock clients. */
 	if (peer->options->validate && !peer_verify(peer, ping))
 		return OUTCOME_FAILED;
 	if (peer->options->verbose)
@@ -215,7 +215,7 @@ static enum outcome write_sink(struct session *session, const struct advertiseme
 	return OUTCOME_OK;
 }
 
-/* The client's message proves the delivery of what was sent before. */
+/* The client's message proves the delivery of earlier sends. */
 static const char *completions(const struct session *session)
 {
 	if (is_unconfirmed(session))
@@ -288,7 +288,7 @@ enum outcome session_verdict(struct session *session)
 	/* run.c has reported a passed deadline. */
 	if (peer->deadline_passed)
 		return OUTCOME_FAILED;
-	/* A disconnect of the client between two pings confirms delivery. */
+	/* The client's disconnect between two pings confirms delivery. */
 	if (!interrupted && !in_ping)
 		answer_delivered(session);
 	/* A signal is the regular end of a persistent server and its sessions. */

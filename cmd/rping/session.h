@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A session: one client of the server, from its request through the pings of protocol.h to the disconnect. Each
- * function changes the session and returns its outcome; server.c ends a session that failed.
+ * function changes the session and returns its outcome; server.c ends a failed session.
  */
 #ifndef CMD_RPING_SESSION_H
 #define CMD_RPING_SESSION_H
 
 #include "cmd/rping/peer.h"
 
-/* Of all clients of a server. */
+/* Totals over a server's clients. */
 struct server_figures {
 	const char *role;
 	const char *target;
@@ -19,11 +19,11 @@ struct server_figures {
 	uint64_t verified;
 };
 
-/* The run of a server, which server.c fills. */
+/* A server's run, filled by server.c. */
 struct rping_server {
 	const struct rping_options *options; /* first, for rping.c */
 	struct environment *environment;
-	const char *host; /* the address that it listens on, as given */
+	const char *host; /* the listening address, as given */
 	struct channel *channel;
 	struct endpoint *listener; /* NULL before it listens and after stop_listening() */
 	struct session *sessions;
@@ -31,16 +31,16 @@ struct rping_server {
 	uint64_t limit;			/* clients to serve; 0: any number */
 	enum interruption interruption; /* the reason of an interruption; 0: none */
 	bool one_shot;			/* ends with the first client */
-	bool listened;			/* else there is nothing to summarise */
+	bool listened;			/* else there is no summary */
 	bool idle_expired;		/* ends because of --idle-timeout */
 	bool ending;			/* accepts no more clients */
 	struct server_figures figures, before;
 	struct log_limit no_ping_limit;
-	struct log silent;	/* of many clients without a ping, which could fill the log */
+	struct log silent;	/* errors of clients without a ping, which could fill the log */
 	struct loop_timer idle; /* --idle-timeout, while there is no session */
 };
 
-/* The data of its peer. */
+/* Indexes of its peer's data. */
 enum {
 	BUFFER,	    /* at least as long as the longest ping so far */
 	OLD_BUFFER, /* the last WRITE may use it until the next READ completes */
@@ -53,22 +53,22 @@ struct session {
 	struct session **link; /* the pointer to this one: the list's head, or another session's next */
 };
 
-/* Initialises a zeroed session, which owns the endpoint of the request. log: of its errors until its first ping. */
+/* Initialises a zeroed session, which owns the request's endpoint. log: for its errors until its first ping. */
 void session_prepare(struct session *session, struct rping_server *server, const struct log *log,
 		     const struct endpoint_event *request);
 
-/* Allocates queue pair and memory, and accepts the request. NULL: there is no memory for it. */
+/* Allocates queue pair and memory, and accepts the request. NULL: out of memory. */
 enum outcome session_accept(struct session *session);
 void session_established(struct session *session);
 /* False for a pending request: its source address may be forged. */
 bool session_is_connected(const struct session *session);
 
 enum outcome session_complete(struct session *session, const struct completion *completion);
-/* The timer of the state has expired. */
+/* The state's timer has expired. */
 enum outcome session_expire(struct session *session);
 /* Begins to disconnect. OUTCOME_FAILED: it was not established. */
 enum outcome session_interrupt(struct session *session, enum interruption reason);
-/* Returns the outcome of a session that has disconnected, and reports an early end. */
+/* Returns a disconnected session's outcome, and reports an early end. */
 enum outcome session_verdict(struct session *session);
 
 #endif

@@ -10,7 +10,7 @@
 #include "core/payload.h"
 #include "core/units.h"
 
-/* The client's buffers, and the messages that advertise them. The server's answer proves the delivery of one before. */
+/* The client's buffers, and the messages that advertise them. The server's answer proves an earlier one's delivery. */
 enum {
 	SOURCE,
 	SINK,
@@ -31,7 +31,7 @@ static void target_enter(struct target *target, enum target_state state, const c
 
 /* ---- how many pings, and of which size ---- */
 
-/* Returns the requested number of pings, of a sweep that of each size, or 0. */
+/* Returns the requested number of pings (in a sweep: of each size), or 0. */
 static uint64_t requested_count(const struct target *target)
 {
 	const struct rping_options *options = target->peer.options;
@@ -51,7 +51,7 @@ uint64_t target_pings_left(const struct target *target)
 	return !requested ? UINT64_MAX : requested - MIN(taken, requested);
 }
 
-/* True if -C or --duration, of a sweep that of this size, is not reached, or there is none. */
+/* True until -C or --duration is reached (in a sweep: for this size), or without either. */
 static bool has_more(const struct target *target)
 {
 	return !(EXTRA(target->until) && clock_now() >= target->until) && target_pings_left(target);
@@ -70,7 +70,7 @@ static void write_advertisement(struct target *target, uint32_t index, size_t of
 		   });
 }
 
-/* What is the same for all pings of a size. */
+/* Sets up the common state of a size's pings. */
 static void begin_size(struct target *target)
 {
 	payload_ramp_write(target->peer.data[SOURCE]->memory, target->peer.size);
@@ -79,8 +79,8 @@ static void begin_size(struct target *target)
 }
 
 /*
- * The pings of a size are answered. Begins the next size of a sweep, the next power of two or the last one; false if
- * there is none.
+ * A size's pings are answered. Begins the sweep's next size, the next power of two or the last one; false if there is
+ * none.
  */
 static bool next_size(struct target *target)
 {
@@ -142,8 +142,8 @@ static void hint_at_size(const struct target *target)
 				    "give both ends the same -S");
 	} else if (peer->longest) {
 		log_hint(peer->log,
-			 "pings of up to %" PRIu32 " bytes passed, of %" PRIu32
-			 " none: a hop with a smaller MTU may drop long packets",
+			 "pings of up to %" PRIu32 " bytes passed, none of %" PRIu32
+			 ": a hop with a smaller MTU may drop long packets",
 			 peer->longest, peer->size);
 		/* Verbs has no --mtu. */
 		if (WITH_EXTRAS && peer->longest >= MTU_LEAST &&
@@ -266,7 +266,7 @@ static enum outcome target_disconnect(struct target *target)
 	return endpoint_disconnect(target->peer.endpoint);
 }
 
-/* The size of a ping depends on the server's hello, which arrives with the REP. */
+/* A ping's size depends on the server's hello, which arrives with the REP. */
 static enum outcome choose_size(struct target *target, const struct endpoint_event *event)
 {
 	struct peer *peer = &target->peer;
@@ -284,7 +284,7 @@ static enum outcome choose_size(struct target *target, const struct endpoint_eve
 	/* 0-TO: a longer ping than the default may end a stock server. */
 	target->last_size = !last || (target->stock && !requested) ? peer->size : MIN(MAX(peer->size, last), maximum);
 	if (last > maximum)
-		log_hint(peer->log, "sizes above %" PRIu32 " are left out: the server accepts no longer pings",
+		log_hint(peer->log, "sizes above %" PRIu32 " are skipped: the server does not accept longer pings",
 			 maximum);
 	log_debug(peer->log, "%s: %s server, pings of %" PRIu32 " bytes", peer->name, target->stock ? "stock" : "our",
 		  peer->size);
@@ -367,7 +367,7 @@ static enum outcome start_ping(struct target *target)
 
 	if (first && rping_sweep(options)) {
 		reporting_begin_interval(peer->environment->reporting);
-		target->slot = 0; /* the slots of a size begin with its first ping */
+		target->slot = 0; /* a size's slots begin with its first ping */
 	}
 	target->source_offset = payload_ping_write(peer->data[SOURCE]->memory, peer->size, ping_number(peer->pings),
 						   target->source_offset);
@@ -399,7 +399,7 @@ enum outcome target_next(struct target *target)
 	if (target->peer.ending)
 		return target_disconnect(target);
 	now = EXTRA(target->slot) ? clock_now() : 0;
-	/* In a turn of the loop in which a slot and the deadline are due, the deadline comes first. */
+	/* If a slot and the deadline are due in the same turn of the loop, the deadline comes first. */
 	if (now >= EXTRA(target->slot) && !(EXTRA(target->slot) && loop_deadline_passed(loop)))
 		return start_ping(target);
 	wait = (target->until ? MIN(target->slot, target->until) : target->slot) - now;
@@ -418,7 +418,7 @@ enum outcome target_expire(struct target *target)
 	return peer_timed_out(&target->peer);
 }
 
-/* In the JSON stream, and as a line on the terminal, as ping's. */
+/* In the JSON stream, and as a line on the terminal, like ping(8)'s. */
 static void show_ping(const struct target *target, int64_t round_trip, bool verified)
 {
 	struct environment *environment = target->peer.environment;
@@ -466,7 +466,7 @@ static void count_ping(struct target *target, int64_t now, bool verified)
 	show_ping(target, round_trip, verified);
 }
 
-/* With several targets the label names the target; else the line has the form of the stock tool. */
+/* With several targets the label names the target; else the line has the stock tool's form. */
 static void print_ping(const struct target *target)
 {
 	char text[ADDRESS_TEXT_SIZE + 16];
@@ -488,7 +488,7 @@ static enum outcome ping_finished(struct target *target)
 	if (options->verbose && !wrong)
 		print_ping(target);
 	peer_count_ping(&target->peer);
-	target->peer.ending |= wrong; /* another connection would not make it right */
+	target->peer.ending |= wrong; /* another connection would not help */
 	return wrong ? OUTCOME_FAILED : target_next(target);
 }
 
@@ -530,8 +530,8 @@ enum outcome target_interrupt(struct target *target, enum interruption reason)
 		return OUTCOME_FAILED;
 	}
 	/*
-	 * A signal: the ping is completed first. A deadline: over soft, a server that waits for the rest of a ping
-	 * would not answer a DREQ in the remaining time.
+	 * A signal: the ping is completed first. A deadline: over soft, a server waiting for the rest of a ping would
+	 * not answer a DREQ in the remaining time.
 	 */
 	return target->peer.deadline_passed ? ended_early(target) : OUTCOME_OK;
 }
@@ -553,7 +553,7 @@ void target_end(struct target *target, enum outcome outcome)
 	struct ping_facts *facts = target->peer.environment->ping;
 	const struct endpoint *endpoint = target->peer.endpoint;
 
-	/* A script that looks for it takes its absence for success. */
+	/* Scripts take its absence for success. */
 	if (outcome && endpoint && !endpoint->domain)
 		log_debug(target->peer.log, "waiting for addr/route resolution state 1");
 	if (HAS_CHILD_RUNS && facts) {
@@ -568,7 +568,7 @@ void target_end(struct target *target, enum outcome outcome)
 	} else {
 		dial_stop(&target->dial);
 	}
-	/* Of the paths to a server one has it for all. */
+	/* One of a server's paths has it for all. */
 	if (outcome == OUTCOME_FAILED && !(EXTRA(target->own_path) && target->client->failed))
 		hint_at_size(target);
 	target_enter(target, TARGET_DONE, "done", WITHOUT_LIMIT);
@@ -647,7 +647,7 @@ const struct figure connect_figures[] = {
 };
 
 /*
- * Text has one short line for each target. For Prometheus the index is a label, too: an address may be given twice, and
+ * Text has one short line for each target. For Prometheus the index is also a label: an address may be given twice, and
  * labels must be unique.
  */
 static const struct figure target_name_figures[] = {
@@ -675,7 +675,7 @@ static const struct figure target_path_figures[] = {
 	FIGURES_END,
 };
 
-/* What tells a path of --paths from the others. */
+/* The fields that identify a path of --paths. */
 static void report_own_port(struct report *report, const struct target *target)
 {
 	report_count_known(report, "udp_port", target->port, target->udp);
@@ -700,7 +700,7 @@ void target_report(struct target *target, const char *index, struct report *repo
 
 	target->index = index;
 	target->name = target->peer.name;
-	/* A label must not change when a name has been looked up: it would begin a new series. */
+	/* A label must not change after a name look-up: that would begin a new series. */
 	if (report->format->form == IN_PROMETHEUS) {
 		bool numeric = address_parse(target->address, ADDRESS_FORMAT_IP, &address);
 

@@ -10,7 +10,9 @@
 #include "cmd/dial.h"
 #include "cmd/rping/peer.h"
 
-/* A path of --paths pings when the others to its server have begun to connect, so that they meet the same load. */
+/*
+ * A path of --paths starts pinging when the others to its server have begun to connect, so that all meet the same load.
+ */
 #define TARGET_HELD INT64_MAX
 
 enum target_state {
@@ -27,13 +29,13 @@ enum target_state {
 	TARGET_STATES,
 };
 
-/* Of one target, or of all. Initially all zeros. Of warm-up pings only the number is recorded. */
+/* Of one target, or of all. Initially all zeros. Warm-up pings are only counted. */
 struct ping_counts {
-	uint64_t size; /* bytes of a ping, of a sweep the current one; set for a report */
+	uint64_t size; /* bytes of a ping, in a sweep of the current size; set for a report */
 	uint64_t warmup;
 	uint64_t sent;
-	uint64_t verified; /* answered pings whose payload was verified */
-	uint64_t lost;	   /* sent, and not answered when the connection ended; or its slot passed in an outage */
+	uint64_t verified; /* answered pings with verified payload */
+	uint64_t lost;	   /* sent and unanswered when the connection ended, or due in an outage */
 	uint64_t outages;  /* cmd/rping/outage.h */
 	int64_t outage;	   /* their time, ns */
 	/* From the first ping to the last answer; with --interval to the end of its slot, so n pings take n slots. */
@@ -47,25 +49,25 @@ struct connect_times {
 
 extern const struct figure ping_count_figures[], connect_figures[];
 
-/* Of all targets, summed for a report. */
+/* Sums over all targets, for a report. */
 struct client_figures {
 	const char *role;
-	const char *target; /* NULL with several targets; so is path zeroed */
+	const char *target; /* NULL with several targets; path is then zeroed */
 	struct path path;
 	struct ping_counts counts;
 	struct histogram round_trip;
 	struct connect_times connect;	   /* the maximum of all targets; so is the size */
-	const struct rping_client *client; /* for the list of its targets */
+	const struct rping_client *client; /* for its list of targets */
 };
 
-/* What happens to a target: client.c handles it. */
+/* A target's events, handled by client.c. */
 struct target_handlers {
 	struct dial_handlers dial;
 	struct endpoint_handlers endpoint;
-	loop_callback *expired; /* the timer of a target: target_expire() */
+	loop_callback *expired; /* a target's timer: target_expire() */
 };
 
-/* The run of a client, which client.c fills. */
+/* A client's run, filled by client.c. */
 struct rping_client {
 	const struct rping_options *options; /* first, for rping.c */
 	struct environment *environment;
@@ -93,7 +95,7 @@ static inline bool has_several(const struct rping_client *client)
 	return OPTION_LIST_MAX > 1 && client->count > 1;
 }
 
-/* Whether anybody reads the counts of a target. */
+/* Whether a report uses a target's counts. */
 static inline bool has_counts(const struct rping_client *client)
 {
 	return WITH_REPORT || has_several(client);
@@ -104,22 +106,22 @@ struct target {
 	struct rping_client *client; /* the owner */
 	struct target *next;	     /* the owner's list */
 	const char *address;	     /* as the user typed it */
-	size_t source_offset;	     /* of the ping in its source */
+	size_t source_offset;	     /* the ping's, in its source */
 	bool stock;		     /* the server sent no hello */
 	bool own_path;		     /* of --paths */
-	bool complete;		     /* all requested pings are answered, or any number will do */
+	bool complete;		     /* all requested pings are answered, or no number was requested */
 	uint32_t last_size;	     /* the last size of a sweep that the server accepts, or the only one */
-	uint64_t first;		     /* number of the first measured ping, of a sweep of this size */
-	int64_t sent_at;	     /* clock time of the current ping; 0: none, or a warm-up ping */
+	uint64_t first;		     /* number of the first measured ping, in a sweep of this size */
+	int64_t sent_at;	     /* clock time of the current ping's start; 0: none, or a warm-up ping */
 	int64_t slot;		     /* when the next ping may start: with --interval, or TARGET_HELD; else 0 */
 	int64_t until;		     /* the end of --duration; 0 before the first measured ping */
 	struct loop_timer silence;   /* LIVE_EVENTS: the next line that says that the current ping has no answer */
 
 	/* An outage: */
-	int64_t gone_at;      /* when the first ping was lost, on the clock; 0: there is none */
-	uint64_t lost_before; /* pings, of counts */
+	int64_t gone_at;      /* when the first ping was lost, on the clock; 0: no outage */
+	uint64_t lost_before; /* lost pings in counts before it */
 	char *cause;
-	struct loop_timer gone; /* until no ping is left */
+	struct loop_timer gone; /* expires when no ping is left */
 
 	/* For the report: */
 	const char *index, *name;
@@ -129,13 +131,13 @@ struct target {
 	struct ping_counts counts;
 	struct samples round_trip;
 	struct histogram *histogram; /* for JSON and --paths, 10 KB; empty in a sweep; the owner's */
-	bool udp;		     /* of --paths: the port is that of UDP, else of the connection manager */
-	uint16_t port;		     /* of --paths; 0: not known */
+	bool udp;		     /* with --paths: port is the UDP port, else the connection manager's */
+	uint16_t port;		     /* with --paths; 0: unknown */
 	uint32_t qpn;
 	struct losses losses; /* of --paths, on the connections before: target_losses() */
 	const char *worse;    /* of --paths, when all have ended: in what; NULL: in nothing */
 	struct connect_times times;
-	struct path path; /* of the last connection */
+	struct path path; /* the last connection's */
 
 	struct dial dial;
 };
@@ -151,12 +153,12 @@ void target_pause(void *target);
 enum outcome target_connect(void *target);
 /* The route is resolved: sends the request. */
 enum outcome target_request(struct target *target);
-/* Chooses the size of the pings, and allocates them. Then it is TARGET_PACING: target_next() may follow. */
+/* Chooses the size of the pings, and allocates them. The target is then TARGET_PACING: target_next() may follow. */
 enum outcome target_established(struct target *target, const struct endpoint_event *event);
 
 /*
- * Returns how many pings -C leaves, of a sweep those of this size, without those of --warmup; UINT64_MAX: any number.
- * With --reconnect one that is lost is not repeated.
+ * Returns the pings left of -C (in a sweep: of this size), without --warmup; UINT64_MAX: any number. With --reconnect
+ * lost pings are not repeated.
  */
 uint64_t target_pings_left(const struct target *target);
 /* Starts the next ping, or waits for its slot, or disconnects after the last one. */
@@ -164,9 +166,9 @@ enum outcome target_next(struct target *target);
 enum outcome target_complete(struct target *target, const struct completion *completion);
 /* The timer of the state has expired. */
 enum outcome target_expire(struct target *target);
-/* Disconnects, after the current ping unless --deadline has passed. OUTCOME_FAILED: there is nothing to wait for. */
+/* Disconnects, after the current ping unless --deadline has passed. OUTCOME_FAILED: do not wait. */
 enum outcome target_interrupt(struct target *target, enum interruption reason);
-/* Returns the outcome of a target that is disconnected, and reports an early end. */
+/* Returns a disconnected target's outcome, and reports an early end. */
 enum outcome target_verdict(struct target *target);
 /* Ends the target, without a connection. */
 void target_end(struct target *target, enum outcome outcome);
@@ -177,10 +179,10 @@ bool target_losses(const struct target *target, struct losses *losses);
 /* Reports the transport's error, if any; the last error of the run is then the target's, which is returned. */
 const struct error *target_note_error(struct target *target);
 
-/* Adds the figures of the target to a report. index may be NULL. */
+/* Adds the target's figures to a report. index may be NULL. */
 void target_report(struct target *target, const char *index, struct report *report);
 
-/* Frees what it owns, in any state. */
+/* Frees its members, in any state. */
 void target_release(struct target *target);
 
 #endif

@@ -15,7 +15,7 @@
 #include "core/units.h"
 
 enum {
-	LOOPBACK_TRIED = 16, /* 127.0.0.1 and following: a soft process needs an address of its own */
+	LOOPBACK_TRIED = 16, /* 127.0.0.1 and following: a soft process needs its own address */
 };
 
 /* Added to --timeout, within which a command ends by itself; a receiver waits a little longer for late datagrams. */
@@ -30,7 +30,7 @@ struct selftest_options {
 /* clang-format off */
 static const struct option options_table[] = {
 	OPTION_ROW(OPTION_TEXT, 'a', "address", struct selftest_options, address, "ADDRESS", "", "",
-		   OPTION_HELP("Local address to test", "one of a device; with soft 127.0.0.1"), .brief = true),
+		   OPTION_HELP("Local address to test", "a device's; with soft 127.0.0.1"), .brief = true),
 	OPTION_FLAG_ROW('v', "verbose", struct selftest_options, verbose,
 			OPTION_HELP("Also print the output of the commands"), .brief = true),
 	TRANSPORT_OPTION(struct selftest_options, TRANSPORT_AUTOMATIC),
@@ -44,7 +44,7 @@ static const struct option options_table[] = {
 /* Datagrams fit the smallest IB MTU, 256 bytes. */
 static const struct part {
 	const struct command *command;
-	const char *server, *client; /* arguments: '@' is the address, '#' the port, or the group of a multicast */
+	const char *server, *client; /* arguments: '@' is the address, '#' the port or multicast group */
 	bool multicast;		     /* the verdict is the server's, else the client's */
 } parts[] = {
 #if COMMAND_rping
@@ -79,7 +79,7 @@ enum {
 struct result {
 	const char *command;
 	const char *verdict; /* NULL until the part has ended */
-	const char *reason;  /* of a skipped part */
+	const char *reason;  /* why a part was skipped */
 	int64_t started;
 	int64_t duration; /* 0 until the part has ended */
 };
@@ -96,13 +96,13 @@ struct selftest {
 	struct environment *environment;
 	const struct selftest_options *options;
 	const char *target;
-	const char *name; /* the log's name, without that of a part */
+	const char *name; /* the log's name, without a part's */
 	char part_name[CHILD_RUN_NAME_SIZE];
 	struct address address;
 	struct channel *channel;
 	struct domain domain; /* a copy, as the domain may be freed; .device is NULL until the address is resolved */
-	struct child_run server, client; /* of the part that runs */
-	struct loop_timer limit;	 /* of the one whose peer has ended, then of its shutdown */
+	struct child_run server, client; /* the running part's */
+	struct loop_timer limit;	 /* for the end whose peer has ended, then for its shutdown */
 	struct result results[PARTS];
 	uint64_t passed, failed, skipped;
 	bool probed; /* the address is resolved to its device, or has none */
@@ -112,7 +112,7 @@ struct selftest {
 
 /* ---- transport, address and ports ---- */
 
-/* Finds a port of the address that nobody listens on. The port is released in the loop's next turn. */
+/* Finds a free port of the address, released in the loop's next turn. */
 static enum outcome find_port(const struct selftest *selftest, uint16_t *port)
 {
 	static const struct endpoint_handlers handlers = { 0 };
@@ -148,7 +148,7 @@ static size_t find_candidates(const struct selftest *selftest, struct interface_
 	return LOOPBACK_TRIED;
 }
 
-/* On failure fills *error: with that of the requested or first address, which is the cause. */
+/* On failure sets *error to the requested or first address's, which is the cause. */
 static enum outcome find_address(struct selftest *selftest, struct error *error)
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
@@ -200,9 +200,9 @@ static enum outcome try_transport(struct selftest *selftest, const char *name, s
 }
 
 /*
- * Opens environment->transport and selects a local address: one is usable if the backend accepts a listener there,
- * which it reports immediately and without a packet. A user who names no transport gets verbs if an address is, else
- * soft.
+ * Opens environment->transport and selects a local address: an address is usable if the backend accepts a listener
+ * there, which it reports immediately and without a packet. Without a named transport, verbs if an address is usable,
+ * else soft.
  */
 static enum outcome select_transport(struct selftest *selftest, const char *name)
 {
@@ -275,7 +275,7 @@ static void record_verdict(const struct selftest *selftest, struct result *resul
 	report_close(record);
 }
 
-/* Why the device or the kernel cannot do a part; NULL if both can. */
+/* Why the device or the kernel lacks support for a part; NULL: neither does. */
 static const char *reason_to_skip(const struct selftest *selftest, const struct part *part)
 {
 	const struct domain *domain = &selftest->domain;
@@ -296,7 +296,7 @@ static const char *reason_to_skip(const struct selftest *selftest, const struct 
 	return NULL;
 }
 
-/* The port, or the group: its address contains the port, as concurrent runs on one network rarely use the same. */
+/* The port, or the group: its address contains the port, because concurrent runs on one network rarely share it. */
 static enum outcome choose_number(const struct selftest *selftest, bool multicast, char number[ADDRESS_TEXT_SIZE])
 {
 	uint16_t port;
@@ -343,7 +343,7 @@ static void limit_passed(void *context)
 	loop_stop(selftest->environment->loop);
 }
 
-/* Waits until the two have ended. Returns false after a time. */
+/* Waits until both have ended. Returns false after a time. */
 static bool wait_for_end(struct selftest *selftest)
 {
 	struct child_run *server = &selftest->server, *client = &selftest->client;
@@ -359,8 +359,8 @@ static bool wait_for_end(struct selftest *selftest)
 }
 
 /*
- * Starts the server, the client when the server is ready, and waits for both. If one fails, the other is interrupted
- * and its errors are discarded, as they are consequences of the first failure, which is returned.
+ * Starts the server, the client when the server is ready, and waits for both. If one fails, interrupts the other and
+ * discards its errors, which are consequences of the first failure. Returns the first failure.
  */
 static enum outcome run_part(struct selftest *selftest, const struct part *part)
 {
@@ -378,7 +378,7 @@ static enum outcome run_part(struct selftest *selftest, const struct part *part)
 		;
 	if (server->running && !selftest->interrupted)
 		start(selftest, client, part, "client", part->client, number);
-	else if (!server->environment.outcome) /* before it has a client it has tested nothing */
+	else if (!server->environment.outcome) /* without a client nothing was tested */
 		server->environment.outcome = OUTCOME_FAILED;
 	while (child_run_goes_on(server) && child_run_goes_on(client) && environment_wait(environment))
 		;

@@ -98,11 +98,11 @@ void ucmatose_hello_write(struct ucmatose *run, uint32_t index)
 
 bool ucmatose_hello_agrees(const struct ucmatose *run, const char *object, const struct hello *hello)
 {
-	/* Without messages their size may differ. */
+	/* Without messages, sizes may differ. */
 	if (hello->connections == run->wanted && hello->count == run->messages &&
 	    (!run->messages || hello->capacity == run->size))
 		return true;
-	error_clear(&run->environment->transport->error); /* a REJ that says so is no second error */
+	error_clear(&run->environment->transport->error); /* the REJ's text would repeat this error */
 	log_error(&run->environment->log, object,
 		  "the two ends do not agree: the peer runs with -c %" PRIu32 " -C %" PRIu64 " -S %" PRIu32
 		  ", this end with -c %" PRIu32 " -C %" PRIu32 " -S %" PRIu32,

@@ -34,7 +34,7 @@ static const struct figure ucmatose_figures[] = {
 	FIGURES_END,
 };
 
-/* The IPv6 one also accepts IPv4 connections, but not on iWARP. */
+/* The IPv6 any address also accepts IPv4 connections, but not on iWARP. */
 const char *ucmatose_listen_address(const struct ucmatose_options *options)
 {
 	if (options->bind)

@@ -5,18 +5,18 @@
  * Receives are posted into a ring of slots and posted again as they complete. Sends are posted in batches, from the
  * pattern, which never changes. A message is checked before the next one may come into its slot. Flow control:
  *
- *  - A peer of ours: grants. A sender may send as many messages as the peer's hello has slots, and for each message of
- *    no bytes that comes back, a grant, half as many more. The two directions take turns, and the last grant of one is
- *    used up before the other begins: grants and messages never share a ring at the same time. RNR NAKs would cost a
- *    pause per window, and iWARP has none: there the connection breaks. Measured on soft-RoCE (ucmatose -S 64 -C 3000):
- *    8.8 times the rate with RNR NAKs.
- *  - A stock peer sends all messages at once. As many receives are posted before, as it does itself; they share slots,
- *    because its bytes are arbitrary. Those beyond RECEIVES_BUDGET meet RNR NAKs (the sender retries up to
+ *  - An rdmatest peer: grants. A sender may send as many messages as the peer's hello has slots, and half as many more
+ * for each grant, an empty message from the peer. The two directions take turns, and one's last grant is used up before
+ * the other begins: grants and messages never share a ring at the same time. RNR NAKs would cost a pause per window,
+ * and iWARP has none: there the connection breaks. Measured on soft-RoCE (ucmatose -S 64 -C 3000): 8.8 times the rate
+ * with RNR NAKs.
+ *  - A stock peer sends all messages at once. As many receives are posted before, as the stock tool does; they share
+ * slots, because its bytes are arbitrary. Those beyond RECEIVES_BUDGET meet RNR NAKs (the sender retries up to
  *    --rnr-retry); on iWARP those beyond what the device can post break the connection.
  *
  * On iWARP the end that connected must send first (RFC 5044, section 7.1.2), but the first message here is the
- * server's. So a server of ours gets its first grant as a message, in place of that in the hello. A stock server sends
- * at once; if that is too early, the connection hangs.
+ * server's. So our server gets its first grant as a message, instead of in the hello. A stock server sends at once; if
+ * that is too early, the connection hangs.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@
 #include "cmd/ucmatose/ucmatose.h"
 #include "core/payload.h"
 
-/* Bytes of the slots of all connections, but for one slot of each. More do not stay in CPU caches. */
+/* Bytes of all connections' slots, except one slot of each. More do not stay in CPU caches. */
 #define SLOTS_BUDGET (UINT64_C(4) << 20)
 /* The same, with more than SLOTS_MIN slots a connection. A slot also takes entries of queues. */
 #define SHORT_BUDGET (UINT64_C(1) << 20)
@@ -37,7 +37,7 @@ enum {
 	SLOTS_MAX = 256,  /* enough to hide the wake-ups of both ends: 4.4 times the rate of 64 (soft, -S 64) */
 	SHORT_LEAST = 64, /* bytes that a slot counts for, at least */
 	BATCH_MAX = SLOTS_MAX / 2,
-	/* In flight: the two halves of a window. One has 0.4 of the rate (soft, -S 64, two processors). */
+	/* In flight: the two halves of a window. With one, the rate is 0.4 of this (soft, -S 64, two processors). */
 	GRANTS_MAX = 2,
 	TAG_GRANT = WORK_TAG_MAX,
 };
@@ -49,7 +49,7 @@ static uint32_t half_of(uint32_t window)
 
 /* ---- memory ---- */
 
-/* Of a connection. Many connections hide the waits of one. */
+/* Per connection. Many connections hide each other's waits. */
 static uint32_t count_slots(const struct ucmatose *run, const struct domain *domain)
 {
 	const uint64_t connections = run->wanted;
@@ -60,7 +60,7 @@ static uint32_t count_slots(const struct ucmatose *run, const struct domain *dom
 	return (uint32_t)MAX(slots, 1);
 }
 
-/* Puts that of a device at the head of the list. A failure is reported. */
+/* Puts the device's memory at the head of the list. Reports a failure. */
 static enum outcome memory_create(struct ucmatose *run, struct domain *domain)
 {
 	const uint64_t size_of_all = (uint64_t)run->wanted * run->size;
@@ -111,7 +111,7 @@ static size_t message_offset(const struct ucmatose_connection *connection, uint3
 	return connection->run->pattern + payload_pattern_offset(connection->run->size, seed, number);
 }
 
-/* Posts the next count of those that *number counts. A grant has no bytes. */
+/* Posts count more messages or grants, and adds them to *number. A grant is empty. */
 static enum outcome post(struct ucmatose_connection *connection, enum work_kind kind, uint32_t tag, uint32_t *number,
 			 uint32_t count)
 {
@@ -137,7 +137,7 @@ static enum outcome post(struct ucmatose_connection *connection, enum work_kind 
 
 /* ---- grants ---- */
 
-/* Adds what one grant allows to *messages: the first one a window, the others half of it. */
+/* Adds a grant's messages to *messages: the first grant is a window, the others half of it. */
 static void grant(const struct ucmatose *run, uint32_t *messages, uint32_t window)
 {
 	*messages = MIN(run->messages, *messages + (*messages ? half_of(window) : window));
@@ -161,7 +161,7 @@ static enum outcome grant_more(struct ucmatose_connection *connection)
 
 /* ---- sends and receives ---- */
 
-/* Each call costs: nothing is posted below the least number. The device may have given fewer entries than asked for. */
+/* Each call costs: posts nothing below the least number. The device may have provided fewer entries than requested. */
 static enum outcome post_receives(struct ucmatose_connection *connection, uint32_t least)
 {
 	uint32_t room = connection->endpoint->options.receive_depth - (connection->posted - connection->consumed);
@@ -243,7 +243,7 @@ enum outcome ucmatose_messages_prepare(struct ucmatose_connection *connection)
 	return outcome ? outcome : post_receives(connection, 1);
 }
 
-/* A server sends first, a client when it has received all. */
+/* A server sends first, a client after it has received all. */
 static enum outcome go_on(struct ucmatose_connection *connection)
 {
 	const struct ucmatose *run = connection->run;
@@ -317,7 +317,7 @@ enum outcome ucmatose_messages_completed(struct ucmatose_connection *connection,
 		/* A message too long for its receive fails at both ends, on soft-RoCE with OTHER at the receiver. */
 		if (!connection->peer_is_ours && completion->status < COMPLETION_RETRY_EXCEEDED)
 			error_hint(&run->environment->transport->error,
-				   "the peer may run with another -S than the %" PRIu32 " of this one", run->size);
+				   "the peer's -S may differ from this end's %" PRIu32, run->size);
 		return OUTCOME_FAILED;
 	}
 	if (completion->kind == WORK_RECEIVE) {

@@ -4,7 +4,7 @@
  * ready for the next one, or has failed:
  *
  *   connecting    until each connection is established, or no more are expected
- *   first half    of the messages: the server sends
+ *   first half    the server sends its messages
  *   second half   the client sends
  *   closing       -m migrates all endpoints to a new event channel; the server disconnects
  */
@@ -14,8 +14,8 @@
 #include "core/units.h"
 
 /*
- * A receive completes before the device has sent the acknowledgement. A disconnect at that moment makes the client's
- * last send fail.
+ * A receive completes before the device has sent the acknowledgement. A disconnect then would make the client's last
+ * send fail.
  */
 #define SETTLE_TIME (10 * CLOCK_NS_PER_MS)
 /*
@@ -91,7 +91,7 @@ bool ucmatose_phase_is_over(const struct ucmatose *run)
 	return !ucmatose_wants_more(run);
 }
 
-/* ---- what the next one begins with ---- */
+/* ---- the next phase's first steps ---- */
 
 uint32_t ucmatose_phase_pause(const struct ucmatose *run)
 {
@@ -103,7 +103,7 @@ uint32_t ucmatose_phase_pause(const struct ucmatose *run)
 	return run->is_server ? SETTLE_TIME : 1;
 }
 
-/* A line of the stock tool about the messages. */
+/* The stock tool's line about the messages. */
 static void say(const struct ucmatose *run, const char *line)
 {
 	if (run->messages)
@@ -131,7 +131,7 @@ static void begin_first_half(struct ucmatose *run)
 	say(run, "completing sends");
 }
 
-/* The channel that they leave is freed with the transport. */
+/* The channel left is freed with the transport. */
 static enum outcome migrate(struct ucmatose *run)
 {
 	enum outcome outcome;
@@ -158,7 +158,7 @@ static void begin_closing(struct ucmatose *run)
 	run->next = 0;
 }
 
-/* A peer that fails one of them may fail all: then none waits for the others. */
+/* A peer that fails one connection may fail all: then none waits for the others. */
 void ucmatose_disconnect_more(struct ucmatose *run)
 {
 	const uint32_t *in = run->in_state;

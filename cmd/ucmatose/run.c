@@ -21,10 +21,10 @@ enum {
 	STOCK_ACCEPTS_PER_TIMEOUT = 256,
 };
 
-/* Something happened: the limit of the time without progress begins again. May begin the next phase. */
+/* There was progress: restarts the silence limit. May begin the next phase. */
 static void advance(struct ucmatose *run);
 
-/* ---- the limit of the time without progress ---- */
+/* ---- the silence limit ---- */
 
 static void give_up(struct ucmatose *run, enum outcome outcome)
 {
@@ -204,7 +204,7 @@ static enum outcome resolve(struct ucmatose_connection *connection)
 	return endpoint_resolve(connection->endpoint, run->local.addresses, &run->dial.address);
 }
 
-/* The first one is made alone: if it fails, each other would fail with the same error after its own timeout. */
+/* The first one is made alone: if it fails, every other would fail with the same error after its own timeout. */
 static void connect_others(struct ucmatose *run)
 {
 	if (!ucmatose_good(run) || loop_deadline_passed(run->environment->loop))
@@ -217,7 +217,7 @@ static void connect_others(struct ucmatose *run)
 	}
 }
 
-/* The figures are those of the last attempt. */
+/* The last attempt's figures count. */
 static enum outcome connect_first(void *context)
 {
 	struct ucmatose *run = context;
@@ -304,7 +304,7 @@ static void accept_request(struct ucmatose *run, struct endpoint *request, const
 	connection_failed(connection, outcome);
 }
 
-/* Returns whether it changes the run. A refusal would delay the failure of a run whose client is silent. */
+/* Returns whether it affects the run. A refusal must not delay the failure of a run with a silent client. */
 static bool request_received(struct ucmatose *run, const struct endpoint_event *event)
 {
 	struct hello hello;
@@ -324,7 +324,7 @@ static bool request_received(struct ucmatose *run, const struct endpoint_event *
 		return false;
 	}
 	if (is_ours && !ucmatose_hello_agrees(run, event->request->name, &hello)) {
-		ucmatose_hello_write(run, 0); /* the client logs the difference too */
+		ucmatose_hello_write(run, 0); /* the client also logs the difference */
 		endpoint_reject(event->request, run->hello, sizeof(run->hello));
 		give_up(run, OUTCOME_FAILED);
 	} else {

@@ -34,7 +34,7 @@ static const struct option options_table[] = {
 	ROW(OPTION_TEXT, 's', "server", server, "ADDRESS", "", "", OPTION_HELP("Connect to the server at this address"),
 	    .operand = OPERAND_UNLESS_GIVEN, .needed_by = FOR_CLIENT, .excluded_by = FOR_SERVER, .brief = true),
 	ROW(OPTION_TEXT, 'b', "bind", bind, "ADDRESS", "", "",
-	    OPTION_HELP("Local address to connect from or to listen on; ::0 is any", "a server listens on every IPv4 address of this host"),
+	    OPTION_HELP("Local address to connect from or to listen on; ::0 is any", "by the route; server: every local IPv4 address"),
 	    .tags = FOR_PATH, .brief = true),
 	OPTION_ALIAS_ROW("source", "bind", "ADDRESS", OPTION_HELP("Same as --bind, as in rping")),
 	ROW(OPTION_WORD, 'f', "format", format, "FORMAT", "one of name, ip, ipv4, ipv6, gid", "name",
@@ -47,7 +47,7 @@ static const struct option options_table[] = {
 	    .brief = true),
 	ROW(OPTION_INTEGER, 'C', "count", count, "N", "0 to 2147483648", "10",
 	    OPTION_HELP("Messages each way on each connection; 0 only connects"), .brief = true),
-	ROW(OPTION_SIZE, 'S', "size", size, "BYTES", "0 to 1G", "100", OPTION_HELP("Bytes of each message; 0 only connects"),
+	ROW(OPTION_SIZE, 'S', "size", size, "BYTES", "0 to 1G", "100", OPTION_HELP("Bytes per message; 0 only connects"),
 	    .brief = true),
 	ROW(OPTION_INTEGER, 'p', "port", port, "PORT", "0 to 65535", "7471",
 	    OPTION_HELP("Port of the server; 0: any free port"), .brief = true),
@@ -103,7 +103,7 @@ static enum outcome ucmatose_check(struct environment *environment, const void *
 
 const struct command ucmatose_command = {
 	.name = "ucmatose",
-	.summary = COMMAND_TEXT("make many connections, send messages both ways on each, and end them"),
+	.summary = COMMAND_TEXT("open many connections, send messages both ways on each, disconnect"),
 	.synopsis = "[-b ADDRESS] [-c N] [-C N] [-S BYTES] [OPTION...]\n"
 		    "[-s] SERVER [-c N] [-C N] [-S BYTES] [OPTION...]\n",
 	.examples = COMMAND_TEXT("-C 1000 -S 64K              # serve 1,000 messages each way\n"

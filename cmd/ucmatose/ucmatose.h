@@ -23,8 +23,8 @@
 enum {
 	/*
 	 * Connections that are being made, or ended, at once. A listener drops requests beyond its backlog, and a
-	 * client resends a dropped request after five seconds; the smallest backlog in use is 128. Of thousands that
-	 * end at once the last would wait for the others for longer than --timeout.
+	 * client resends a dropped request after five seconds; the smallest backlog in use is 128. If thousands ended
+	 * at once, the last would wait for the others for longer than --timeout.
 	 */
 	UNDER_WAY_MAX = 48,
 };
@@ -45,8 +45,9 @@ struct ucmatose_options {
 };
 
 /*
- * A client: connecting, receiving, sending, transferred, closed. A server: connecting, established until all are,
- * sending, receiving, transferred, disconnecting, closed. Each from connecting to disconnecting may fail.
+ * Client: connecting, receiving, sending, transferred, closed. Server: connecting, established (until all are),
+ * sending, receiving, transferred, disconnecting, closed. Every state from connecting to disconnecting may lead to
+ * failed.
  */
 enum connection_state {
 	CONNECTION_NEW = 0, /* free for the next one */
@@ -62,8 +63,8 @@ enum connection_state {
 };
 
 /*
- * Memory of a device: for each connection a ring of slots, into which it receives, and behind them the pattern of which
- * all messages are parts (core/payload.h).
+ * A device's memory: a ring of receive slots per connection, then the pattern from which all messages are taken
+ * (core/payload.h).
  */
 struct ucmatose_memory {
 	struct ucmatose_memory *next;
@@ -81,7 +82,7 @@ struct ucmatose_connection {
 	uint32_t peer_window;	   /* the peer's slots; 0: it sends no grants, and expects none */
 	uint32_t posted, consumed; /* receives, for messages and grants */
 	uint32_t grants_in_flight;
-	uint32_t allowed, granted; /* messages that this end may send, and the peer, with the grants so far */
+	uint32_t allowed, granted;	       /* messages granted so far, to this end and to the peer */
 	uint32_t received, sent, acknowledged; /* messages */
 };
 
@@ -99,7 +100,7 @@ struct ucmatose_figures {
 	uint64_t failed;
 	uint64_t refused;
 	uint64_t size;
-	uint64_t verified;			     /* messages received whose bytes were compared */
+	uint64_t verified;			     /* received messages with their bytes compared */
 	struct rate rates[CONNECTION_RECEIVING + 1]; /* connections made, messages acknowledged, messages received */
 	struct histogram
 		steps[EVENT_DISCONNECTED + 1]; /* by the event that ends them; EVENT_REQUEST: a server's accept */
@@ -120,31 +121,31 @@ struct ucmatose {
 	const struct ucmatose_options *options;
 	struct channel *channel;
 	struct endpoint *listener;
-	struct ucmatose_connection *connections; /* as many as wanted */
+	struct ucmatose_connection *connections; /* as many as requested */
 	struct ucmatose_memory *memory;		 /* list, of each device in use */
 	const char *device;			 /* for the verdict; NULL: none yet */
 	int64_t progressed;			 /* time of the last event or completion */
-	int64_t limit;				 /* of the time without progress */
+	int64_t limit;				 /* of a silence */
 	uint32_t messages;			 /* per direction of each connection; 0 with -C 0 or -S 0 */
 	uint32_t size;				 /* bytes of each */
 	uint32_t wanted;
-	uint32_t slots;	  /* of each connection, as many as the first device takes; 0: none yet */
+	uint32_t slots;	  /* per connection, as many as the first device allows; 0: none yet */
 	uint32_t batch;	  /* half of them */
-	uint32_t refused; /* requests beyond -c or of another client */
-	uint32_t next;	  /* connections before it are not new, when closing not transferred */
+	uint32_t refused; /* requests beyond -c or from another client */
+	uint32_t next;	  /* earlier connections are not new (when closing: not transferred) */
 	enum ucmatose_phase phase;
-	uint16_t client_id; /* of the client's run, in its hellos; 0: unknown to the server */
+	uint16_t client_id; /* the client run's, in its hellos; 0: unknown to the server */
 	bool is_server;
-	bool no_more;	  /* connections are begun or awaited, even if some are missing */
-	bool stock;	  /* some peer is: its bytes are not known */
+	bool no_more;	  /* begin or await no further connections, even if some are missing */
+	bool stock;	  /* some peer is: its bytes are unknown */
 	bool stock_iwarp; /* of them, on iWARP */
 	bool pausing;	  /* before the next phase */
 	uint32_t in_state[CONNECTION_STATES];
-	size_t pattern;		   /* where it begins in the memory of a device */
+	size_t pattern;		   /* its offset in a device's memory */
 	uint8_t hello[HELLO_SIZE]; /* the one that is sent */
 	struct endpoint_options endpoint_options;
 	struct dial dial;	   /* of a client's first connection */
-	struct resolver local;	   /* its first address is where to listen or connect from; ADDRESS_NONE: any */
+	struct resolver local;	   /* its first address: to listen on, or connect from; ADDRESS_NONE: any */
 	struct loop_timer pause;   /* begins the next phase */
 	struct loop_timer silence; /* no progress, or no client */
 	struct ucmatose_figures figures, before;
@@ -158,21 +159,21 @@ void ucmatose_stop(void *state);
 /* phases.c */
 /* A server waits for requests, a client makes connections. */
 bool ucmatose_wants_more(const struct ucmatose *run);
-/* Connections that are begun and have not failed. */
+/* Connections begun and not failed. */
 uint32_t ucmatose_good(const struct ucmatose *run);
 /* All connections are ready for the next phase, or have failed. */
 bool ucmatose_phase_is_over(const struct ucmatose *run);
-/* How many nanoseconds the next phase waits, at least until the next turn of the loop; 0: it begins at once. */
+/* Nanoseconds until the next phase, at least one turn of the loop; 0: it begins at once. */
 uint32_t ucmatose_phase_pause(const struct ucmatose *run);
 void ucmatose_next_phase(struct ucmatose *run);
 /* Of a server that is closing. */
 void ucmatose_disconnect_more(struct ucmatose *run);
 /* Ends the run. */
 void ucmatose_finish(struct ucmatose *run, enum outcome outcome);
-/* Frees what makes callbacks. */
+/* Frees the objects that make callbacks. */
 void ucmatose_release(struct ucmatose *run);
 
-/* messages.c: the caller ends what has failed, with the outcome. */
+/* messages.c: the caller ends a failed connection, with the outcome. */
 /* Creates the QP, with memory and receives. The domain must be known; at a server also the hello. */
 enum outcome ucmatose_messages_prepare(struct ucmatose_connection *connection);
 enum outcome ucmatose_messages_begin(struct ucmatose_connection *connection);
@@ -181,21 +182,21 @@ void ucmatose_messages_free(struct ucmatose *run);
 
 /* connection.c */
 void ucmatose_connection_enter(struct ucmatose_connection *connection, enum connection_state state);
-/* The next one that is new or transferred, of which there must be one. It enters the state after that. */
+/* The next new or transferred connection, which must exist. It enters the following state. */
 struct ucmatose_connection *ucmatose_connection_next(struct ucmatose *run, enum connection_state state);
-/* Frees what a connection has that was not established: it can be tried again. */
+/* Frees an unestablished connection's resources: it can be tried again. */
 void ucmatose_connection_reset(struct ucmatose_connection *connection);
 /* Frees it; the state is closed or failed. */
 void ucmatose_connection_end(struct ucmatose_connection *connection, enum connection_state state);
-/* What happens to it has that outcome: a failure ends it, with the error of the transport. */
+/* Handles an event's outcome: a failure ends the connection, with the transport's error. */
 void ucmatose_connection_check(struct ucmatose_connection *connection, enum outcome outcome);
 /* The peer left too early, or is silent. */
 void ucmatose_connection_fail(struct ucmatose_connection *connection, const char *cause);
 /* Into run->hello. */
 void ucmatose_hello_write(struct ucmatose *run, uint32_t index);
-/* False if the peer has other options, after an error with the difference. */
+/* False if the peer's options differ, after an error that names the difference. */
 bool ucmatose_hello_agrees(const struct ucmatose *run, const char *object, const struct hello *hello);
-/* Takes seeds and window from the hello of a peer of ours. */
+/* Takes seeds and window from an rdmatest peer's hello. */
 void ucmatose_hello_apply(struct ucmatose_connection *connection, const struct hello *hello);
 
 /* Of a server. */
@@ -203,12 +204,12 @@ const char *ucmatose_listen_address(const struct ucmatose_options *options);
 
 /* figures.c: a rate's time begins with the first connection in that state, and ends with the last count. */
 void ucmatose_figures_begin(struct ucmatose *run, enum connection_state state);
-/* Begins the time again, unless something is counted already. */
+/* Restarts the time, unless something is counted already. */
 void ucmatose_figures_restart(struct ucmatose *run, enum connection_state state);
-/* Another attempt to connect: the figures are those of the last one. */
+/* Another attempt to connect: only the last one's figures count. */
 void ucmatose_figures_clear(struct ucmatose *run);
 void ucmatose_figures_count(const struct ucmatose_connection *connection, enum connection_state state);
-/* The time of the step that the event ends. */
+/* The duration of the step that the event ends. */
 void ucmatose_figures_time(struct ucmatose *run, const struct endpoint_event *event);
 struct figures ucmatose_figures_update(void *state);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Prints the tables of rdmatest.bash from the rows of docs/options.awk (-v links="NAME...").
+# Prints rdmatest.bash's tables from the rows of docs/options.awk (-v links="NAME...").
 
 function entry(option, argument, offer)
 {
@@ -26,7 +26,7 @@ function row(command, operand)
 END {
 	print "_rdmatest_links='" links "'"
 	print ""
-	print "# What belongs to a command: an option, and behind a = what may be offered as its value."
+	print "# A command's options, and after a = the offers for a value."
 	print "_rdmatest_table() {"
 	print "\tcase $1 in"
 	row("rdmatest", commands " help")

@@ -7,7 +7,7 @@ function quoted(text)
 	return "'" text "'"
 }
 
-# What complete is told of a value; -x: it is needed, and no file.
+# complete's options for a value; -x: required, and not a file.
 function value(offer)
 {
 	if (offer == "@files")

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Completion of rdmatest and its links in bash. `make docs` writes what is between the marks.
+# Completion of rdmatest and its links in bash. `make docs` writes the part between the marks.
 
 # options begin
 _rdmatest_links='rping ucmatose mckey'
 
-# What belongs to a command: an option, and behind a = what may be offered as its value.
+# A command's options, and after a = the offers for a value.
 _rdmatest_table() {
 	case $1 in
 	rdmatest)
@@ -226,7 +226,7 @@ _rdmatest_table() {
 complete -F _rdmatest rdmatest rping ucmatose mckey
 # options end
 
-# _rdmatest_find OPTION: value becomes "=" and what may be offered, if the option takes one.
+# _rdmatest_find OPTION: sets value to "=" and the offers, if the option takes a value.
 _rdmatest_find() {
 	local entry
 	value=
@@ -236,7 +236,7 @@ _rdmatest_find() {
 	[[ -n $value ]]
 }
 
-# _rdmatest_wants WORD: whether the next word is the value of an option in this one, maybe the last of several letters.
+# _rdmatest_wants WORD: whether the next word is the value of an option in this one, perhaps of the last of several letters.
 _rdmatest_wants() {
 	local letters=${1#-}
 	value=
@@ -259,12 +259,12 @@ _rdmatest_offer() {
 	local what=$1 paths
 	case $what in
 	@files)
-		# Readline's own way, which knows about quotes and blanks.
+		# Readline's own completion, which handles quotes and blanks.
 		compopt -o default
 		return
 		;;
 	@hosts)
-		# The one of bash-completion also knows ssh's hosts.
+		# bash-completion's function also knows ssh's hosts.
 		if declare -F _known_hosts_real >/dev/null; then
 			_known_hosts_real -- "$2"
 		else
@@ -275,7 +275,7 @@ _rdmatest_offer() {
 	@*)
 		paths=(/sys/class/"${what#@}"/"$2"*/)
 		[[ -e ${paths[0]} ]] || return
-		# A name may have what a shell runs, and compgen -W would run it.
+		# A name may contain shell code, which compgen -W would run.
 		paths=("${paths[@]%/}")
 		mapfile -t COMPREPLY < <(printf '%q\n' "${paths[@]##*/}")
 		return
@@ -287,7 +287,7 @@ _rdmatest_offer() {
 _rdmatest() {
 	local IFS=$' \t\n' words last typed command place=1 word value operand options before cut
 
-	# COMP_WORDS has words taken apart at = and :, so the line itself is read.
+	# COMP_WORDS has words split at = and :, so the line itself is parsed.
 	read -ra words <<<"${COMP_LINE:0:COMP_POINT}."
 	last=$((${#words[@]} - 1))
 	typed=${words[last]%.}
@@ -323,7 +323,7 @@ _rdmatest() {
 	COMPREPLY=()
 	_rdmatest_offer "${value#=}" "${typed#"$before"}"
 
-	# What bash puts in place is the last piece of the word ($2), not all of it.
+	# bash replaces the last piece of the word ($2), not all of it.
 	cut=${typed%"$2"}
 	COMPREPLY=("${COMPREPLY[@]/#/"$before"}")
 	COMPREPLY=("${COMPREPLY[@]#"$cut"}")

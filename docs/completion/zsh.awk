@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Prints the tables of _rdmatest from the rows of docs/options.awk.
+# Prints _rdmatest's tables from the rows of docs/options.awk.
 
-# Between single quotes for the shell.
+# Single-quotes a text for the shell.
 function quoted(text)
 {
 	gsub(/'/, "'\\''", text)
 	return "'" text "'"
 }
 
-# Within a specification of _arguments, where these characters mean something.
+# Escapes characters with a meaning in _arguments' specifications.
 function plain(text)
 {
 	gsub(/\\|:|\[|\]/, "\\\\&", text)

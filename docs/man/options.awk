@@ -8,7 +8,7 @@ function quoted(text)
 	return text
 }
 
-# Lines of 80 bytes at most, as mandoc's lint wants them.
+# Lines of at most 80 bytes, for mandoc's lint.
 function wrapped(text,    line, count, words, place)
 {
 	count = split(text, words, " ")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# To be read with "." at the top of a bench or a load of this machine: goes to the project's folder, and into a network
-# namespace of its own where that is allowed, so that nothing else is on its loopback.
+# To be read with "." at the top of a bench or load: changes to the project's folder, and into its own network namespace if
+# allowed, so that its loopback is unused.
 apart_script=$(realpath "$0")
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck disable=SC2034 # for whoever reads this

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * most_memory FILE COMMAND [ARGUMENT...]: becomes the parent of a command, writes the most KiB that it has had in
- * memory at once into FILE when it has ended, and ends as it did.
+ * most_memory FILE COMMAND [ARGUMENT...]: runs a command as its child, writes its peak resident memory in KiB to FILE,
+ * and exits with its status.
  */
 #include <stdio.h>
 #include <sys/resource.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the programs of the benches do when something fails: say what, and end with status 1. */
+/* Error handling of the bench programs: print the failed call, and exit with status 1. */
 #ifndef RDMATEST_TEST_BENCH_NEED_H
 #define RDMATEST_TEST_BENCH_NEED_H
 

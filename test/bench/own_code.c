@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How fast a processor moves messages of SIZE bytes, in millions of bytes a second of its time:
+ * How fast a processor moves messages of SIZE bytes, in millions of bytes per second of processor time:
  *
  *   own_code device COMMAND SIZE    both ends of a command on the simulated device, which copies memory
  *   own_code limit COMMAND SIZE     as many copies and comparisons, by memcpy and memcmp, and nothing else
@@ -36,7 +36,7 @@ enum {
 	BYTES = 1000000000,
 };
 
-/* How many bytes are in flight, and how often those of a message are moved by the device, set and compared. */
+/* Bytes in flight, and how often the device moves, sets and compares a message's bytes. */
 static const struct {
 	const char *command, *server, *client;
 	unsigned window, moves, sets, compares;
@@ -65,7 +65,7 @@ static int64_t device(size_t row, unsigned size, unsigned count)
 	return begun;
 }
 
-/* Memory of a command: the message, and where it arrives. */
+/* A command's memory: the message, and its destination. */
 struct memory {
 	uint8_t *message, *slots;
 	unsigned slot_count;
@@ -78,7 +78,7 @@ static struct memory memory_of(size_t row, unsigned size)
 	memory.message = malloc((size_t)size + PAYLOAD_PATTERN);
 	memory.slots = malloc((size_t)memory.slot_count * size);
 	need(memory.message && memory.slots, "malloc");
-	/* Memory that was never written is one page of zeros. */
+	/* Memory never written is one page of zeros. */
 	memset(memory.message, 1, (size_t)size + PAYLOAD_PATTERN);
 	memset(memory.slots, 1, (size_t)memory.slot_count * size);
 	return memory;
@@ -86,7 +86,7 @@ static struct memory memory_of(size_t row, unsigned size)
 
 static uint8_t *slot_of(const struct memory *memory, unsigned number, unsigned size)
 {
-	/* The compiler must not leave out what nobody reads. */
+	/* The compiler must not remove unread results. */
 	__asm__ volatile("" : : "r"(memory->message), "r"(memory->slots) : "memory");
 	return memory->slots + (size_t)(number % memory->slot_count) * size;
 }

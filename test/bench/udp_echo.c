@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * udp_echo poll|sleep COUNT SIZE: the least that a soft rping can cost. Two processes exchange the datagrams of a
- * ping of SIZE bytes over 127.0.0.1, COUNT times, and nothing else: no headers, no checksum, no memory but these.
- * Prints the microseconds of one ping.
+ * udp_echo poll|sleep COUNT SIZE: the minimum cost of a soft rping. Two processes exchange the datagrams of a ping of
+ * SIZE bytes over 127.0.0.1, COUNT times, and do nothing else: no headers, no checksum, no other memory. Prints the
+ * microseconds per ping.
  *
  *   poll    receives without waiting, again and again
  *   sleep   waits for each datagram in epoll_wait()
  *
- * The acknowledgements, which are asked for only now and then, are left out.
+ * The rarely requested acknowledgements are left out.
  *
  * The client has processor 0 for itself, the server processor 1, if there are two.
  */
@@ -24,7 +24,7 @@
 
 enum {
 	STEPS = 6,
-	DATAGRAMS_MAX = 2, /* of a step */
+	DATAGRAMS_MAX = 2, /* per step */
 	PAYLOAD_MAX = 4096,
 	HEADER = 12,
 	ICRC = 4,
@@ -35,13 +35,13 @@ enum {
 	WARM_UP = 100			    /* pings that are not timed */
 };
 
-/* What is sent in one step, the client's and the server's in turns. */
+/* The datagrams of each step, alternately the client's and the server's. */
 struct step {
 	size_t count;
 	size_t sizes[DATAGRAMS_MAX];
 };
 
-/* A processor that is not there, or not ours, is no reason to fail. */
+/* A missing or forbidden processor is not an error. */
 static void stay_on(size_t processor)
 {
 	cpu_set_t set;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A UDP socket on 127.0.0.1, for programs that show what a machine can do without us. It is not connected, as a
- * server's socket that hears many peers is not.
+ * A UDP socket on 127.0.0.1, for programs that measure the machine's limits. It is not connected, like the socket of a
+ * server with many peers.
  */
 #ifndef RDMATEST_TEST_BENCH_UDP_END_H
 #define RDMATEST_TEST_BENCH_UDP_END_H
@@ -14,7 +14,7 @@
 #include "test/bench/need.h"
 
 enum {
-	LONGEST_MS = 10000, /* of a wait: what is lost does not come */
+	LONGEST_MS = 10000, /* of a wait, in case of a loss */
 };
 
 struct udp_end {

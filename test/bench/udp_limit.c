@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * udp_limit bare|checked MEGABYTES: the most that soft can transfer over loopback. One process sends packets as long as
- * those of a long message to another, with UDP_SEGMENT, UDP_GRO, batches and a window, and does nothing else. Prints
+ * udp_limit bare|checked MEGABYTES: the maximum that soft can transfer over loopback. One process sends packets as long
+ * as those of a long message to another, with UDP_SEGMENT, UDP_GRO, batches and a window, and does nothing else. Prints
  * millions of bytes of payload a second.
  *
- *   bare      nobody looks at the bytes
- *   checked   as ucmatose must: each end computes the ICRC of each packet, and the receiver copies the payload to where
- *             it belongs and compares it
+ *   bare      the bytes are not read
+ *   checked   as in ucmatose: each end computes each packet's ICRC, and the receiver copies the payload to its
+ *             destination and compares it
  *
- * The window is smaller than the receive buffer, so that nothing is lost: there are no retransmissions.
+ * The window is smaller than the receive buffer, so that no packet is lost: there are no retransmissions.
  */
 #include <netinet/udp.h>
 #include <signal.h>
@@ -27,13 +27,13 @@ enum {
 	PAYLOAD = 4096,
 	PACKET = HEADER + PAYLOAD + ICRC_SIZE,
 	SEGMENTS = 15, /* packets of a datagram, which is shorter than 64 KiB */
-	DATAGRAMS = 4, /* of a call */
+	DATAGRAMS = 4, /* per call */
 	BATCH = SEGMENTS * DATAGRAMS,
 	ACKNOWLEDGED = 128, /* packets, or a quarter of the window: the sender waits for half of it */
 	BUFFER = 8 << 20,   /* SO_RCVBUF and SO_SNDBUF, bytes; the kernel counts the memory of a packet */
 	WINDOW_MAX = 1000,
-	PATTERN = 1 << 20, /* a message, and what it is compared with */
-	TARGET = 4 << 20,  /* where messages are received */
+	PATTERN = 1 << 20, /* a message, and its reference */
+	TARGET = 4 << 20,  /* destination of received messages */
 };
 
 struct plan {
@@ -45,7 +45,7 @@ struct plan {
 	uint8_t target[TARGET];
 };
 
-/* What sendmmsg() or recvmmsg() takes. The kernel reads and writes the size of a datagram's packets in control. */
+/* Arguments for sendmmsg() or recvmmsg(). control has the size of a datagram's packets. */
 struct batch {
 	struct mmsghdr datagrams[DATAGRAMS];
 	struct iovec elements[3 * BATCH];
@@ -62,7 +62,7 @@ static void take_buffers(const struct udp_end *end, struct plan *plan)
 	int received;
 	socklen_t length = sizeof(received);
 
-	/* Beyond net.core.rmem_max, which needs a privilege. */
+	/* Beyond net.core.rmem_max: needs a privilege. */
 	if (setsockopt(end->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
 		setsockopt(end->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	setsockopt(end->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
@@ -128,7 +128,7 @@ static void send_all(const struct udp_end *end, const struct plan *plan, struct 
 	while (acknowledged < plan->packets) {
 		uint64_t count = MIN(plan->packets - sent, plan->window - (sent - acknowledged));
 
-		/* Full batches, but for the last. */
+		/* Full batches, except the last. */
 		count = MIN(count, most);
 		if (count && count == MIN(most, plan->packets - sent)) {
 			send_batch(end, plan, batch, sent, (unsigned)count);

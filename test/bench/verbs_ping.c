@@ -2,19 +2,18 @@
 /*
  * verbs_ping server|client|hold poll|epoll ADDRESS COUNT SIZE
  *
- * The least that a ping can cost over verbs: the six messages of cmd/rping/protocol.h, of the same sizes, between two
- * processes, and nothing else: no loop, no time limits, no options, no bytes made or compared. The connection manager
- * makes the connection. The client prints the microseconds of one ping.
+ * The minimum cost of a ping over verbs: the six messages of cmd/rping/protocol.h, of the same sizes, between two
+ * processes, and nothing else: no loop, no time limits, no options, no payload written or compared. The connection
+ * manager makes the connection. The client prints the microseconds of one ping.
  *
  *   poll    looks at the completion queue again and again
  *   epoll   waits for each completion in epoll_wait(), for ten seconds at most, then reads: as anything with a time
  * limit
  *
- * To hold is to make COUNT connections, one after the other with a ping each, to say so in a line, and to keep them
- * until the standard input ends.
+ * hold makes COUNT connections, one after the other with a ping each, prints a line, and keeps them until end of file
+ * on standard input.
  *
- * As few completions as can be: a READ's, one of the client's sends in so many, for the send queue's sake, and those of
- * the receives.
+ * A minimum of completions: READs, receives, and few of the client's sends, to free the send queue.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -35,7 +34,7 @@ enum {
 	SENDS = 4 * REPORT_EVERY,
 	ENTRIES = SENDS + RECEIVES,
 	LONGEST_MS = 10000,
-	WARM_UP = 20,	  /* pings that are not timed */
+	WARM_UP = 20,	  /* untimed pings */
 	SOONEST_RETRY = 1 /* 0.01 ms (ibv_modify_qp(3), min_rnr_timer) */
 };
 
@@ -52,11 +51,11 @@ struct end {
 	struct ibv_cq *completions;
 	struct ibv_mr *mailbox, *source, *sink;
 	uint8_t *memory;
-	uint8_t messages[2 + RECEIVES][ADVERTISEMENT_SIZE]; /* two to send, then those that come */
+	uint8_t messages[2 + RECEIVES][ADVERTISEMENT_SIZE]; /* two to send, then the received ones */
 	uint32_t size;
 };
 
-/* What either end asks for or grants. */
+/* Each end's parameters. */
 static struct rdma_conn_param parameters(void)
 {
 	return (struct rdma_conn_param){
@@ -117,7 +116,7 @@ static void open_end(struct end *end, struct rdma_cm_id *id, const struct plan *
 		receive(end, index);
 }
 
-/* Waits for a message, or the completion of a READ. Returns the message's bytes, which are good until the next one. */
+/* Waits for a message, or the completion of a READ. Returns the message's bytes, valid until the next one. */
 static const uint8_t *await(struct end *end, enum ibv_wc_opcode wanted)
 {
 	struct ibv_wc taken;

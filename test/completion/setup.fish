@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Answers as test/completion/type does for the other shells: what fish lists, a ^A, and the line with all of it in place.
+# Answers like test/completion/type for the other shells: fish's list, a ^A, and the completed line.
 while read -l line
     set -l offered (complete -C $line)
     set -l before (string match -r '.* ' -- $line)

@@ -102,7 +102,7 @@ static void disconnect_from(struct bench *bench, struct end *leaver, struct end 
 	REQUIRE(bench, bench_await_event(bench, other, EVENT_DISCONNECTED));
 	REQUIRE(bench, bench_await_event(bench, leaver, EVENT_DISCONNECTED));
 	bench_linger(bench, 50);
-	/* The posted receives were flushed: that is no news. */
+	/* The posted receives were flushed, which is not reported. */
 	REQUIRE(bench, end_completions(&bench->server, WORK_RECEIVE) == 0);
 	REQUIRE(bench, end_events(leaver, EVENT_DISCONNECTED) == 1);
 	REQUIRE(bench, end_events(other, EVENT_DISCONNECTED) == 1);
@@ -126,7 +126,7 @@ static void destroying_tells_the_peer(struct bench *bench)
 	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_DISCONNECTED));
 }
 
-/* The endpoint goes inside the call-back that tells of each event; nothing may be told to it afterwards. */
+/* Destroys the endpoint in the callback of each event; no event may follow. */
 static void destroyed_inside_its_events(struct bench *bench)
 {
 	static const enum event_kind events[] = { EVENT_ADDRESS_RESOLVED, EVENT_ROUTE_RESOLVED, EVENT_ESTABLISHED };
@@ -216,7 +216,7 @@ static void migrate_everything(struct bench *bench)
 	REQUIRE(bench, bench_await_event(bench, &bench->client, EVENT_ESTABLISHED));
 }
 
-/* The kernel moves the events that wait with the id; they are told on the new channel, once. */
+/* The kernel moves pending events with the id; they are reported once, on the new channel. */
 static void migrate_with_a_waiting_event(struct bench *bench)
 {
 	struct channel *channel;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Conformance: what travels over a connection. */
+/* Conformance: data over a connection. */
 #include <string.h>
 
 #include "test/conformance/pair.h"
@@ -52,8 +52,8 @@ static void send_every_size(struct bench *bench)
 }
 
 /*
- * The client sends the moment it is connected and leaves at once after: the server must hear of the connection first,
- * then get the message, then hear of the end, however the kernel's two descriptors raced.
+ * The client sends and disconnects as soon as it is connected: the server must report the connection, then the message,
+ * then the end, in any order of the kernel's two descriptors.
  */
 static void order_of_news(struct bench *bench)
 {
@@ -105,7 +105,7 @@ static void read_and_write(struct bench *bench)
 	REQUIRE(bench, pattern_equal(bench->server_region->memory, 5000, 2, 1));
 }
 
-/* A WRITE that is not reported and the SEND behind it: the message tells that the data is there. */
+/* An unsignalled WRITE followed by a SEND: the message proves that the data has arrived. */
 static void silent_write_then_send(struct bench *bench)
 {
 	struct work works[2];
@@ -128,8 +128,8 @@ static void silent_write_then_send(struct bench *bench)
 }
 
 /*
- * The peer's memory stays as it is, and the initiator hears of it: as the work's status, or, where a WRITE is done once
- * it is handed to TCP (iWARP), as the end of the connection.
+ * The peer's memory is unchanged, and the initiator gets an error: as the work's status, or on iWARP, where a WRITE
+ * completes once TCP has it, as the end of the connection.
  */
 static void refused_access(struct bench *bench, struct work work)
 {
@@ -182,7 +182,7 @@ static void message_longer_than_the_receive(struct bench *bench)
 	REQUIRE(bench, end_last_completion(&bench->server, WORK_RECEIVE)->status != COMPLETION_OK);
 }
 
-/* Sends that come before their receives wait, and not for long. */
+/* Sends that arrive before their receives wait, but not long. */
 static void receiver_not_ready(struct bench *bench)
 {
 	struct work work;

@@ -74,7 +74,7 @@ static void group_send_only(struct bench *bench)
 	exchange(bench, &sender, &receiver);
 }
 
-/* A send-only member's queue is not attached: its own datagram does not come back to it. */
+/* A send-only member's QP is not attached: it does not receive its own datagram. */
 static void group_send_only_hears_nothing(struct bench *bench)
 {
 	struct endpoint_options options = group_options(bench);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * conformance TRANSPORT ADDRESS [REMOVE-COMMAND]: puts a backend through the contract of transport.h, over the device
- * of that address. What a backend or fabric cannot do is the table below; a case that is skipped is not passed.
- * CONFORMANCE_SPIN=USEC in the environment: spinning, so long before it sleeps; -1 for ever.
+ * conformance TRANSPORT ADDRESS [REMOVE-COMMAND]: tests a backend against the contract of transport.h, over that
+ * address's device. The table below has the unsupported cases of backends and fabrics; a skipped case is not passed.
+ * CONFORMANCE_SPIN=USEC in the environment: spins that long before sleeping; -1: forever.
  */
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static const char *excluded(const char *transport, const struct bench *bench, co
 	return NULL;
 }
 
-/* What the device can do, learnt from an endpoint that resolves it. */
+/* The device's features, from an endpoint that resolves it. */
 static bool probe(struct bench *bench)
 {
 	return bench_listen(bench, NULL) && bench_resolve(bench, NULL);

@@ -128,7 +128,7 @@ static void patience_ends(void *context)
 	*ended = true;
 }
 
-/* loop_stop() comes with every record, so that the condition is looked at after each. */
+/* loop_stop() comes with every record, so that the condition is checked after each. */
 static bool await(struct bench *bench, size_t (*count_of)(const struct end *, int), const struct end *end, int what,
 		  size_t count, int64_t limit)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bench of the conformance suite: two ends in one process on one loop, each with a record of all that the transport
- * told it, in sequence.
+ * The conformance suite's testbed: two ends in one process on one loop, each with a record of all its events and
+ * completions, in order.
  */
 #ifndef TEST_CONFORMANCE_PAIR_H
 #define TEST_CONFORMANCE_PAIR_H
@@ -13,7 +13,7 @@ enum {
 	PAIR_DEPTH = 16
 };
 
-/* One thing the transport told an end: an event or a completion. */
+/* An event or completion reported to an end. */
 struct record {
 	enum event_kind event; /* 0 for a completion */
 	enum outcome outcome;
@@ -25,33 +25,33 @@ struct end {
 	struct endpoint *endpoint;
 	struct record records[RECORD_MAX];
 	size_t count;
-	uint8_t private_data[256]; /* of the last event that had any */
+	uint8_t private_data[256]; /* of the last event with private data */
 	size_t private_length;
 	struct group_address group;
-	enum event_kind destroy_at; /* destroy the endpoint inside the call-back of this event */
+	enum event_kind destroy_at; /* destroy the endpoint in the callback of this event */
 };
 
 struct bench {
 	struct loop *loop;
 	struct log log;
-	struct error error; /* the last that was reported */
+	struct error error; /* the last one reported */
 	struct transport *transport;
 	struct channel *channel;
-	struct address address; /* of the device under test, port 0 */
+	struct address address; /* the tested device's, port 0 */
 	struct address group;
-	const char *remove_command; /* takes the device away, or NULL */
+	const char *remove_command; /* removes the device, or NULL */
 	struct endpoint *listener;
 	struct end listening; /* its events */
 	struct end server;
 	struct end client;
 	bool accept;		/* answer requests with endpoint_accept(), else reject */
-	bool answer_requests;	/* at all */
+	bool answer_requests;	/* answer requests at all */
 	size_t accept_receives; /* receives posted before accepting, each of region size */
 	struct region *server_region;
 	struct region *client_region;
 	size_t region_size;
 	unsigned access;
-	const char *why; /* the failure of the case, NULL while it is good */
+	const char *why; /* the case's failure; NULL: none */
 	char why_text[256];
 };
 
@@ -59,45 +59,45 @@ struct conformance_case {
 	const char *name;
 	void (*run)(struct bench *bench);
 	bool group;   /* needs multicast */
-	bool removal; /* takes the device away: runs last */
+	bool removal; /* removes the device: runs last */
 };
 
 extern const struct conformance_case connection_cases[];
 extern const struct conformance_case data_cases[];
 extern const struct conformance_case group_cases[];
 
-/* Ends the case at the first thing that is not so. */
+/* Ends the case at the first failed expectation. */
 #define REQUIRE(bench, condition)                                                                                      \
 	do {                                                                                                           \
 		if (!bench_require(bench, condition, #condition, __FILE__, __LINE__))                                  \
 			return;                                                                                        \
 	} while (0)
 
-/* A fresh transport for each case: what one leaves behind must not help or hurt the next. */
+/* A new transport for each case: leftovers of one must not affect the next. */
 bool bench_open(struct bench *bench, const char *transport, const char *address, const char *remove_command);
 void bench_close(struct bench *bench);
 
 bool bench_require(struct bench *bench, bool condition, const char *text, const char *file, int line);
 
-/* What the functions below take if their options are NULL. */
+/* The options of the functions below if theirs are NULL. */
 struct endpoint_options bench_options(const struct bench *bench);
 
-/* Runs the loop until the end has been told an event, or a completion of that kind, count times in all. */
+/* Runs the loop until the end has an event, or a completion of that kind, count times in all. */
 bool bench_await_event(struct bench *bench, const struct end *end, enum event_kind event);
 bool bench_await_completions(struct bench *bench, const struct end *end, enum work_kind kind, size_t count);
-/* Runs the loop until the end has failed, lost its peer, or been told of failed work. */
+/* Runs the loop until the end has failed, lost its peer, or has failed work. */
 bool bench_await_trouble(struct bench *bench, const struct end *end);
-/* Runs the loop for a while, to see what comes. */
+/* Runs the loop for a while, for unexpected events. */
 void bench_linger(struct bench *bench, int milliseconds);
-/* Prints the error of the last call that failed. Those of events and completions are printed when they come. */
+/* Prints the last failed call's error. Errors of events and completions are printed when they arrive. */
 void bench_report(struct bench *bench);
 
-/* Of that enum event_kind, enum work_kind. */
+/* The name of that enum event_kind, enum work_kind. */
 size_t end_events(const struct end *end, int event);
 size_t end_completions(const struct end *end, int kind);
 const struct completion *end_last_completion(const struct end *end, enum work_kind kind);
 
-/* A listener on the address under test; its requests are answered as the bench says, by options. */
+/* A listener on the tested address; it answers requests as the testbed says, with options. */
 bool bench_listen(struct bench *bench, const struct endpoint_options *options);
 /* A client that starts to resolve the listener's address. */
 bool bench_start_client(struct bench *bench, const struct endpoint_options *options);
@@ -105,12 +105,12 @@ bool bench_start_client(struct bench *bench, const struct endpoint_options *opti
 bool bench_resolve(struct bench *bench, const struct endpoint_options *options);
 /* Listener and client, connected. */
 bool bench_connect(struct bench *bench, const struct endpoint_options *options);
-/* The same, and the server knows it too. */
+/* The same, established at the server, too. */
 bool bench_connect_both(struct bench *bench);
 /* A group member that gets as far as EVENT_ADDRESS_RESOLVED, with its queue and region. */
 bool bench_member(struct bench *bench, struct end *end, struct region **region, const struct endpoint_options *options);
 
-/* Frees what the case made, and lets the loop reap it. */
+/* Destroys the case's objects, and lets the loop free them. */
 void bench_clear(struct bench *bench);
 
 #endif

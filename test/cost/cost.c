@@ -34,7 +34,7 @@ static struct side server, client;
 static struct endpoint *listener;
 static enum work_kind kind; /* of the transfers; 0: none */
 static bool pings;
-static unsigned long left; /* of what is counted */
+static unsigned long left; /* of the counted operations */
 static struct log quiet;
 
 static void must(enum outcome outcome)
@@ -81,7 +81,7 @@ static void begin(void)
 		post(&client, kind, MEGABYTE);
 }
 
-/* A ping, as in cmd/rping/protocol.h: the first message of it that a side receives, and the second. */
+/* A ping, as in cmd/rping/protocol.h: the first and second message that a side receives. */
 static void ping_received(struct side *side)
 {
 	bool first = ++side->received % 2;

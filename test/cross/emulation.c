@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What qemu-user leaves undone between a foreign program and this kernel, done inside the program: it hands UDP_SEGMENT
- * and UDP_GRO over in the byte order they come in, takes the interface in a struct ip_mreqn to be a long, and does not
- * know IP_MULTICAST_IF. Linked into the programs of this test alone.
+ * Works around qemu-user's gaps between a foreign program and this kernel: it passes UDP_SEGMENT and UDP_GRO in the
+ * foreign byte order, takes the interface in a struct ip_mreqn for a long, and does not know IP_MULTICAST_IF. Only
+ * linked into this test's programs.
  */
 #include <endian.h>
 #include <netinet/in.h>
@@ -19,7 +19,7 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 {
 	const struct ip_mreqn *membership = value;
 
-	/* The source's interface is the group's here, so nothing is lost. */
+	/* Here the source's interface is also the group's, so the workaround is exact. */
 	if (level == IPPROTO_IP && name == IP_MULTICAST_IF)
 		return 0;
 	if (level == IPPROTO_IP && (name == IP_ADD_MEMBERSHIP || name == IP_DROP_MEMBERSHIP)) {
@@ -52,7 +52,7 @@ static void translate(const struct msghdr *message, int type)
 	}
 }
 
-/* The same again undoes it: what was not sent is sent again. */
+/* Converting again undoes it: unsent messages are sent again. */
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 {
 	ssize_t sent;

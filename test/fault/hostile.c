@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A peer that does not play by the rules, for rping and ucmatose, on librdmacm's blocking calls.
+ * A misbehaving peer for rping and ucmatose, with librdmacm's blocking calls.
  *
  * usage: hostile client|server ADDRESS PORT BEHAVIOUR [TIMES]
- *   leave      connects (or accepts), and is gone without a word
- *   half       connects, and is gone before the answer (client)
- *   refuse     refuses with 56 bytes that are no text (server)
- *   silent     is there for a second, and says nothing
+ *   leave      connects (or accepts), and exits silently
+ *   half       connects, and exits before the answer (client)
+ *   refuse     rejects with 56 bytes that are not text (server)
+ *   silent     stays connected for a second, and sends nothing
  *   short      sends 3 bytes
  *   long       sends 4,000 bytes
- *   zero       sends an advertisement of nothing: address 0, key 0, size 0
+ *   zero       sends an empty advertisement: address 0, key 0, size 0
  *   huge       sends one of 4 GiB
  *   key        sends one with a key that does not exist
  *   flood      sends 64 messages of 16 bytes at once
- *   garbage    has private data that begins as our own does, and goes on at random
- * Ends with 0 once it has done that TIMES times, whatever became of it.
+ *   garbage    has private data that begins like ours and continues at random
+ * Exits with 0 after TIMES repetitions, whatever their result.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -34,7 +34,7 @@ enum {
 	PRIVATE_SIZE = 56,
 };
 
-/* As the wire has rping's advertisement. */
+/* rping's advertisement on the wire. */
 struct advertisement {
 	uint64_t address;
 	uint32_t key;
@@ -61,7 +61,7 @@ static struct ibv_qp_init_attr queue_wanted(void)
 	};
 }
 
-/* What is said once the connection stands. */
+/* Sends the behaviour's messages on the connection. */
 static void misbehave(struct peer *peer, struct rdma_cm_id *id)
 {
 	struct advertisement advertisement = { .size = htobe32(64) };
@@ -124,7 +124,7 @@ static struct rdma_conn_param parameters_of(struct peer *peer)
 	return parameters;
 }
 
-/* Blocking, or on a channel of its own whose answers nobody waits for. */
+/* Blocking, or on a separate channel whose events are ignored. */
 static void be_client(struct peer *peer, const struct rdma_addrinfo *where)
 {
 	struct rdma_event_channel *channel = is(peer, "half") ? rdma_create_event_channel() : NULL;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Preloaded into the program under test: lets one use of one library call fail, counts all uses, and says at the end
- * what was made and not given back. The program is the one that is shipped, not a build of its own.
+ * Preloaded into the tested program: makes one use of one library call fail, counts all uses, and reports leaks at the
+ * end. The program is the shipped one, not a special build.
  *
- * FAULT        CALL:N:ERROR[:TIMES]  use N (from 1) of CALL fails with that errno value, and so do those that follow
- *              up to TIMES in all (0: for ever). CALL "memory" is each way to allocate.
- * FAULT_WHOSE  whose uses count: part of the name of the library that calls; the program's own unless told
- * FAULT_PROGRAM the program meant, as it is called; not what starts it. Any unless told
- * FAULT_REPORT the file that "call NAME USES", "fired TIMES" and "left KIND COUNT" are written to when the program ends
+ * FAULT        CALL:N:ERROR[:TIMES]  use N (from 1) of CALL fails with that errno value, and so do the following ones,
+ *              TIMES in all (0: forever). CALL "memory" means every allocation function.
+ * FAULT_WHOSE  whose uses count: part of the calling library's name; default: the program's own
+ * FAULT_PROGRAM the program's name, to exclude its launcher; default: any
+ * FAULT_REPORT the file for "call NAME USES", "fired TIMES" and "left KIND COUNT", written when the program ends
  */
-/* The C library's own prototypes have unions where ISO C wants pointers. */
+/* The C library's prototypes have unions where ISO C needs pointers. */
 #pragma GCC diagnostic ignored "-Wpedantic"
 #include <dlfcn.h>
 #include <errno.h>
@@ -39,7 +39,7 @@
 
 enum {
 	REPORT_SIZE = 8192,
-	BLOCKS = 1 << 17, /* allocations that are followed; a power of two */
+	BLOCKS = 1 << 17, /* tracked allocations; a power of two */
 	CALLS = 64,
 };
 
@@ -52,7 +52,7 @@ struct call {
 static struct {
 	char wanted[64]; /* the call; empty: none */
 	unsigned long first;
-	unsigned long times; /* 0: for ever */
+	unsigned long times; /* 0: forever */
 	int error;
 	unsigned long fired;
 	struct call calls[CALLS];
@@ -105,7 +105,7 @@ static void *nothing(void)
 
 #define CALLER __builtin_return_address(0)
 
-/* What a failed use answers: -1, NULL, or the errno value itself. */
+/* A failed use's result: -1, NULL, or the errno value itself. */
 #define CALL(answer, type, name, parameters, arguments)                                                                \
 	type name parameters                                                                                           \
 	{                                                                                                              \
@@ -143,7 +143,7 @@ static void *keep(void *block, const void *caller)
 	return block;
 }
 
-/* A tombstone stays, so that what lies behind it is found. */
+/* Leaves a tombstone, so that later entries are found. */
 static void lose(const void *block)
 {
 	size_t at = ((uintptr_t)block >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 47;
@@ -161,7 +161,7 @@ void *malloc(size_t size)
 	return due("memory", CALLER) ? nothing() : keep(actual(size), CALLER);
 }
 
-/* dlsym() itself may ask for memory before it can say where the real one is. */
+/* dlsym() itself may allocate before the real function is known. */
 void *calloc(size_t count, size_t size)
 {
 	static volatile bool asking; /* dlsym() is declared to call nobody back */
@@ -211,7 +211,7 @@ char *strdup(const char *text)
 	return due("memory", CALLER) ? nothing() : keep(actual(text), CALLER);
 }
 
-/* And it may free what it said of an earlier failure. */
+/* And it may free an earlier error's text. */
 void free(void *block)
 {
 	static volatile bool asking; /* dlsym() is declared to call nobody back */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an input of the target packets means: a few terms of the world, then records of what happens in it. */
+/* The meaning of an input for the target packets: a few settings of the world, then records of its events. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,10 @@
 
 enum {
 	RECORDS_MAX = 120,
-	CONTROL_ENDS = 2, /* they come first, and commands leave them alone */
+	CONTROL_ENDS = 2, /* they come first, and commands do not touch them */
 };
 
-/* One with a queue, from the first of those that may be meant on; any if there is none. */
+/* The chosen end or the next one with a queue pair; any if there is none. */
 static struct end *choose(struct input *input, unsigned first)
 {
 	struct end *ends = input->world->ends;
@@ -95,7 +95,7 @@ static void change(struct input *input, struct frame *frame, unsigned changes)
 	}
 }
 
-/* A packet that was sent, again: as it was, or changed, from the same place or elsewhere. */
+/* Repeats a sent packet, unchanged or changed, from the same address or another. */
 static void again(struct input *input)
 {
 	const struct frame *sent = network_sent_frame(take8(input) % NETWORK_HISTORY);
@@ -126,7 +126,7 @@ static void again(struct input *input)
 		world_inject(input->world, &frame);
 }
 
-/* Headers, payload, pad: what is behind the headers comes from the input, as far as it goes, or is zeros. */
+/* Headers, payload, pad: the bytes after the headers come from the input, then are zeros. */
 static void inject_packet(struct input *input, struct frame *frame, struct packet *packet)
 {
 	uint8_t header[PACKET_HEADER_MAX] = { 0 };
@@ -172,7 +172,7 @@ static int32_t take_step(struct input *input)
 {
 	int step = (int8_t)take8(input);
 
-	/* Mostly none, else near; at the ends far. */
+	/* Mostly none, else small; large at the ends. */
 	if (step > 120 || step < -120)
 		return step > 0 ? (step - 120) << 20 : -((-step - 120) << 20);
 	return step & 1 ? step / 2 : 0;
@@ -188,7 +188,7 @@ static bool aim(const struct soft_qp *qp, unsigned flags, struct frame *frame)
 	return true;
 }
 
-/* Some of a region, mostly: from its start, or up to its end, and a little before or beyond. */
+/* Mostly part of a region: from its start, or up to its end, and slightly before or beyond. */
 static void take_remote(struct input *input, const struct soft_qp *qp, struct packet *packet)
 {
 	const struct end *end = take_end(input);
@@ -235,7 +235,7 @@ static void request(struct input *input)
 	}
 	if (!(opcode_form(packet.opcode) & FORM_READ))
 		packet.length = take_length(input, qp, left);
-	/* A few in a row come in one batch. */
+	/* Several in a row arrive in one batch. */
 	for (; count; count--) {
 		inject_packet(input, &frame, &packet);
 		packet.psn = (packet.psn + (flags & 4 ? 1 : 0)) & PSN_MASK;
@@ -345,7 +345,7 @@ static void fill_other(struct input *input, struct mad *mad, const struct soft_c
 	}
 }
 
-/* A message of the peer of a link, or a request from anywhere. */
+/* A message from a link's peer, or a request from anywhere. */
 static void message(struct input *input)
 {
 	const struct soft_cm_id *cm_id = take_link(input);
@@ -391,7 +391,7 @@ static void message(struct input *input)
 	inject_packet(input, &frame, &packet);
 }
 
-/* To a group's queues, or to the queue of one member. */
+/* To a group's queue pairs, or to one member's. */
 static void datagram(struct input *input)
 {
 	struct soft_qp *qp = end_queue(take_end(input));
@@ -516,7 +516,7 @@ static void trouble(struct input *input)
 		network_drop_next((how >> 1) % 16, &address);
 		return;
 	}
-	/* Quotes any bytes, or a packet that was sent; the control must bear both. */
+	/* Quotes any bytes, or a sent packet; the control connection must survive both. */
 	sent = how & 2 ? network_sent_frame(take8(input) % NETWORK_HISTORY) : NULL;
 	if (sent) {
 		length = sent->length < sizeof(quoted) ? sent->length : sizeof(quoted);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The command line of every command: the first byte chooses the command, the others are its words, each ended by a 0 or
- * a new line. Words that cannot be run must be told in one line and as a usage error, and nothing else may happen.
+ * a new line. Unusable words must be reported in one line and as a usage error, without other effects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ enum {
 	TEXT_MAX = 2048,
 };
 
-/* As main() gets them, with a NULL behind the last. */
+/* As main() gets them, with a final NULL. */
 static int split(char *text, size_t length, char *words[WORDS_MAX + 1])
 {
 	int count = 0;
@@ -34,7 +34,7 @@ static int split(char *text, size_t length, char *words[WORDS_MAX + 1])
 	return count;
 }
 
-/* What was taken is within what the table says. */
+/* Accepted values are within the table's limits. */
 static void check_values(const struct command *command, const char *options, const char *defaults)
 {
 	for (const struct option *row = option_first(command->options); row; row = option_next(row)) {

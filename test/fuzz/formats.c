@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What mckey reads and counts, what routers answer, and what a person writes: what is read, written and read again
- * stays the same. */
+/*
+ * mckey's datagrams and counts, routers' answers, and typed text: a value that is read, written and read again is
+ * unchanged.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,7 +22,7 @@ enum {
 	MARKS_MAX = 2000,
 };
 
-/* A copy of exactly that size, so that a look beyond it is noticed. */
+/* A copy of exactly that size, so that a read beyond it is detected. */
 static uint8_t *exact_copy(const uint8_t *bytes, size_t length)
 {
 	uint8_t *copy = malloc(length ? length : 1);
@@ -34,7 +36,7 @@ static uint8_t *exact_copy(const uint8_t *bytes, size_t length)
 
 /* ---- mckey ---- */
 
-/* Numbers as a hostile sender has them: the first byte says how, three follow. */
+/* Numbers as a hostile sender may choose them: the first byte says how, three follow. */
 static void count_stream(struct input *input)
 {
 	struct senders senders = { .members = 1 };
@@ -166,7 +168,7 @@ static void show_quantities(const uint8_t *bytes, size_t length)
 		whole = ~whole;
 	if (strlen(units_time(whole, text)) >= sizeof(text))
 		violation("a time has no end");
-	/* Counts over times: never negative, never not a number. */
+	/* Counts over times: never negative, never NaN. */
 	if (!(number >= 0) || number > 1e300)
 		number = 0;
 	if (strlen(units_rate(number, text)) >= sizeof(text) || strlen(units_bandwidth(number, text)) >= sizeof(text))

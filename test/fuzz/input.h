@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading an input of the fuzzer from its front: whatever is asked for behind its end is 0. */
+/* Reads a fuzzer input from its front: bytes beyond its end are 0. */
 #ifndef TEST_FUZZ_INPUT_H
 #define TEST_FUZZ_INPUT_H
 
@@ -12,7 +12,7 @@ struct world;
 struct input {
 	const uint8_t *bytes;
 	size_t length;
-	struct world *world; /* of packets: where it happens */
+	struct world *world; /* for packets: their world */
 };
 
 /* The lowest byte first. */

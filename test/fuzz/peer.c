@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A hostile peer of the real commands: the command runs on one soft transport of the simulated network, and at another
- * one an input decides what its peers say, at any step, true or false. Whatever they do, the command must end, and say
- * why exactly if it failed.
+ * A hostile peer of the real commands: the command runs on one soft transport of the simulated network, and on another
+ * one an input decides what its peers send, valid or not, at any step. Whatever they do, the command must end, with an
+ * error if and only if it failed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,17 +27,17 @@ enum {
 	SENDS = 64,
 	RECORDS_MAX = 80,
 	WORDS_MAX = 24,
-	MESSAGE_LENGTH = 100, /* of ucmatose and mckey, as the command lines below have it */
+	MESSAGE_LENGTH = 100, /* for ucmatose and mckey, as in the command lines below */
 	GROUP_LAST = 4,
 };
 
 struct peer {
 	struct scene *scene;
 	struct endpoint *endpoint; /* NULL: free */
-	struct region *memory;	   /* that the command may read and write */
+	struct region *memory;	   /* accessible to the command */
 	struct region *inbox;
 	bool established;
-	uint32_t number; /* of the next message, or ping */
+	uint32_t number; /* the next message's, or ping's */
 	uint32_t connection;
 	struct advertisement heard; /* the last message of 16 bytes */
 	uint8_t hello[PRIVATE_DATA_MAX];
@@ -48,13 +48,12 @@ struct scene {
 	const struct command *command;
 	struct environment environment;
 	struct errors errors, peer_errors;
-	unsigned
-		strangers; /* errors about requests that never became a connection: no failure of a persistent server */
+	unsigned strangers; /* errors about requests without a connection: not a persistent server's failure */
 	struct log peer_log;
-	char line[256]; /* whose words the options point to */
+	char line[256]; /* the options point to its words */
 	void *options, *state;
 	bool interrupted;
-	struct transport *transport; /* of the peers */
+	struct transport *transport; /* the peers' */
 	struct channel *channel;
 	struct endpoint *listener;
 	struct peer peers[PEERS];
@@ -149,7 +148,7 @@ static void answer_request(struct peer *peer, unsigned how)
 	endpoint_accept(peer->endpoint, peer->hello, peer->hello_length);
 }
 
-/* What a tool of ours would say in the place of this one; or as the input will have it. */
+/* The hello of another of our tools, or as the input says. */
 static void make_hello(struct peer *peer)
 {
 	struct input *input = peer->scene->input;
@@ -210,7 +209,7 @@ static void requested(struct scene *scene, struct endpoint *request)
 		return;
 	}
 	peer->endpoint = request;
-	/* Else a record does it, or nobody. */
+	/* Else a record may do it. */
 	if (how % 8 != 6)
 		answer_request(peer, how);
 }
@@ -317,7 +316,7 @@ static void advertise(struct peer *peer)
 	size_t offset;
 	uint8_t *bytes = message_place(peer, &offset);
 
-	/* A source with the right text, so that the server goes on to the sink. */
+	/* A source with the right text, so that the server continues with the sink. */
 	if (!(how & 8) && advertisement.size <= MEMORY_LENGTH / 2)
 		stock_ping(peer->memory->memory, advertisement.size, peer->number / 2);
 	if (how & 16)
@@ -343,7 +342,7 @@ static void send_raw(struct peer *peer)
 	peer->number++;
 }
 
-/* What a peer of ucmatose or mckey of ours would send next, perhaps with a byte changed. */
+/* The next message of our ucmatose or mckey, perhaps with a changed byte. */
 static void send_message(struct peer *peer)
 {
 	struct input *input = peer->scene->input;
@@ -382,7 +381,7 @@ static void reach(struct peer *peer, enum work_kind kind)
 		endpoint_post(peer->endpoint, &work, 1);
 }
 
-/* As the other end of rping does it: fetches the ping or brings it back, and says go ahead. */
+/* Like rping's other end: reads or writes back the ping, and sends the go-ahead. */
 static void serve(struct peer *peer)
 {
 	size_t offset;
@@ -394,7 +393,7 @@ static void serve(struct peer *peer)
 	peer->number++;
 }
 
-/* From the chosen one on, the first that can. */
+/* The chosen peer or the next one that can. */
 static struct peer *choose(struct scene *scene, unsigned choice)
 {
 	for (unsigned index = 0; index < PEERS; index++) {
@@ -472,7 +471,7 @@ static void act(struct scene *scene, unsigned record)
 		speak(peer, record & 15);
 		break;
 	}
-	/* Else it goes on in the same turn. */
+	/* Else it continues in the same turn. */
 	if (!(record & 128))
 		network_run_due();
 }
@@ -509,7 +508,7 @@ static void open_scene(struct scene *scene, const char *line)
 	begin(scene, line);
 }
 
-/* All peers go. Then the command has its time limits, and an open-ended one gets a signal. */
+/* All peers vanish. Then the command's time limits apply, and an open-ended one gets a signal. */
 static void await_end(struct scene *scene, bool vanish)
 {
 	struct address nobody = { .family = ADDRESS_NONE };
@@ -526,7 +525,7 @@ static void await_end(struct scene *scene, bool vanish)
 		network_advance(30 * CLOCK_NS_PER_S, 20000);
 	if (!scene->environment.ended)
 		violation("the command does not end");
-	/* It may have connected anew meanwhile. */
+	/* It may have reconnected. */
 	destroy_peers(scene);
 }
 

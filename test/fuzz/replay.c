@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The same without a fuzzer:
+ * Runs the targets without a fuzzer:
  *
  *   replay TARGET FILE...                       each file is an input
- *   replay TARGET --random COUNT SEED FILE...   inputs of a seeded generator, and files that it changes; one that fails
- *                                               is left in ./fuzz-failed
+ *   replay TARGET --random COUNT SEED FILE...   seeded random inputs, and mutations of the files; a failed one is left
+ *                                               in ./fuzz-failed
  *   replay --list                               the names of the targets
  */
 #include <stdio.h>
@@ -26,7 +26,7 @@ static uint64_t roll(uint64_t *die)
 	return (*die * UINT64_C(0x2545f4914f6cdd1d)) >> 16;
 }
 
-/* Any bytes are records; small numbers mean something more often. */
+/* Any bytes are records; small numbers are meaningful more often. */
 static size_t make(uint64_t *die, uint8_t bytes[INPUT_MAX])
 {
 	size_t length = 6 + roll(die) % (roll(die) % 4 ? 300 : 1500);
@@ -47,7 +47,7 @@ static int save(const char *path, const uint8_t *bytes, size_t length)
 	return 0;
 }
 
-/* Of exactly that size, so that a look beyond it is noticed. NULL: the cause was told. */
+/* Of exactly that size, so that a read beyond it is detected. NULL: the cause was printed. */
 static uint8_t *load(const char *path, size_t *length)
 {
 	uint8_t *bytes = malloc(FILE_MAX);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is fuzzed, in one program for every engine. A target takes any bytes, runs the real code on them, and aborts
- * (violation() of network.h) if something happens that never may.
+ * The fuzz targets, in one program for every engine. A target takes any bytes, runs the real code on them, and aborts
+ * if an invariant is violated (violation() of network.h).
  */
 #ifndef TEST_FUZZ_TARGET_H
 #define TEST_FUZZ_TARGET_H
@@ -18,13 +18,13 @@ struct target {
 
 /* Ends with a NULL name. */
 extern const struct target targets[];
-/* NULL if there is none of that name. */
+/* NULL if there is no target of that name. */
 const struct target *target_find(const char *name);
 
 target_function attack;		 /* packets into two soft transports: attack.c */
-target_function parse_datagram;	 /* what mckey finds in a datagram, and what it counts: formats.c */
-target_function parse_answer;	 /* what doctor finds in a socket's error queue */
-target_function parse_addresses; /* addresses as people write them; quantities */
+target_function parse_datagram;	 /* mckey's parsing of datagrams, and its counts: formats.c */
+target_function parse_answer;	 /* doctor's parsing of a socket's error queue */
+target_function parse_addresses; /* typed addresses and quantities */
 target_function parse_options;	 /* the command line of every command: command_line.c */
 target_function peer_of_rping;	 /* a hostile peer of the real commands: peer.c */
 target_function peer_of_ucmatose;

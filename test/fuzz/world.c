@@ -14,7 +14,7 @@
 enum {
 	HERE = 0,
 	THERE = 1,
-	PATTERN = 0xa5, /* what nobody may change */
+	PATTERN = 0xa5, /* must not change */
 	CONTROL_TALKS = 4,
 };
 
@@ -43,7 +43,7 @@ static bool is_control_address(const struct address *address)
 	return address_same_host(address, &addresses[2]);
 }
 
-/* ---- what an end holds ---- */
+/* ---- an end's objects ---- */
 
 static uint8_t *slot_at(const struct end *end, unsigned slot)
 {
@@ -143,7 +143,7 @@ void world_post_receives(struct end *end, unsigned count)
 	}
 }
 
-/* What a command must not post: the transport asserts it. */
+/* Work that a command must not post: the transport asserts. */
 static bool is_misuse(const struct endpoint *endpoint, const struct work *work)
 {
 	bool group = endpoint->kind == ENDPOINT_GROUP;
@@ -189,7 +189,7 @@ void world_talk(struct world *world)
 			talk(&world->ends[index]);
 }
 
-/* ---- what the transport tells ---- */
+/* ---- events and completions ---- */
 
 static void heard(struct end *end, unsigned slot, uint32_t length)
 {
@@ -213,7 +213,7 @@ static void received(struct end *end, const struct completion *completion)
 		violation("a receive completes that was not posted");
 	end->busy[completion->tag] = false;
 	bytes = slot_at(end, completion->tag);
-	/* Some of a message may be there that came to nothing. */
+	/* Part of a failed message may have arrived. */
 	if (completion->status) {
 		memset(bytes, PATTERN, SLOT_LENGTH);
 		return;
@@ -379,7 +379,7 @@ static void event(void *context, struct endpoint *endpoint, const struct endpoin
 	}
 }
 
-/* ---- what commands do ---- */
+/* ---- commands' calls ---- */
 
 static struct end *begin(struct world *world, unsigned host, enum endpoint_kind kind,
 			 const struct endpoint_options *options)
@@ -448,7 +448,7 @@ static bool holds(const struct frame *frame, uint64_t number, unsigned size)
 	return memmem(frame->bytes, frame->length, bytes, size) != NULL;
 }
 
-/* Whoever sends from the right address and knows its numbers may end a connection. A REQ never may. */
+/* A packet from the right address with the right numbers may end a connection. A REQ never may. */
 static void judge(struct world *world, const struct frame *frame)
 {
 	for (unsigned index = 0; index < 2; index++) {
@@ -557,7 +557,7 @@ static void check_control(struct world *world)
 {
 	const struct end *one = &world->ends[0], *other = &world->ends[1];
 
-	/* What is under way may have to wait for its retransmission. */
+	/* Outstanding work may have to wait for its retransmission. */
 	network_advance(20 * CLOCK_NS_PER_S, 2000);
 	for (unsigned talks = 0; talks < CONTROL_TALKS; talks++) {
 		uint32_t wanted[2];

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two real soft transports with what commands hold of them, and the invariants that no input may break:
+ * Two real soft transports with their commands' objects, and the invariants that no input may break:
  *
  *   here                                          there
  *   10.0.0.1, fd00::1                             10.0.0.2, 10.0.0.3, fd00::2
  *   a listener, members of two groups             connections from each of its addresses, a member of a group
- *   one connection to 10.0.0.9, where nobody is
+ *   one connection to 10.0.0.9, where no host is
  *
- * The connection from 10.0.0.3 is the control: it must work at the end, with every message once and in sequence,
- * whatever comes from elsewhere. Every end holds memory that a peer may write, memory that it may only read, and memory
- * that it must not touch.
+ * The connection from 10.0.0.3 is the control: it must work at the end, with every message once and in order, whatever
+ * arrives from elsewhere. Every end has memory that a peer may write, memory that it may only read, and memory that it
+ * must not access.
  */
 #ifndef TEST_FUZZ_WORLD_H
 #define TEST_FUZZ_WORLD_H
@@ -23,7 +23,7 @@ enum {
 	WORLD_ENDS = 24,
 	WORLD_PORT = 7174,
 	REGION_LENGTH = 6000,
-	SLOTS = 8, /* receives of an end */
+	SLOTS = 8, /* receives per end */
 	SLOT_LENGTH = 1200,
 	SLOT_GAP = 40, /* between slots */
 	SENDS = 16,
@@ -31,9 +31,9 @@ enum {
 };
 
 enum world_region {
-	REGION_RECEIVES, /* no peer's business, but what arrives in a posted slot */
+	REGION_RECEIVES, /* not accessible to peers, except through posted receives */
 	REGION_SOURCE,	 /* never changes */
-	REGION_SINK,	 /* of our READs */
+	REGION_SINK,	 /* for our READs */
 	REGION_WRITABLE,
 	REGION_READABLE, /* never changes */
 	REGIONS
@@ -55,9 +55,9 @@ struct end {
 	unsigned sent_count;
 	uint32_t next_tag;
 	bool established, joined;
-	bool failed; /* a failed completion was the last */
+	bool failed; /* the last completion failed */
 	bool control;
-	/* of the control: messages said and heard */
+	/* of the control: messages sent and received */
 	uint32_t said, heard, done;
 };
 
@@ -70,14 +70,14 @@ struct host {
 struct world {
 	struct host hosts[WORLD_HOSTS];
 	struct end ends[WORLD_ENDS];
-	uint64_t policy; /* what is done with requests, two bits each */
-	bool tainted;	 /* packets of the control were forged with all that it takes */
+	uint64_t policy; /* actions for requests, two bits each */
+	bool tainted;	 /* the control's packets were forged completely */
 	bool ending;
 	struct errors errors;
 	struct log log;
 };
 
-/* What makes worlds differ. */
+/* A world's settings. */
 struct world_terms {
 	uint64_t seed;
 	uint64_t policy;
@@ -88,18 +88,18 @@ struct world_terms {
 };
 
 struct world *world_open(const struct world_terms *terms);
-/* The control must work now. Then everything is closed. */
+/* Checks that the control works, then closes everything. */
 void world_close(struct world *world);
 
 /* The address of that number: a few dozen combinations of ours, and of strangers. */
 struct address world_address(unsigned number);
 
-/* A packet from anywhere; its ICRC is appended. Keeps note of what the control cannot be asked to survive. */
+/* A packet from anywhere, with its ICRC appended. Records packets that the control need not survive. */
 void world_inject(struct world *world, struct frame *frame);
-/* The same without ICRC. */
+/* The same without an ICRC. */
 void world_inject_bare(struct world *world, const struct frame *frame);
 
-/* What commands do. All are harmless on an end that is not in the state for it. */
+/* Commands' calls. All are harmless on an end in another state. */
 void world_connect(struct world *world, unsigned host, const struct address *source, const struct address *destination);
 void world_join(struct world *world, unsigned host, const struct address *source, const struct address *group,
 		bool send_only, bool no_loopback);
@@ -111,7 +111,7 @@ void world_disconnect(struct end *end);
 void world_destroy(struct end *end);
 /* Frees one of the regions that a peer may reach. */
 void world_drop_region(struct end *end, enum world_region region);
-/* A message of the control each way. */
+/* Sends a message of the control each way. */
 void world_talk(struct world *world);
 
 static inline struct soft_qp *end_queue(const struct end *end)

@@ -272,7 +272,7 @@ int testbed_open(void **state)
 	return 0;
 }
 
-/* Whatever the test has left ends, and nothing stays of it. */
+/* Ends the test's leftovers; none may remain. */
 int testbed_close(void **state)
 {
 	release_all();

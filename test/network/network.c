@@ -525,7 +525,7 @@ void __wrap_loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_
 	heap_add((struct event){ .due = network->now + nanoseconds, .timer = timer });
 }
 
-/* There is no loop here to stop, and so no --deadline. */
+/* There is no loop to stop here, so there is no --deadline. */
 
 void __wrap_loop_stop(struct loop *loop)
 {
@@ -687,7 +687,7 @@ int __wrap_route_find(int fd, unsigned vrf, const struct address *peer, const st
 	return network->route_error;
 }
 
-/* The kernel's tables know nothing of this network. */
+/* The kernel's tables do not have this network. */
 bool __wrap_route_cause(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	network->route_causes++;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The simulated network of the tests. Sockets, interfaces, random numbers, time and the loop are replaced at link time
- * (network.wrap). The code above them is that of the program: packets enter through recvmmsg(2) and leave through
- * sendmmsg(2). A run depends only on its seed. */
+/*
+ * The tests' simulated network. Sockets, interfaces, random numbers, time and the loop are replaced at link time
+ * (network.wrap). The code above them is the program's: packets enter through recvmmsg(2) and leave through
+ * sendmmsg(2). A run depends only on its seed.
+ */
 #ifndef TEST_NETWORK_NETWORK_H
 #define TEST_NETWORK_NETWORK_H
 
@@ -14,7 +16,7 @@
 
 enum {
 	NETWORK_FRAME_MAX = 4400,
-	NETWORK_HISTORY = 64, /* sent packets that are kept */
+	NETWORK_HISTORY = 64, /* sent packets kept */
 	NETWORK_QUOTED_MAX = 128,
 };
 
@@ -23,7 +25,7 @@ enum {
 struct frame {
 	struct frame *next;
 	struct address from, to;
-	uint16_t identification; /* of the IP header, for the ICRC */
+	uint16_t identification; /* the IP header's, for the ICRC */
 	size_t length;
 	uint8_t bytes[NETWORK_FRAME_MAX];
 };
@@ -34,13 +36,13 @@ struct network {
 	/* Probabilities in thousandths. */
 	unsigned loss, repeat, reorder, damage;
 	int64_t delay;		 /* one way */
-	int64_t jitter;		 /* the most, for reordered and repeated packets */
+	int64_t jitter;		 /* the maximum, for reordered and repeated packets */
 	int64_t byte_time;	 /* picoseconds per byte on the line of the sender */
 	int64_t read_delay;	 /* from arrival to reading the socket */
 	int64_t packet_time;	 /* to receive one packet */
-	int route_error;	 /* errno of each look-up of a route; 0: there is one */
-	const char *route_cause; /* what the kernel's tables say; NULL: nothing */
-	unsigned route_causes;	 /* asked for */
+	int route_error;	 /* errno of each route look-up; 0: there is a route */
+	const char *route_cause; /* the kernel's tables' explanation; NULL: none */
+	unsigned route_causes;	 /* requested */
 	size_t receive_buffer;	 /* bytes in the receive buffer of a socket; 0: no limit */
 	uint64_t sent, lost, overflowed;
 	/* Called for each packet that a transport sends. true: the network drops it. */
@@ -49,9 +51,9 @@ struct network {
 	bool done; /* ends network_run() */
 };
 
-extern struct network *network; /* NULL: time, random numbers and close(2) are those of the system */
+extern struct network *network; /* NULL: time, random numbers and close(2) are the system's */
 
-/* mtu is that of all interfaces; buffer is the value of SO_RCVBUF. */
+/* mtu: all interfaces'. buffer: the value of SO_RCVBUF. */
 void network_open(uint64_t seed, int mtu, int buffer);
 void network_close(void);
 
@@ -86,10 +88,12 @@ bool network_run(int64_t nanoseconds);
 /* Advances time until no timer and no packet is left. */
 void network_drain(void);
 
-/* The log of a run: it keeps the errors, and prints them and its trace only if FUZZ_TRACE is in the environment. An
- * error that reports a defect of the program is a violation. */
+/*
+ * A run's log: it keeps the errors, and prints them and its trace only if FUZZ_TRACE is in the environment. An error
+ * that reports a defect of the program is a violation.
+ */
 struct log network_log(struct errors *errors);
-/* That check, for a log with a function of its own. */
+/* That check, for a log with its own function. */
 void network_reported(void *context, const struct error *error);
 
 /* Prints a violated invariant and aborts. */

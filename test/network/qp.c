@@ -166,7 +166,7 @@ void __wrap_soft_callback_end(struct soft_transport *transport)
 	soft_flush(transport);
 	host_deliver(qp_host_of(transport));
 	__real_soft_callback_end(transport);
-	/* As in the next turn of the loop. */
+	/* Like the next turn of the loop. */
 	host_deliver(qp_host_of(transport));
 }
 

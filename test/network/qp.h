@@ -107,10 +107,10 @@ bool is_valgrind(void);
 unsigned seeds(unsigned count);
 void count_completions(void *context, struct host *host, const struct reported *reported);
 enum outcome post_captured(struct soft_qp *qp, const struct work *work);
-/* Closes what is open before. */
+/* Closes the previous test's hosts. */
 void bench_open(unsigned reads);
 void bench_destroy_region(void);
-/* The tear-down of a test. */
+/* A test's tear-down. */
 int bench_close(void **state);
 struct packet bench_packet(uint8_t opcode, uint32_t psn, size_t length);
 void bench_run(void);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# The builds that are measured, and the figures that docs/size.md and README.md have of them. To be read with "." from the project's
-# folder; the reader has $log, a file for what a build prints.
+# The measured builds, and their figures in docs/size.md and README.md. To be read with "." from the project's folder; the
+# reader has $log, a file for what a build prints.
 BUILD=$(realpath -m "${BUILD:-build}")
 export BUILD
 builds=$BUILD/size
@@ -9,8 +9,8 @@ stripped=$builds/stripped
 rm -rf "$stripped"
 mkdir -p "$stripped"
 
-# build_stripped NAME SETTING... [TARGET]: the program is $stripped/NAME. Built without what only debuggers and other linkers read,
-# which takes half the time and changes nothing in it, and without a commit in its version.
+# build_stripped NAME SETTING... [TARGET]: the program is $stripped/NAME. Built without debugging symbols and ordinary object
+# code, which halves the time and does not change the program, and without a commit in its version.
 build_stripped() {
 	local name=$1 prefix='' setting
 	shift
@@ -43,7 +43,7 @@ set_cell() {
 		'$2 == row && !done++ { $(column + 1) = bytes } { print }' "$1" >"$builds/page" && cp "$builds/page" "$1"
 }
 
-# What README.md has of docs/size.md, whose row comes first.
+# Rows of docs/size.md and their rows in README.md.
 in_readme=(
 	'`make`' '`make`: all commands, both transports'
 	'`make tiny`' '`make tiny`: the three commands with their classic options, on verbs'

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Next to nothing on the same libraries: what neither a static program with RDMA nor the memory of one that
- * waits can go below. It writes a line when it waits.
+ * An almost empty program with the same libraries: the lower limit for a static program with RDMA, and for a waiting
+ * program's memory. It writes a line when it waits.
  */
 #include <unistd.h>
 #if RDMA

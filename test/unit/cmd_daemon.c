@@ -61,7 +61,7 @@ TEST(daemon_without_dev_null_fails)
 	assert_string_equal(capture_end(&errors), "tool: --daemon: opening /dev/null: Too many open files (24)\n");
 }
 
-/* Those of its caller, whose readers would wait for the daemon's end; many processes may open more than 1,024. */
+/* The caller's descriptors, whose readers would wait for the daemon's end; processes may have more than 1,024. */
 TEST(daemon_closes_descriptors_of_any_number)
 {
 	const int high = FD_SETSIZE;
@@ -87,7 +87,7 @@ TEST(daemon_forgets_a_reader_that_has_left)
 {
 	bool failed[2] = { false, true };
 	int output[2], result[2];
-	char kept[64]; /* the name of what the daemon closes */
+	char kept[64]; /* the descriptor that the daemon closes, by name */
 	pid_t caller;
 
 	assert_int_equal(pipe(result), 0);

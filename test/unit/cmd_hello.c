@@ -76,7 +76,7 @@ TEST(other_data_is_rejected)
 	assert_true(hello_read(bytes, sizeof(bytes), HELLO_UCMATOSE, &hello));
 }
 
-/* Of each version of the program. A change of the formats adds a row, and so a version; no row is changed. */
+/* One row per version of the program. A change of the formats adds a row, and thus a version; rows never change. */
 static const struct {
 	const char *program;
 	unsigned formats;
@@ -91,7 +91,7 @@ TEST(version_of_the_program)
 	assert_int_equal(on_the_wire[4], HELLO_VERSION);
 }
 
-/* What hello_check() says of a server's hello, whose bytes are changed. */
+/* hello_check()'s result for a changed server hello. */
 static const char *said_of(uint8_t magic, uint8_t version, uint8_t tool, enum outcome expected)
 {
 	static struct errors errors;
@@ -111,7 +111,7 @@ static const char *said_of(uint8_t magic, uint8_t version, uint8_t tool, enum ou
 	return expected ? errors.last.cause : errors.last.hint;
 }
 
-TEST(what_is_said_of_a_peer)
+TEST(foreign_peers_are_explained)
 {
 	const char *other = "10.0.0.1:7471: the server is another version of rdmatest: treated as a stock tool";
 
@@ -125,7 +125,7 @@ TEST(what_is_said_of_a_peer)
 			    "the server is another tool, not ucmatose");
 }
 
-/* With which data a server rejects, and what follows from it. */
+/* A server's rejection data, and the client's reaction. */
 TEST(rejections)
 {
 	static const struct {

@@ -16,7 +16,7 @@ int program_main(int argc, char **argv);
 #include "cmd/main.c"
 #undef main
 
-/* As the second of two signals does that arrive here. */
+/* Like a second signal arriving here. */
 int __wrap_output_close(struct output *output)
 {
 	fatal_exit(FATAL_INTERRUPTED);

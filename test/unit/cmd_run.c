@@ -22,12 +22,12 @@
 
 unsigned __real_alarm(unsigned seconds);
 
-/* Divides the times of kernel timers, for a process that is blocked outside the loop. */
+/* Divides kernel timers' times, for a process blocked outside the loop. */
 static int64_t timer_speedup = 1;
 
-/* What the next command finds, and signals that start_and_raise() sends to its own process. */
+/* The next command's environment, and signals that start_and_raise() sends to its own process. */
 static struct caller {
-	unsigned alarm; /* seconds of an alarm(2) that is running; 0: none */
+	unsigned alarm; /* seconds of a running alarm(2); 0: none */
 	int ignored;	/* a signal */
 	rlim_t descriptors_max;
 	int raised[2];
@@ -98,7 +98,7 @@ void __wrap_transport_spin(struct transport *transport, int64_t nanoseconds)
 	trace(nanoseconds == LOOP_SPIN_ALWAYS ? "polls" : nanoseconds == 5 * CLOCK_NS_PER_US ? "spins" : "?");
 }
 
-/* Of a run over verbs before the transport is opened, which keeps the ports. */
+/* For a run over verbs before the transport is opened, which keeps the ports. */
 void __wrap_privileges_drop(const struct log *log, unsigned kept)
 {
 	if (kept & PRIVILEGE_BUFFERS)
@@ -109,7 +109,7 @@ void __wrap_privileges_drop(const struct log *log, unsigned kept)
 		trace("writes files");
 }
 
-/* Returns what is left, and lets the time pass faster. */
+/* Returns the remaining seconds, and lets time pass faster. */
 unsigned __wrap_alarm(unsigned seconds)
 {
 	int64_t microseconds = (int64_t)seconds * 1000000 / timer_speedup;
@@ -214,7 +214,7 @@ static enum outcome start_and_be_ready(struct environment *environment, const vo
 	/* The second call has no effect. */
 	assert_true(environment_ready(environment, NULL, NULL));
 	environment_finish(environment, OUTCOME_OK, NULL, "done");
-	/* And so has this one. */
+	/* Nor has this one. */
 	environment_finish(environment, OUTCOME_FAILED, NULL, "done");
 	return OUTCOME_OK;
 }
@@ -313,7 +313,7 @@ static void block_in_shutdown(void *context, enum interruption reason)
 	hang(context);
 }
 
-/* The outcome is that of the verdict, whatever the clean-up says. */
+/* The outcome is the verdict's, whatever the clean-up reports. */
 static void stop_and_fail(void *context)
 {
 	struct state *state = context;
@@ -374,7 +374,7 @@ static struct figures report_rate_only(void *context)
 				 .summarised = true };
 }
 
-/* Removes the file of --prometheus after it was first written. */
+/* Removes the --prometheus file after it was first written. */
 static enum outcome start_and_remove_folder(struct environment *environment, const void *options, void **context)
 {
 	if (unlink("figures/file") || rmdir("figures"))
@@ -417,7 +417,7 @@ static void pass_a_day(void *context)
 	loop_timer_start(state->environment->loop, &state->timer, CLOCK_NS_PER_MS, count_and_finish, state);
 }
 
-/* A day that is one interval, and what is beyond it and may count. */
+/* A day that is one interval, and a rest after it that may count. */
 static enum outcome start_a_day(struct environment *environment, void **context, int64_t beyond, uint64_t counts_late)
 {
 	struct state *state = make_state(environment, context);
@@ -481,7 +481,7 @@ static struct child spawn(const struct command *row, const char *arguments)
 		command.options_size = sizeof(struct settings);
 		if (!command.stop)
 			command.stop = stop;
-		/* Its clock goes at any speed: without its parent it would never sleep. */
+		/* Its clock runs at any speed: without its parent it would never sleep. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != parent)
 			_exit(1);
@@ -577,13 +577,15 @@ static const struct {
 	{ "--poll", start_and_finish, NULL, "--poll", OUTCOME_OK, "open\npolls\nstart\ntool: done\nstop\nclose\n", "" },
 	{ "--spin is in microseconds", start_and_finish, NULL, "--spin 5", OUTCOME_OK,
 	  "open\nspins\nstart\ntool: done\nstop\nclose\n", "" },
-	/* Else lines that the user does not want, or that spoil the JSON, would go to standard output. */
+	/* Else unwanted lines, or lines that break the JSON, would go to standard output. */
 	{ "quiet without /dev/null", start_and_finish, NULL, "--quiet", OUTCOME_INTERNAL, "",
 	  "tool: /dev/null: opening: Too many open files (24)\n", .descriptors_max = STDERR_FILENO + 1 },
 	{ "the deadline", start_and_wait, shut_down, "--deadline 20ms", OUTCOME_FAILED,
 	  "open\nstart\ndeadline\ntool: FAILED: done\nstop\nclose\n", "tool: deadline of 0.02 s exceeded\n" },
-	/* The shutdown gets 250 ms after a deadline, whatever --timeout is, or no time if a signal has started it
-	   before. */
+	/*
+	 * The shutdown gets 250 ms after a deadline, whatever --timeout is, or no time if a signal has already started
+	 * it.
+	 */
 	{ "a shutdown after the deadline that does not end", start_and_wait, never_shut_down, "--deadline 20ms",
 	  OUTCOME_FAILED, "open\nstart\ndeadline\n" NOT_COMPLETE, "tool: deadline of 0.02 s exceeded\n" },
 	{ "a shutdown after a signal that does not end", start_and_raise, never_shut_down, "--timeout 30ms",
@@ -601,13 +603,13 @@ static const struct {
 	/* timeout(1) signals its child and then the process group. */
 	{ "two signals of timeout(1) are one", start_and_raise, shut_down, "", OUTCOME_OK,
 	  "open\nstart\nsignal\ntool: done\nstop\nclose\n", "", .raised = SIGINT, .twice = true },
-	/* A shell starts background processes of a script so, and nohup(1) any. */
+	/* A shell does this to a script's background processes, and nohup(1) to any process. */
 	{ "a signal that the caller ignores", start_and_raise, shut_down, "--deadline 20ms", OUTCOME_FAILED,
 	  "open\nstart\ndeadline\ntool: FAILED: done\nstop\nclose\n", "tool: deadline of 0.02 s exceeded\n",
 	  .raised = SIGHUP, .ignored = SIGHUP },
 	{ "a signal during the clean-up", start_and_finish, NULL, "", OUTCOME_OK,
 	  "open\nstart\ntool: done\nstopping\nstop\nclose\n", "", .stop = stop_and_be_interrupted },
-	/* The verdict, also that of JSON, is that of the exit code. */
+	/* The verdict, also in JSON, matches the exit code. */
 	{ "output that is lost", start_and_lose_a_line, NULL, "", OUTCOME_INTERNAL,
 	  "*tool: FAILED: done\nstop\nclose\n*", "tool: standard output: write failed: Input/output error (5)\n" },
 	{ "output that is lost, in JSON", start_and_lose_a_line, NULL, "--json", OUTCOME_INTERNAL,
@@ -671,7 +673,7 @@ TEST(watchdog, speed_up_timers, restore_timers)
 	const struct command raises = { .start = start_and_raise, .interrupt = never_shut_down };
 	const struct command hangs = { .start = start_and_hang, .interrupt = shut_down };
 
-	/* An alarm(2) of the caller outlasts execve(2). It must not expire before the run has begun, under valgrind. */
+	/* The caller's alarm(2) survives execve(2). It must not expire before the run has begun, under valgrind. */
 	caller = (struct caller){ .alarm = 3, .raised = { SIGTERM } };
 	expect(&raises, "--deadline 1h --timeout 20s", -SIGALRM, "open\nstart\nsignal\n", "");
 	expect(&hangs, "--deadline 1s --timeout 1ms", OUTCOME_FAILED, "open\nstart\nhang\n",
@@ -690,7 +692,7 @@ static void second_signal_ends_at_once(const struct command *row, const char *ar
 
 	read_until(child.out, result.out, sizeof(result.out), before);
 	kill(child.pid, SIGINT);
-	/* The first ones may come within GRACE_MS. */
+	/* The first signals may come within GRACE_MS. */
 	do {
 		poll(NULL, 0, 10);
 		kill(child.pid, SIGTERM);

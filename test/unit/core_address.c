@@ -175,7 +175,7 @@ TEST(socket_addresses)
 		assert_true(address_from_socket(&socket_address, &back));
 		assert_true(address_same_host(&back, &address));
 		assert_int_equal(back.port, address.port);
-		/* As getifaddrs(3) has them: no longer than the family needs, and with no other alignment. */
+		/* As from getifaddrs(3): only as long as the family needs, and with no other alignment. */
 		length = address_to_socket(&address, &socket_address);
 		packed = malloc(4 + length);
 		memcpy(packed + 4, &socket_address, length);

@@ -14,7 +14,7 @@
 #define FILE_PATH "/dev/infiniband/uverbs0"
 
 struct host {
-	int error; /* of open(2) */
+	int error; /* open(2)'s */
 	mode_t mode;
 	unsigned minor;
 	bool numbered; /* /sys has 231:192 */
@@ -136,9 +136,9 @@ static const struct {
 	{ { ENXIO, DEVICE, 192, true }, ENXIO, "No such device or address", NULL },
 	{ { 0, S_IFREG | 0666, .numbered = true },
 	  -1,
-	  "it is no device file",
+	  "it is not a device file",
 	  "as root: rm " FILE_PATH "; mknod -m 666 " FILE_PATH " c 231 192" },
-	{ { EISDIR, S_IFDIR | 0755 }, EISDIR, "Is a directory; it is no device file", NULL },
+	{ { EISDIR, S_IFDIR | 0755 }, EISDIR, "Is a directory; it is not a device file", NULL },
 
 	{ { EPERM, DEVICE, 192, true },
 	  EPERM,
@@ -148,8 +148,8 @@ static const struct {
 	{ { EACCES, PRIVATE, 192, true, .user = 1000 },
 	  EACCES,
 	  "Permission denied",
-	  "run as root, or give this user the right: chmod a+rw " FILE_PATH },
-	/* To root of a user namespace nothing is suggested that only root of the host can do. */
+	  "run as root, or grant access: chmod a+rw " FILE_PATH },
+	/* A user namespace's root gets no remedy that needs the host's root. */
 	{ { EACCES, PRIVATE, 192, true, .in_container = true, .in_user_namespace = true, .is_foreign = true },
 	  EACCES,
 	  "Permission denied",
@@ -163,11 +163,11 @@ static const struct {
 	{ { EACCES, DEVICE, 192, true, .label = "docker-default (enforce)" },
 	  EACCES,
 	  "Permission denied; SELinux or AppArmor may refuse it to docker-default (enforce)",
-	  "the log of the kernel has the rule: journalctl -k -g 'avc|apparmor'" },
+	  "the kernel's log has the rule: journalctl -k -g 'avc|apparmor'" },
 	{ { EACCES, PRIVATE, 192, true, .nodev = true, .label = "unconfined", .user = 1000 },
 	  EACCES,
 	  "Permission denied",
-	  "run as root, or give this user the right: chmod a+rw " FILE_PATH },
+	  "run as root, or grant access: chmod a+rw " FILE_PATH },
 	/* The directory may not be searched: nothing is known of the file. */
 	{ { EACCES, .user = 1000 }, EACCES, "Permission denied", NULL },
 

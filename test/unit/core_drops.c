@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,--wrap=fopen */
-/* Counters of the kernel, in files as of /proc/net that a test writes. */
+/* The kernel's counters, in files like /proc/net's that a test writes. */
 #include "test/unit/unit.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ FILE *__wrap_fopen(const char *name, const char *mode)
 	"Udp: InDatagrams InCsumErrors IgnoredMulti\nUdp: 9 " count                                                    \
 	" 2\nUdpLite: InDatagrams InCsumErrors\nUdpLite: 0 55\n"
 
-/* Each row is what the files have at first, and later. */
+/* Each row has the files' contents at first, and later. */
 TEST(growth_is_named)
 {
 	static const struct {
@@ -59,7 +59,7 @@ TEST(growth_is_named)
 		  "this host dropped 3 packets meanwhile by IPsec: ip xfrm policy (XfrmOutPolBlock)" },
 		{ { NULL, NULL, "TcpExt: A IPReversePathFilter B\nTcpExt: 1 2 3\nIpExt: A\nIpExt: 8\n" },
 		  { NULL, NULL, "TcpExt: A IPReversePathFilter B\nTcpExt: 1 5 3\nIpExt: A\nIpExt: 8\n" },
-		  "this host dropped 3 packets meanwhile by rp_filter: its route to their sender is by another "
+		  "this host dropped 3 packets meanwhile by rp_filter: the route to their sender uses another "
 		  "interface "
 		  "(IPReversePathFilter)" },
 	};
@@ -98,7 +98,7 @@ TEST(table_of_connections)
 	memset(&files, 0, sizeof(files));
 }
 
-/* As many as a receiver waits for. */
+/* The threshold for a receiver. */
 TEST(packets_of_groups)
 {
 	struct drops drops;
@@ -121,7 +121,7 @@ TEST(packets_of_groups)
 	assert_false(drops_of_groups(&(struct drops){ { 0 } }, true, 1, text));
 }
 
-/* What was never read has not grown. */
+/* A counter never read has not grown. */
 TEST(no_reading)
 {
 	char text[DROPS_SIZE];

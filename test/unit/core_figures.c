@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Figures by their rows: totals, intervals, and what formats add or leave out. */
+/* Figures by their rows: totals, intervals, and differences between formats. */
 #include "test/unit/figures.h"
 
 #include "test/unit/fake_clock.h"
@@ -149,7 +149,10 @@ TEST(shares)
 		    "  failed: 1\n  size: 2\n  sent: 0\n");
 }
 
-/* For Prometheus a label is one of every sample behind it; other texts are nothing. What may decrease is no counter. */
+/*
+ * In Prometheus a label applies to every later sample; other texts are omitted. A figure that may decrease is not a
+ * counter.
+ */
 TEST(labels)
 {
 	static const struct figure label_rows[] = {
@@ -229,7 +232,7 @@ TEST(counts_that_increase)
 	assert_true(figures_increased(rows, &sample, &before));
 }
 
-/* Of a histogram, the samples of the interval alone. */
+/* For a histogram, only the interval's samples. */
 TEST(histogram_of_an_interval)
 {
 	static struct sample sample, before, alone;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who has a UDP port: real sockets, of this process. */
+/* The holder of a UDP port: real sockets of this process. */
 #include "test/unit/unit.h"
 
 #include <sys/socket.h>

@@ -153,7 +153,7 @@ TEST(errno_is_kept)
 
 	assert_true(full >= 0);
 	capture_begin(&capture);
-	/* Where the line cannot be written either. */
+	/* Even if the line cannot be written. */
 	dup2(full, STDERR_FILENO);
 	close(full);
 	errno = EXDEV;
@@ -173,7 +173,7 @@ TEST(control_characters_are_harmless)
 	capture_begin(&capture);
 	log_error(&log, "a\nrping: all is well\033[2J", "caf\xc3\xa9 \x7f~\x1f ");
 	assert_string_equal(capture_end(&capture), "rping: a?rping: all is well?[2J: caf\xc3\xa9 ?~? \n");
-	/* Those of 8 bits, as UTF-8 and alone; the same bytes within a character stay. */
+	/* 8-bit control characters, as UTF-8 and alone; the same bytes within a character stay. */
 	capture_begin(&capture);
 	log_error(&log, NULL, "\x9b[2J \xc2\x9b[2J \xc3\x9f\xe2\x80\x9c\xe2\x82\xac");
 	assert_string_equal(capture_end(&capture), "rping: ?[2J \xc2?[2J \xc3\x9f\xe2\x80\x9c\xe2\x82\xac\n");

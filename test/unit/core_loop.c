@@ -13,7 +13,7 @@
 #include "test/unit/fake_clock.h"
 
 static struct loop *loop;
-static int ends[2]; /* of a pipe */
+static int ends[2]; /* a pipe's */
 
 /* The record of callbacks, and when one stopped the loop. */
 static char letters[64];
@@ -115,8 +115,10 @@ TEST(timer_counts_from_its_start, create, destroy)
 	assert_true(stopped_at - started >= 30 * CLOCK_NS_PER_MS);
 }
 
-/* However soon, and whichever comes first: libev alone sleeps whole milliseconds. The best of 50 rounds counts, because
- * the machine may be busy. */
+/*
+ * For any delay and order: libev alone sleeps whole milliseconds. The best of 50 rounds counts, because the machine may
+ * be busy.
+ */
 TEST(timers_are_exact, create, destroy)
 {
 	for (int sooner_first = 0; sooner_first < 2; sooner_first++) {
@@ -148,8 +150,11 @@ static void expect_still(void *context)
 	loop_stop(loop);
 }
 
-/* Whoever reads what has waited meanwhile knows, as do timers for a second. Shorter delays are of a busy machine. */
-TEST(process_that_was_stopped_knows_it, create, destroy)
+/*
+ * Callbacks that read waiting data see the stop, and so do timers for a second. Shorter delays may come from a busy
+ * machine.
+ */
+TEST(stopped_process_is_detected, create, destroy)
 {
 	int64_t still = 3 * CLOCK_NS_PER_S, none = 0;
 	struct loop_timer timer = { .loop = NULL };
@@ -181,8 +186,8 @@ static void put_off(void *context)
 	loop_timer_start(loop, &actor->timer, CLOCK_NS_PER_MS, note_and_stop, actor);
 }
 
-/* A timer that is put off again and again, as that of retransmissions, leaves the alarm as it is until that is over. */
-TEST(alarm_is_set_once_for_a_timer_that_is_put_off, create, destroy)
+/* A repeatedly postponed timer, like the retransmission timer, leaves the alarm unchanged until that expires. */
+TEST(alarm_is_set_once_for_a_postponed_timer, create, destroy)
 {
 	struct actor busy = { .letter = 'b', .left = 900 };
 
@@ -210,7 +215,7 @@ TEST(alarm_that_cannot_be_set, create, destroy)
 	assert_int_equal(fake_clock.endless, 0);
 }
 
-/* A thousand timers in the order of their times, equal ones in that of their starts; every third is stopped. */
+/* A thousand timers expire in order of time, equal ones in order of start; every third is stopped. */
 TEST(timers_keep_their_order, create, destroy)
 {
 	static struct timer timers[1000];
@@ -303,7 +308,7 @@ TEST(stopped_watchers_make_no_callback, create, destroy)
 	assert_string_equal(letters, "az");
 }
 
-/* A phase of the deadline's test: records the letter, and why it has ended. */
+/* A phase in the deadline test: records the letter, and why it has ended. */
 static void phase_over(void *context)
 {
 	struct actor *actor = context;
@@ -317,7 +322,7 @@ static void phase_over(void *context)
 		loop_timer_start(loop, &actor->other->timer, 0, note_only, actor->other);
 }
 
-/* Each phase that lasts until then, and what its end defers, comes before the deadline's own callback. */
+/* Each phase that lasts until then, and actions deferred by its end, come before the deadline's own callback. */
 TEST(phases_end_at_the_deadline, create, destroy)
 {
 	struct actor deferred = { .letter = 'd' };
@@ -355,7 +360,7 @@ static void begin_late_phase(void *context)
 	loop_phase_start(loop, &actor->timer, CLOCK_NS_PER_S, phase_over, actor);
 }
 
-/* A busy process may begin a phase when its deadline has passed already. */
+/* A busy process may begin a phase when its deadline has already passed. */
 TEST(late_phase_ends_before_the_deadline_is_noticed, create, destroy)
 {
 	struct actor late = { .letter = 'l', .left = 1 }, other = { .letter = 'o' };
@@ -501,7 +506,7 @@ TEST(deferred_action_ends_spinning, create, destroy)
 struct source {
 	struct actor actor;
 	int event; /* the pipe to write to when work arrives while it is armed */
-	bool work; /* is pending */
+	bool work; /* work is pending */
 	bool armed;
 	bool late; /* work arrives between the last poll and the arming */
 	unsigned polls;
@@ -575,7 +580,7 @@ TEST(pollers_are_armed_before_loop_sleeps, create, destroy)
 	loop_poller_stop(loop, &source.actor.poller);
 }
 
-/* After a wake-up it spins for 200 us, which is 20 polls here, and a few more: then it sleeps. */
+/* After a wake-up it spins for 200 us, 20 polls here, and a few more, then sleeps. */
 TEST(loop_spins_for_configured_time, create, destroy)
 {
 	struct actor one = { 0 };
@@ -611,7 +616,7 @@ static void start_slow_poller(void *context)
 	loop_timer_start(loop, &actor->timer, 5 * CLOCK_NS_PER_MS, note_and_stop, actor);
 }
 
-TEST(slow_pollers_do_not_starve_timers, create, destroy)
+TEST(slow_pollers_do_not_delay_timers, create, destroy)
 {
 	struct actor poller = { .letter = 'l' };
 
@@ -624,7 +629,7 @@ TEST(slow_pollers_do_not_starve_timers, create, destroy)
 	loop_poller_stop(loop, &poller.poller);
 }
 
-/* libev stops watching a descriptor that the kernel rejects: the loop must end, or it would wait for ever. */
+/* libev stops watching a descriptor that the kernel rejects: the loop must end, or it would wait forever. */
 TEST(descriptor_rejected_by_kernel_ends_loop, create, destroy)
 {
 	struct actor one = { 0 };

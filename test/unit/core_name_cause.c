@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The files of a look-up, in a folder of the test's own. */
+/* A look-up's files, in the test's own folder. */
 #include "test/unit/unit.h"
 
 #include <stdlib.h>
@@ -69,7 +69,7 @@ TEST(causes)
 		assert_int_equal(name_cause(root, rows[row].name, text), *rows[row].text != '\0');
 		assert_string_equal(text, rows[row].text);
 	}
-	/* In a pod such a name is as any other. */
+	/* In a pod such a name is like any other. */
 	setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1", 1);
 	assert_false(name_cause(root, "worker-0.nccl.default.svc", text));
 	for (size_t i = 0; i < LENGTH(files); i++)

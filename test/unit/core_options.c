@@ -79,7 +79,7 @@ static const struct option related[] = {
 
 static const struct log tool_log = { .name = "tool" };
 
-/* What the last parse has left. */
+/* The last parse's results. */
 static struct settings settings;
 static uint64_t given;
 static struct capture capture;
@@ -136,7 +136,7 @@ TEST(initial_values)
 	parse_fine("");
 	assert_int_equal(settings.port, 7174);
 	assert_int_equal(settings.size, 65536);
-	assert_int_equal(settings.wait, 77); /* as it was: it has no default */
+	assert_int_equal(settings.wait, 77); /* unchanged: it has no default */
 	assert_int_equal(settings.format, 2);
 	assert_int_equal(settings.offset, 7);
 	assert_null(settings.address);
@@ -322,7 +322,7 @@ TEST(invalid_values)
 	}
 }
 
-/* Other than an invalid value. */
+/* Errors other than an invalid value. */
 TEST(rejected_words)
 {
 	static const struct {
@@ -452,7 +452,7 @@ TEST(every_row_has_a_given_bit)
 	}
 }
 
-/* Help texts and option names of one column less than fit, of just as many, and of one more. */
+/* Help texts and option names that fit with one column to spare, fit exactly, and exceed by one. */
 TEST(help_wraps_at_its_width)
 {
 	static const char blanks[] = "                                ";
@@ -483,7 +483,7 @@ TEST(help_wraps_at_its_width)
 	}
 }
 
-/* As the stock tools: an operand is ignored beside the option, and the last one of two flags counts. */
+/* As in the stock tools: an operand is ignored beside the option, and the last of two flags counts. */
 TEST(stock_tool_behaviour)
 {
 	static const struct option classic[] = {
@@ -501,7 +501,7 @@ TEST(stock_tool_behaviour)
 	assert_int_equal(settings.targets.count, 1);
 	assert_true(settings.client && !settings.server);
 	assert_null(options_given(classic, given, "server"));
-	/* Without the option the operands are its values. */
+	/* Without the option, operands are its values. */
 	assert_int_equal(parse_in(classic, "-s stray"), OUTCOME_OK);
 	assert_string_equal(capture.text, "");
 	assert_int_equal(settings.targets.count, 1);

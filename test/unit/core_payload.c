@@ -24,7 +24,7 @@ TEST(ping_matches_stock_rping)
 	assert_memory_equal(memory + offset, "rdma-ping-58: ABCDEFGHIJKLMNOPQRSTUVWXY", 40);
 }
 
-/* One after the other in the same memory, which has not a byte more than it needs. */
+/* One after the other in the same memory, which is exactly as long as needed. */
 static void write_pings(size_t size, const uint32_t *numbers, size_t count)
 {
 	uint8_t *memory = malloc(size + PAYLOAD_RAMP), *stock = malloc(size);
@@ -112,7 +112,7 @@ TEST(each_ping_differs_from_the_others)
 
 /* ---- the pattern ---- */
 
-/* The sequence, twice, and in each place the bytes of the place so many further. */
+/* The sequence, twice, compared with itself at each offset. */
 static uint8_t pattern[2 * PAYLOAD_PATTERN];
 
 TEST(difference_is_found_behind_the_first_period)
@@ -161,8 +161,8 @@ TEST(difference_is_found)
 }
 
 /*
- * A byte of another connection, message or place that has another offset differs, but for 255 of 65,535, and never do
- * two neighbours not: so the bytes of any other packet, block or message are found.
+ * A byte from another connection, message or place with another offset differs, except 255 of 65,535, and never are two
+ * neighbours equal: so bytes of any other packet, block or message are detected.
  */
 TEST(other_offset_is_found_everywhere)
 {
@@ -182,8 +182,8 @@ TEST(other_offset_is_found_everywhere)
 }
 
 /*
- * Of other messages of a connection, of other connections, of the other direction, and of both. A packet or block of
- * one message in the place of one of another: the same bytes are far from their place, or not in the message at all.
+ * A packet or block from another message of the connection, another connection, the other direction, or both: equal
+ * bytes are far from this place, or not in the message at all.
  */
 TEST(messages_have_other_offsets)
 {
@@ -223,7 +223,10 @@ TEST(messages_have_other_offsets)
 	}
 }
 
-/* A change of the pattern is a new version of cmd/hello.h and of mckey's mark. Another implementation made these. */
+/*
+ * A change of the pattern is a new version of cmd/hello.h and of mckey's mark. The values are from another
+ * implementation.
+ */
 TEST(pattern_never_changes)
 {
 	static const uint8_t first[] = { 0x01, 0x00, 0x02, 0x02, 0x06, 0x02, 0x0e, 0x0a, 0x16, 0x02, 0x2e, 0x2a };

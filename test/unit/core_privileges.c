@@ -54,7 +54,7 @@ TEST(test_user_namespace)
 	assert_int_equal(status, 0);
 }
 
-/* What no bounding set has, nobody gets; and in another user namespace nothing over the host. */
+/* A capability outside the bounding set is unavailable; another user namespace has none over the host. */
 TEST(test_bounding_set)
 {
 	pid_t child;

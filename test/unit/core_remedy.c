@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of remedies: which row the facts choose, and that no remedy is offered that cannot work. */
+/* The table of remedies: the row that the facts choose, and no remedy that cannot work. */
 #include "test/unit/unit.h"
 
 #include "core/remedy.h"
@@ -12,7 +12,7 @@ enum {
 static const struct {
 	enum problem problem;
 	unsigned facts;
-	const char *cause, *remedy; /* of an address the cause, then a line feed and the remedy */
+	const char *cause, *remedy; /* for an address the cause, then a line feed and the remedy */
 } cases[] = {
 	{ PROBLEM_NONE, ~0u, "", "" },
 	{ PROBLEM_ADDRESS, FACT_NO_CM | GOOD, ": its driver does not support the RDMA connection manager", "" },
@@ -83,7 +83,7 @@ static const struct {
 	  "limits.conf does not reach jobs: LimitMEMLOCK=infinity of the service that starts them" },
 	{ PROBLEM_MEMORY, FACT_ALLOWED | FACT_CONTAINER, "", "start the container with --ulimit memlock=-1" },
 	{ PROBLEM_MEMORY, FACT_ALLOWED, "",
-	  "limits.conf allows it to later logins alone: log in again; a service needs LimitMEMLOCK=infinity" },
+	  "limits.conf applies only to new logins: log in again; a service needs LimitMEMLOCK=infinity" },
 	{ PROBLEM_MEMORY, FACT_ROOT, "",
 	  "as root: echo '* - memlock unlimited' >/etc/security/limits.d/rdma.conf; then log in again (a service: "
 	  "LimitMEMLOCK=infinity)" },

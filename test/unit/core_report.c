@@ -87,7 +87,7 @@ TEST(as_json)
 		       "\"p50_ns\":null,\"p90_ns\":null,\"p99_ns\":null,\"p99_9_ns\":null},\"late\":0}\n");
 }
 
-/* A header and a row with the same columns, also of what is not known, and behind what is wider than its column. */
+/* A header and a row with the same columns, also for unknown values, and after a value wider than its column. */
 TEST(as_tables)
 {
 	static const struct {
@@ -180,7 +180,7 @@ TEST(as_prometheus)
 				"rdmatest_test_late{role=\"client\"} 0\n");
 }
 
-/* The counters of drivers in words: sums of those that say the same, a line a port, and nothing about traffic. */
+/* Drivers' counters in words: sums of equivalent ones, a line per port, and none about traffic. */
 TEST(network_in_words)
 {
 	static const struct {
@@ -196,7 +196,10 @@ TEST(network_in_words)
 		    { .device = "rxe0", .port = 1, .name = "out_of_seq_request", .increase = 2 } },
 		  "rxe0/1: 2 packets out of sequence, 1 sequence NAK received, 3 duplicate requests: packets were "
 		  "lost or late both ways" },
-		/* Each way alone, and of the packets that go it. What nothing answers may be lost either way. */
+		/*
+		 * Each direction alone, with its number of packets. An unanswered packet may be lost in either
+		 * direction.
+		 */
 		{ { { .device = "udp", .name = "out_of_sequence", .increase = 2 },
 		    { .device = "udp", .name = "ack_timeout", .increase = 3 },
 		    { .device = "udp", .name = "sent_packets", .increase = 70 },
@@ -217,7 +220,7 @@ TEST(network_in_words)
 		    { .device = "udp", .name = "resumed_reads", .increase = 3 },
 		    { .device = "udp", .name = "sent_packets", .increase = 70 },
 		    { .device = "udp", .name = "received_packets", .increase = 80 } },
-		  "udp: 3 READs asked for again from the middle, 9 duplicate requests: packets were lost or late on "
+		  "udp: 3 READs resumed, 9 duplicate requests: packets were lost or late on "
 		  "the way there (of 70 sent)" },
 		/* Known to be on this host. */
 		{ { { .device = "udp", .name = "ack_timeout", .increase = 2 },
@@ -227,7 +230,7 @@ TEST(network_in_words)
 		  "late on the way there; 2 link failures: check the cable" },
 		{ { { .device = "udp", .name = "repeated_requests", .increase = 5 } },
 		  "udp: 5 connection requests sent again: packets were lost or late" },
-		/* Those of cards alone. */
+		/* Cards' counters only. */
 		{ { { .device = "mlx5_0", .port = 1, .name = "packet_seq_err" },
 		    { .device = "mlx5_0", .port = 1, .name = "duplicate_request", .increase = 2 },
 		    { .device = "bnxt_re0", .port = 1, .name = "dup_req", .increase = 1 },
@@ -253,7 +256,7 @@ TEST(network_in_words)
 		{ { { .device = "udp", .name = "duplicate_request", .increase = 9 },
 		    { .device = "udp", .name = "duplicate_response", .increase = 2 } },
 		  "udp: 2 responses received twice: the network duplicates packets" },
-		/* However many were late or repeated, and with one that was lost. */
+		/* Any number of late or repeated ones, and one with a loss. */
 		{ { { .device = "udp", .name = "duplicate_request", .increase = 900 },
 		    { .device = "udp", .name = "late_responses", .increase = 900 },
 		    { .device = "udp", .name = "ack_timeout", .increase = 900 },
@@ -289,7 +292,7 @@ TEST(network_in_words)
 	}
 }
 
-/* What has not been tried, and once only where something is lost. */
+/* Untried remedies, once, and only after a loss. */
 TEST(network_hints)
 {
 	static const struct {
@@ -333,7 +336,7 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 	return schedstat ? fmemopen((void *)(uintptr_t)schedstat, strlen(schedstat), "r") : NULL;
 }
 
-/* As with a limit of 3 ms in 100 ms, of 80 ms in 100 ms, and with others that run for a while. */
+/* As with a limit of 3 ms in 100 ms, of 80 ms in 100 ms, and with other busy processes. */
 TEST(waits_for_a_processor)
 {
 	static const struct {

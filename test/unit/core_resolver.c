@@ -32,7 +32,7 @@ static struct addrinfo *prepend(struct addrinfo *next, uint32_t ip4)
 
 static struct capture capture;
 
-/* A bit for each thing that the child must have done. */
+/* A bit for each required action of the child. */
 static uint32_t child_bits(void)
 {
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP };
@@ -42,7 +42,7 @@ static uint32_t child_bits(void)
 	uint32_t bits;
 
 	prctl(PR_GET_PDEATHSIG, &at_death);
-	/* All but CAP_IPC_LOCK, of a process that has any. */
+	/* All but CAP_IPC_LOCK, in a process that has any. */
 	for (unsigned capability = 0; capability <= CAP_LAST_CAP; capability++)
 		kept |= capability != CAP_IPC_LOCK && privileges_have(capability);
 	bits = (at_death == SIGKILL) | (uint32_t)(fcntl(capture.kept, F_GETFD) < 0) << 1;
@@ -90,7 +90,7 @@ int __wrap_getaddrinfo(const char *name, const char *service, const struct addri
 static const struct log tool = { .name = "tool" };
 static struct resolver resolver;
 
-/* Fails if a child is left. */
+/* Fails if a child remains. */
 static int no_child(void **state)
 {
 	return waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD ? 0 : -1;
@@ -133,8 +133,10 @@ TEST(too_many_addresses, NULL, no_child)
 	assert_int_equal(resolver.addresses[0].bytes[3], 99);
 }
 
-/* Signals of the terminal or to the group are the parent's. It keeps no descriptor and no privilege, and dies with its
- * parent. */
+/*
+ * Signals from the terminal or to the group are for the parent. The child keeps no descriptor and no privilege, and
+ * dies with its parent.
+ */
 TEST(child_leaves_signals_to_its_parent, NULL, no_child)
 {
 	assert_int_equal(look_up("child.test", ADDRESS_FORMAT_ANY), OUTCOME_OK);
@@ -156,9 +158,9 @@ TEST(errors_are_reported, NULL, no_child)
 		{ "system.test", ADDRESS_FORMAT_ANY, OUTCOME_INTERNAL,
 		  "tool: system.test: looking up: Too many open files (24)\n" },
 		{ "killed.test", ADDRESS_FORMAT_ANY, OUTCOME_INTERNAL,
-		  "tool: killed.test: looking up: the process for it has ended (wait status 9)\n" },
+		  "tool: killed.test: looking up: the look-up process ended (wait status 9)\n" },
 		{ "exits.test", ADDRESS_FORMAT_ANY, OUTCOME_INTERNAL,
-		  "tool: exits.test: looking up: the process for it has ended (wait status 768)\n" },
+		  "tool: exits.test: looking up: the look-up process ended (wait status 768)\n" },
 		{ "two.test", ADDRESS_FORMAT_IP4, OUTCOME_USAGE,
 		  "tool: two.test: is not a numeric address of that format\n" },
 		{ "10.0.0.1", ADDRESS_FORMAT_IP6, OUTCOME_USAGE,

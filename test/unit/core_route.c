@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,--wrap=recv -Wl,--wrap=ioctl -Wl,--wrap=getsockopt -Wl,--wrap=if_nametoindex */
-/* Look-ups of routes, and replies of the kernel to them. */
+/* Route look-ups, and the kernel's replies. */
 #include "test/unit/unit.h"
 
 #include <errno.h>
@@ -75,7 +75,7 @@ TEST(reply_is_read, NULL, NULL)
 	assert_int_equal(route.mtu, 1500);
 }
 
-/* Nothing is read beyond what was received, whatever length the reply names. */
+/* No byte is read beyond the received ones, whatever the reply's length. */
 TEST(reply_names_another_length, NULL, NULL)
 {
 	static const struct {
@@ -94,7 +94,7 @@ TEST(reply_names_another_length, NULL, NULL)
 		assert_int_equal(find(rows[i].named, rows[i].received, &route), EMSGSIZE);
 }
 
-/* A kernel without IPv6 (ipv6.disable=1) answers so. */
+/* The reply of a kernel without IPv6 (ipv6.disable=1). */
 TEST(family_is_unknown, NULL, NULL)
 {
 	struct route route;
@@ -106,7 +106,7 @@ TEST(family_is_unknown, NULL, NULL)
 	answer = RTM_NEWROUTE;
 }
 
-/* "ip vrf exec": packets of this process take the routes of the VRF. */
+/* "ip vrf exec": this process's packets use the VRF's routes. */
 TEST(routes_of_a_vrf, NULL, NULL)
 {
 	struct route route;

@@ -35,7 +35,7 @@ TEST(one_edit_per_three_letters)
 	assert_int_equal(spelling_distance("perszstxnty", "persistent"), SPELLING_FAR);
 }
 
-/* Words of the maximum length and of one letter less or more. */
+/* Words of the maximum length, and one letter less or more. */
 TEST(longest_word)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzabcdefg";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,--wrap=route_leads_here */
-/* What doctor reads from /sys, /proc and /dev, in directory trees that a test creates, some with hostile contents. */
+/* doctor's reading of /sys, /proc and /dev, in directory trees that a test creates, some with hostile contents. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -93,7 +93,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* The devices of the tree as it is now, until the end of the test. */
+/* The tree's present devices, valid until the end of the test. */
 static struct device *read_devices(void)
 {
 	devices_free(tree.doctor.devices);
@@ -194,7 +194,7 @@ TEST(card, set_up, tear_down)
 	assert_null(devices_find(device, "mlx5_1"));
 }
 
-/* The default of the connection manager decides which GID of an address a connection has. */
+/* The connection manager's default decides which GID of an address a connection uses. */
 TEST(roce_version, set_up, tear_down)
 {
 	const struct address address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } };
@@ -221,7 +221,7 @@ TEST(roce_version, set_up, tear_down)
 	assert_true(has_finding(FINDING_OK, "address", "10.0.0.1 leads to mlx5_0 over RoCE v2"));
 }
 
-/* What cannot be read is named, and nothing is concluded from it. */
+/* Unreadable files are named, and no conclusions are drawn from them. */
 TEST(without_sys, set_up, tear_down)
 {
 	assert_null(read_devices());
@@ -232,7 +232,7 @@ TEST(without_sys, set_up, tear_down)
 				"no RDMA device, module or port can be seen in /sys: it is not mounted"));
 }
 
-/* The connection manager has found a device, of which /sys says nothing. */
+/* The connection manager has found a device that /sys does not have. */
 TEST(device_without_sys, set_up, tear_down)
 {
 	struct device *device = devices_need(&tree.doctor.devices, "mlx5_0");
@@ -316,7 +316,7 @@ TEST(card_module, set_up, tear_down)
 			    "is empty); modules not loaded: mlx5_ib (card 0000:03:00.0), hns-roce-hw-v2 (card eth1)"));
 	assert_string_equal(remedy_of("verbs"),
 			    CONTAINED("modprobe -a mlx5_ib hns-roce-hw-v2; without a device: --transport soft"));
-	/* Of these drivers some functions alone have RDMA, and an auxiliary device of it. */
+	/* Only some functions of these drivers have RDMA, with an auxiliary device. */
 	add("sys/module/hns_roce_hw_v2/refcnt", "0\n");
 	add(module_file(name, "modules.builtin"), "kernel/drivers/infiniband/hw/mlx5/mlx5_ib.ko\n");
 	add("sys/devices/0000:05:00.0/i40e.iwarp.0/uevent", "");
@@ -325,7 +325,7 @@ TEST(card_module, set_up, tear_down)
 	add_link("sys/bus/auxiliary/devices/i40e.iwarp.0", path);
 	host_find_none(host);
 	assert_true(has_finding(FINDING_FAIL, "verbs", "is empty); modules not loaded: irdma (card eth2)"));
-	/* Ubuntu has what is not in modules.dep in a package of its own. */
+	/* Ubuntu has modules missing in modules.dep in a separate package. */
 	host->facts = (host->facts | FACT_UBUNTU) & ~(unsigned)FACT_CONTAINER;
 	host_find_none(host);
 	assert_non_null(strstr(last_remedy_of("verbs"), "as root: apt install linux-modules-extra-"));
@@ -385,7 +385,7 @@ TEST(missing_module, set_up, tear_down)
 	assert_true(has_finding(FINDING_READ, "modules", "ib_core, ib_uverbs"));
 }
 
-/* The module that was loaded last comes first. Only a software device is waited for. */
+/* The last loaded module comes first. Only software devices are waited for. */
 TEST(module_order, set_up, tear_down)
 {
 	add_card();
@@ -427,7 +427,7 @@ TEST(files, set_up, tear_down)
 	add("dev/infiniband/uverbs7", "");
 	add_link("dev/infiniband/rdma_cm", "/dev/null");
 	kernel_check(&tree.doctor);
-	assert_true(has_finding(FINDING_FAIL, "file", "uverbs7 cannot be used (mlx5_0): it is no device file"));
+	assert_true(has_finding(FINDING_FAIL, "file", "uverbs7 cannot be used (mlx5_0): it is not a device file"));
 	assert_true(has_finding(FINDING_FAIL, "file", "rdma_cm cannot be used (connections): its number 1:3 is"));
 	add_link("dev/infiniband/uverbs7", "/dev/null");
 	add("sys/class/misc/rdma_cm/dev", "1:3\n");
@@ -468,7 +468,7 @@ TEST(provider, set_up, tear_down)
 	assert_true(tree.doctor.devices->cannot_be_opened);
 }
 
-/* Nor one whose provider it has loaded, and which does not support the kernel's driver: there is nothing to install. */
+/* Nor one whose loaded provider does not support the kernel's driver: there is nothing to install. */
 TEST(provider_of_another_version, set_up, tear_down)
 {
 	char maps[512];
@@ -488,17 +488,16 @@ TEST(provider_of_another_version, set_up, tear_down)
 		 tree.root, tree.root);
 	add("proc/self/maps", maps);
 	kernel_check(&tree.doctor);
-	assert_true(
-		has_finding(FINDING_FAIL, "device",
-			    "rocep1s0: libbnxt_re-rdmav34.so does not support the kernel's driver of it: they are of "
-			    "different versions"));
+	assert_true(has_finding(
+		FINDING_FAIL, "device",
+		"rocep1s0: libbnxt_re-rdmav34.so does not support its kernel driver: their versions differ"));
 	assert_null(strstr(remedy_of("device"), "ibverbs-providers"));
 	add("sys/class/infiniband_verbs/uverbs7/abi_version", "6\n");
 	kernel_check(&tree.doctor);
-	assert_true(has_finding(FINDING_FAIL, "device", "driver of it (abi_version 6): they are of"));
+	assert_true(has_finding(FINDING_FAIL, "device", "kernel driver (abi_version 6): their versions differ"));
 }
 
-/* Most modules of Ubuntu's kernels are in a package of their own. */
+/* Most modules of Ubuntu's kernels are in a separate package. */
 TEST(ubuntu, set_up, tear_down)
 {
 	char remedy[256];
@@ -515,7 +514,7 @@ TEST(ubuntu, set_up, tear_down)
 		assert_string_equal(remedy_of("modules"), remedy);
 }
 
-/* The socket at the any address is the kernel's if its module is loaded. A process may hold the port at one address. */
+/* The socket on the any address is the kernel's if its module is loaded. A process may hold the port on one address. */
 TEST(rxe_elsewhere, set_up, tear_down)
 {
 	struct doctor *doctor = &tree.doctor;
@@ -541,8 +540,8 @@ TEST(rxe_elsewhere, set_up, tear_down)
 }
 
 /*
- * A limit holds with CAP_IPC_LOCK too in a user namespace that is not the initial one, where a child has all
- * capabilities.
+ * In another user namespace than the initial one, where a child has all capabilities, the limit applies despite
+ * CAP_IPC_LOCK.
  */
 TEST(locked_memory, set_up, tear_down)
 {
@@ -571,7 +570,7 @@ TEST(locked_memory, set_up, tear_down)
 	assert_int_equal(status, 0);
 }
 
-/* What is known of an interface and its port. lo is the interface that is in every namespace. */
+/* Facts about an interface and its port. lo exists in every namespace. */
 TEST(interface_facts, set_up, tear_down)
 {
 	static const struct {
@@ -648,7 +647,7 @@ TEST(interface_of_one_port, set_up, tear_down)
 	assert_string_equal(read_devices()->next->ports[0].netdev, "ib1");
 }
 
-/* It makes no device usable. */
+/* It does not make a device usable. */
 TEST(port_that_is_down, set_up, tear_down)
 {
 	struct transport verbs = { .spin = 0 };
@@ -724,7 +723,7 @@ TEST(slow_link, set_up, tear_down)
 	}
 }
 
-/* Of no processor that this process may use; one is enough. */
+/* No processor that this process may use; one suffices. */
 TEST(slow_node, set_up, tear_down)
 {
 	static const struct {
@@ -742,7 +741,7 @@ TEST(slow_node, set_up, tear_down)
 		read_devices();
 		slow_check(&tree.doctor);
 		assert_int_equal(has_finding(FINDING_WARN, "numa",
-					     "mlx5_0 is on NUMA node 1, of whose processors this process may use none"),
+					     "mlx5_0 is on NUMA node 1, but this process may not use its processors"),
 				 rows[i].warns);
 		if (rows[i].warns)
 			assert_non_null(strstr(remedy_of("numa"), "taskset -c 1020,1022-1023 "));
@@ -751,7 +750,7 @@ TEST(slow_node, set_up, tear_down)
 	}
 }
 
-/* The governor of that name is another one where the driver has its own. */
+/* A driver's own governor of that name is different. */
 TEST(slow_processor, set_up, tear_down)
 {
 	static const struct {
@@ -789,7 +788,7 @@ TEST(slow_processor, set_up, tear_down)
 	}
 }
 
-/* What InfiniBand's ports wait for: what this host has switched off, the cable, or the subnet manager. */
+/* Causes of inactive InfiniBand ports: disabled by this host, the cable, or the subnet manager. */
 TEST(infiniband_ports, set_up, tear_down)
 {
 	static const struct {
@@ -838,7 +837,7 @@ TEST(infiniband_ports, set_up, tear_down)
 	assert_int_equal(tree.doctor.findings.counts[FINDING_WARN], LENGTH(rows));
 }
 
-/* Two limited members of a partition do not reach each other. Only InfiniBand has partitions that mean something. */
+/* Two limited members of a partition do not reach each other. Only InfiniBand uses partitions. */
 TEST(partition, set_up, tear_down)
 {
 	static const struct {
@@ -865,7 +864,7 @@ TEST(partition, set_up, tear_down)
 	}
 }
 
-/* What keeps addresses from a device is looked for at the port that is active. */
+/* The cause of missing addresses is looked for at the active port. */
 TEST(port_beside_one_that_is_down, set_up, tear_down)
 {
 	add_card();
@@ -949,7 +948,7 @@ TEST(many, set_up, tear_down)
 	assert_string_equal(devices->next->next->name, "rxe2");
 }
 
-/* core/log.h promises the mark for every text of an error. */
+/* core/log.h promises the mark for every text in an error. */
 TEST(cut, set_up, tear_down)
 {
 	char word[2 * ERROR_CAUSE_SIZE];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Time for a test that runs the real loop. It stands still while something is done; where the loop would sleep with
- * nothing to do, it is at once as late as the loop's alarm is set to. libev's own calls come here too.
+ * Time for a test that runs the real loop. It stands still while code runs; when the loop would sleep, time jumps to
+ * the loop's alarm. libev's own calls use it, too.
  */
 #ifndef TEST_UNIT_FAKE_CLOCK_H
 #define TEST_UNIT_FAKE_CLOCK_H
@@ -17,12 +17,12 @@
 
 static struct {
 	int64_t passed;
-	int64_t alarm;	   /* 0: none, somebody else's signal is waited for */
-	unsigned alarms;   /* how many were set */
-	unsigned refusals; /* how many more settings fail */
-	unsigned endless;  /* sleeps without one */
-	int64_t set;	   /* how far the time of day was set forward */
-	bool real;	   /* where the kernel's timers, or two processes, are to be in time */
+	int64_t alarm;	   /* 0: none, another process's signal is awaited */
+	unsigned alarms;   /* number of alarms set */
+	unsigned refusals; /* number of further settings that fail */
+	unsigned endless;  /* sleeps without an alarm */
+	int64_t set;	   /* how much the time of day was set forward */
+	bool real;	   /* real time, for kernel timers or two processes */
 } fake_clock;
 
 static inline void fake_clock_pass(int64_t nanoseconds)
@@ -32,7 +32,7 @@ static inline void fake_clock_pass(int64_t nanoseconds)
 
 static inline int64_t fake_clock_now(void)
 {
-	/* 0 is no time for many. */
+	/* Many callers do not allow 0 as a time. */
 	return CLOCK_NS_PER_S + fake_clock.passed;
 }
 

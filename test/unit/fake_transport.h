@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A command on a backend that only writes down what it is asked for, through the real life of endpoints. The test plays
- * the device and the peer. Before it includes this it defines FAKE_FIELDS: what it adds to struct fake, at least the
- * command's options.
+ * A command on a backend that only records its calls, with the real endpoint states. The test plays the device and the
+ * peer. Before including this it defines FAKE_FIELDS: its members of struct fake, at least the command's options.
  */
 #ifndef TEST_UNIT_FAKE_TRANSPORT_H
 #define TEST_UNIT_FAKE_TRANSPORT_H
@@ -17,24 +16,24 @@
 enum {
 	ENDPOINTS_MAX = 64,
 	RECEIVES_MAX = 16,
-	FAKE_ADDRESSES = 0x5000 /* a region's remote address less where its memory is */
+	FAKE_ADDRESSES = 0x5000 /* a region's remote address minus its memory's address */
 };
 
-/* An endpoint, and what was posted on it. */
+/* An endpoint, and the work posted on it. */
 struct fake_endpoint {
 	struct endpoint base; /* first, so that one can be had from the other */
 	struct work receives[RECEIVES_MAX];
 	size_t first_receive;
 	size_t receive_count;
-	struct work sends[16]; /* of the last post that was no receive */
+	struct work sends[16]; /* of the last post, except receives */
 	size_t send_count;
 	bool disconnected;
 	bool rejected;
-	struct hello hello;		  /* that it connected or accepted with */
-	char rejection[PRIVATE_DATA_MAX]; /* what it was rejected with */
+	struct hello hello;		  /* sent with connect or accept */
+	char rejection[PRIVATE_DATA_MAX]; /* its rejection's private data */
 };
 
-/* Of the test that runs. */
+/* The running test's state. */
 static struct fake {
 	struct transport transport;
 	struct channel channels[2];
@@ -43,7 +42,7 @@ static struct fake {
 	struct fake_endpoint *endpoints[ENDPOINTS_MAX];
 	size_t endpoint_count;
 	struct environment environment;
-	struct output printed; /* to standard output, or where a test says */
+	struct output printed; /* standard output, or the test's choice */
 	struct errors reported;
 	const struct command *command;
 	void *state;
@@ -51,16 +50,16 @@ static struct fake {
 	enum hello_tool tool;
 	struct capture errors;
 	unsigned regions_created, regions_destroyed;
-	unsigned regions_with[REGION_READ_SINK + 1]; /* created with these rights */
+	unsigned regions_with[REGION_READ_SINK + 1]; /* number created with these rights */
 	struct {
 		enum outcome channel, endpoint, resolve, create_qp, connect, accept, disconnect, migrate;
-	} next; /* what becomes of the next one */
+	} next; /* the result of the next call */
 	bool dropped, sent_before_drop;
 	bool time_is_over;
 	FAKE_FIELDS
 	char arguments[256];
 	const char *usual; /* arguments of every run */
-	const char *cause; /* of endpoint_timeout_cause(); NULL: none */
+	const char *cause; /* endpoint_timeout_cause()'s; NULL: none */
 	uint32_t mtu;	   /* of each path; 0: unknown */
 } fake;
 
@@ -201,7 +200,7 @@ static inline enum outcome fake_migrate(struct endpoint *endpoint, struct channe
 	return once(&fake.next.migrate);
 }
 
-/* The kernel's tables, which know nothing of these peers. */
+/* The kernel's tables, which do not have these peers. */
 bool __wrap_route_cause(const struct address *local, const struct address *peer, char text[])
 {
 	*text = '\0';
@@ -241,7 +240,7 @@ static const struct backend fake_backend = {
 	.path = fake_path,
 };
 
-/* Where the link wraps it: a command gives up its privileges. */
+/* Wrapped at link time: a command drops its privileges. */
 void __wrap_privileges_drop(const struct log *log, unsigned kept)
 {
 	fake.dropped = true;
@@ -249,7 +248,7 @@ void __wrap_privileges_drop(const struct log *log, unsigned kept)
 		fake.sent_before_drop |= fake.endpoints[i]->send_count > 0;
 }
 
-/* What goes to stderr is kept for assert_ended(). */
+/* Captures stderr for assert_ended(). */
 static inline void fake_create(const struct command *command, enum hello_tool tool)
 {
 	fake = (struct fake){ .command = command, .tool = tool, .printed.stream = stdout };
@@ -277,14 +276,14 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* As far as an endpoint that listens or resolves. */
+/* Starts the command, up to an endpoint that listens or resolves. */
 static inline void start(void)
 {
 	assert_int_equal(fake.command->start(&fake.environment, &fake.options, &fake.state), OUTCOME_OK);
 	loop_run(fake.environment.loop);
 }
 
-/* The run is over: with that outcome, after those words on stderr ("" for none at all). */
+/* The run has ended with that outcome, and these words on stderr ("": no output). */
 static inline void assert_ended(enum outcome outcome, const char *words)
 {
 	const char *text;
@@ -307,7 +306,7 @@ static inline void complete(struct endpoint *endpoint, enum work_kind kind, uint
 	endpoint_complete(endpoint, &completion, NULL, 0, NULL);
 }
 
-/* The device takes the receive that was posted first. */
+/* The device uses the receive posted first. */
 static inline struct work next_receive(struct endpoint *endpoint)
 {
 	struct fake_endpoint *taker = of(endpoint);
@@ -319,7 +318,7 @@ static inline struct work next_receive(struct endpoint *endpoint)
 	return receive;
 }
 
-/* A client's endpoint as far as asking its server. */
+/* Takes a client's endpoint up to its connection request. */
 static inline void resolved(struct endpoint *endpoint)
 {
 	if (endpoint->state == ENDPOINT_RESOLVING_ADDRESS) {
@@ -330,7 +329,7 @@ static inline void resolved(struct endpoint *endpoint)
 	endpoint_reached(endpoint, EVENT_ROUTE_RESOLVED);
 }
 
-/* server: what it accepts with, or NULL for a stock one. */
+/* server: the accept's hello, or NULL for a stock server. */
 static inline struct endpoint *connect_endpoint(struct endpoint *endpoint, const struct hello *server)
 {
 	uint8_t bytes[HELLO_SIZE];
@@ -343,7 +342,7 @@ static inline struct endpoint *connect_endpoint(struct endpoint *endpoint, const
 	return endpoint;
 }
 
-/* A client asks the server, with a hello or as a stock one. */
+/* A client sends a request, with a hello or as a stock client. */
 static inline struct endpoint *request_connection(const struct hello *hello)
 {
 	struct endpoint *listener = &fake.endpoints[0]->base, *request;
@@ -370,7 +369,7 @@ static inline void disconnect(struct endpoint *endpoint)
 	endpoint_reached(endpoint, EVENT_DISCONNECTED);
 }
 
-/* The cause of what fails next. */
+/* The next failure's cause. */
 static inline void failed_for(struct endpoint *endpoint, enum error_kind kind, const char *cause)
 {
 	const struct failure failure = { .object = endpoint->name, .phase = "connecting", .kind = kind };
@@ -424,15 +423,15 @@ static inline void run_for(int64_t nanoseconds)
 /*
  * ---- runs as words ----
  *
- * A run is what its ends, the device and the clock do and what is seen of it then, in words, each with a number or a
- * text behind it: "run -c 1; take 0; wait 400; over 0".
+ * A run is a script of words for the ends, the device, the clock and expectations, each followed by a number or a text:
+ * "run -c 1; take 0; wait 400; over 0".
  */
 struct word {
 	const char *name;
 	void (*play)(unsigned number, const char *text);
 };
 
-/* Begins the function of a word. */
+/* Begins a word's function. */
 #define WORD(name)                                                                                                     \
 	static void word_##name(unsigned number, const char *text);                                                    \
 	static const struct word name##_word                                                                           \
@@ -445,10 +444,10 @@ struct run {
 	const char *what;
 	const char *words;
 	enum outcome outcome;
-	const char *errors; /* on stderr: all of it, or behind "~" a part */
+	const char *errors; /* on stderr: all of it, or after "~" a part */
 };
 
-/* The command starts, with those arguments behind the usual ones. */
+/* The command starts, with those arguments after the usual ones. */
 WORD(run)
 {
 	char *argv[32], *rest = NULL;
@@ -474,7 +473,7 @@ WORD(pass)
 	fake_clock_pass(number * CLOCK_NS_PER_MS);
 }
 
-/* Until the command connects again. */
+/* Waits until the command connects again. */
 WORD(again)
 {
 	loop_run(fake.environment.loop);
@@ -512,7 +511,7 @@ WORD(verdict)
 		fail_saying("%s is not in: %s", text, fake.environment.verdict);
 }
 
-/* The connection of that number, in the sequence in which they were asked for. */
+/* The connection of that number, in order of request. */
 static inline struct endpoint *connection(unsigned number)
 {
 	size_t index = number + (fake.endpoints[0]->base.kind == ENDPOINT_LISTENER);
@@ -521,7 +520,7 @@ static inline struct endpoint *connection(unsigned number)
 	return &fake.endpoints[index]->base;
 }
 
-/* What the device can do, */
+/* The device's features, */
 WORD(longest)
 {
 	fake.domain.max_message = number;
@@ -532,7 +531,7 @@ WORD(mtu)
 	fake.mtu = number;
 }
 
-/* and what fails next, with that exit code: "next accept 5". */
+/* and the next failure, with its exit code: "next accept 5". */
 WORD(next)
 {
 	const struct {
@@ -552,7 +551,7 @@ WORD(next)
 	fail_saying("no call has the name %s", text);
 }
 
-/* What becomes of a connection. */
+/* A connection's events. */
 WORD(confirm)
 {
 	endpoint_established(connection(number), NULL, 0);
@@ -582,7 +581,7 @@ WORD(leave)
 	disconnect(connection(number));
 }
 
-/* What is seen of it: nothing was sent, */
+/* Expectations: nothing was sent, */
 WORD(idle)
 {
 	assert_int_equal(of(connection(number))->send_count, 0);
@@ -604,7 +603,7 @@ WORD(over)
 	assert_int_equal(connection(number)->state, ENDPOINT_DESTROYED);
 }
 
-/* the last one that was asked for is refused, with that reason, */
+/* the last requested one is rejected, with that reason, */
 WORD(rejected)
 {
 	const struct fake_endpoint *last = fake.endpoints[fake.endpoint_count - 1];
@@ -614,7 +613,7 @@ WORD(rejected)
 	assert_int_equal(last->base.state, ENDPOINT_DESTROYED);
 }
 
-/* so many have been made or asked for. */
+/* this many have been made or requested. */
 WORD(connections)
 {
 	assert_int_equal(fake.endpoint_count - (fake.endpoints[0]->base.kind == ENDPOINT_LISTENER), number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The figures of a command, as a report has them. */
+/* A command's figures, as in a report. */
 #ifndef TEST_UNIT_FIGURES_H
 #define TEST_UNIT_FIGURES_H
 
@@ -9,7 +9,7 @@
 #include "core/clock.h"
 #include "core/figures.h"
 
-/* The figures as JSON: since before, or all if that is NULL. */
+/* The figures as JSON: the increase since before, or the totals if that is NULL. */
 static inline char *report_text_since(struct figures figures, const void *before, int64_t began)
 {
 	struct report report = { .interval_began = began, .interval_ended = clock_now() };

@@ -124,7 +124,7 @@ TEST(source_address_is_found)
 	address = source_of(header, true);
 	assert_string_equal(address_host(&address, text), "10.77.0.1");
 
-	/* What looks like a GRH in front of it is undefined; in a group of IPv6 it is one. */
+	/* An apparent GRH in front of it is undefined bytes; in an IPv6 group it is a real one. */
 	header[0] = 0x60;
 	header[8] = 0xfd;
 	assert_int_equal(source_of(header, true).family, ADDRESS_IP4);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What has arrived of each sender, by the numbers of its datagrams. */
+/* Arrivals from each sender, by datagram number. */
 #include "unit.h"
 
 #include "cmd/mckey/flow.h"
@@ -60,7 +60,7 @@ TEST(out_of_order_and_repeated_are_distinguished)
 	assert_int_equal(counts->duplicated, 6);
 	assert_int_equal(counts->received, 5);
 	assert_true(number(bench, 0 + FLOW_WINDOW));
-	assert_false(number(bench, 0)); /* too late to tell */
+	assert_false(number(bench, 0)); /* too late to be told from a duplicate */
 	assert_true(number(bench, 999));
 	assert_true(number(bench, 999 - FLOW_WINDOW + 1));
 	assert_false(number(bench, 999 - FLOW_WINDOW));
@@ -68,7 +68,7 @@ TEST(out_of_order_and_repeated_are_distinguished)
 	bench_destroy(bench);
 }
 
-/* Every number in every order that a stride makes, against a plain table. */
+/* Every number in the order of each stride, against a plain table. */
 TEST(counts_agree_with_a_table)
 {
 	for (uint32_t stride = 1; stride < 251; stride += 2) {

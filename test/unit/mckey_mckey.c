@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs of mckey: a receiver with the datagrams that our sender, a stock, a broken or a hostile one could send, and a
- * sender whose device completes sends, or none.
+/*
+ * Runs of mckey: a receiver with datagrams of our sender, a stock, a broken or a hostile one, and a sender whose device
+ * completes sends, or none.
  */
 #include "unit.h"
 
@@ -54,7 +55,7 @@ WORD(joined)
 	endpoint_report(connection(number), &(struct endpoint_event){ .kind = EVENT_JOINED, .group = &group });
 }
 
-/* So many members, all. */
+/* All of that many members. */
 WORD(join)
 {
 	for (unsigned i = 0; i < number; i++)
@@ -75,8 +76,8 @@ struct datagram {
 	unsigned host; /* 10.0.0.HOST */
 	unsigned length;
 	unsigned total;	 /* 0: without a mark */
-	unsigned damage; /* the byte of the datagram that is changed, 0 for none */
-	bool foreign;	 /* without the immediate that every mckey sends */
+	unsigned damage; /* the datagram's changed byte, 0 for none */
+	bool foreign;	 /* without every mckey's immediate data */
 };
 
 static void receive(unsigned number, uint32_t sequence, const struct datagram *datagram)
@@ -105,11 +106,13 @@ static void receive(unsigned number, uint32_t sequence, const struct datagram *d
 	if (datagram->damage)
 		memory[DATAGRAM_HEADER_SIZE + datagram->damage] ^= 1;
 	endpoint_complete(endpoint, &completion, NULL, 0, NULL);
-	/* Whatever it was, its receive is used up and must be replaced. */
+	/* In any case its receive is used up and must be replaced. */
 	assert_true(of(endpoint)->receive_count == receives || fake.environment.ended);
 }
 
-/* "data 0 17.1 2-5/10": member 0 gets those from 2 up to 4, of ten, from QP 17 at 10.0.0.1; of 0 from a stock sender.
+/*
+ * "data 0 17.1 2-5/10": member 0 gets datagrams 2 to 4 of ten, from QP 17 at 10.0.0.1; a total of 0 means a stock
+ * sender.
  */
 WORD(data)
 {
@@ -138,9 +141,9 @@ WORD(next_interval)
 
 #define SENDER "mckey: QP 17 at 10.0.0.1: "
 #define NO_SENDER_HINT                                                                                                 \
-	"mckey: hint: is there a sender in this network? routers may pass no multicast, and switches that snoop IGMP " \
+	"mckey: hint: is there a sender in this network? routers may block multicast, and switches that snoop IGMP "   \
 	"or MLD need a querier\n"
-#define STOCK_HINT "mckey: hint: a stock mckey -s on soft-RoCE sends only a part: run there rdmatest mckey -s\n"
+#define STOCK_HINT "mckey: hint: a stock mckey -s on soft-RoCE loses datagrams: run rdmatest mckey -s there\n"
 #define SILENCE	   "no datagram for 5 s (--idle-timeout)\n"
 
 static const struct run receiver_runs[] = {
@@ -181,7 +184,7 @@ static const struct run receiver_runs[] = {
 	  "run -C 2; join 1; data 0 17.1 0-1/2; data 0 99.9 0-1/2 length 50; data 0 99.8 0-1/3; data 0 17.1 1-2/2; "
 	  "reports \"foreign\":2; ends",
 	  OUTCOME_OK, "" },
-	/* The last one has a length that no receive of ours has. */
+	/* The last one is longer than any of our receives. */
 	{ "foreign datagrams are ignored",
 	  "run -C 2; join 1; data 0 99.9 0-1/0 foreign; data 0 99.9 0-1/0 length 1024 foreign; data 0 99.9 0-1/0 "
 	  "length 4294967256; data 0 17.1 0-2/2; reports \"foreign\":3; ends",
@@ -200,7 +203,7 @@ static const struct run receiver_runs[] = {
 	  "\"received\":3,\"lost\":1,\"duplicated\":1,\"out_of_order\":1,\"damaged\":0,; wait 5001; reports "
 	  "\"received\":6,\"lost\":4,\"duplicated\":1,\"out_of_order\":1,\"damaged\":0,",
 	  OUTCOME_FAILED, SENDER "4 of 10 datagrams did not arrive: " SILENCE },
-	/* Datagrams of less than a millisecond may have been queued: their time is the receiver's own. */
+	/* Datagrams within less than a millisecond may have been queued: their time is the receiver's own. */
 	{ "a rate needs time",
 	  "run -C 6; join 1; data 0 17.1 0-5/6; reports \"rate_per_second\":null,\"bytes_per_second\":null; pass 1000; "
 	  "data 0 17.1 5-6/6; reports \"rate_per_second\":5.000,\"bytes_per_second\":500.000; ends",
@@ -229,7 +232,7 @@ TEST(too_many_senders_end_the_run, set_up, tear_down)
 	assert_ended(OUTCOME_FAILED, "mckey: 239.1.1.1: more than 1024 senders\n");
 }
 
-/* Of 1,024 receives no more than the device supports, and half of the memory that may be locked. */
+/* 1,024 receives, limited by the device, and by half of the lockable memory. */
 TEST(number_of_receives, set_up, tear_down)
 {
 	static const struct {
@@ -246,7 +249,7 @@ TEST(number_of_receives, set_up, tear_down)
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct rlimit few = { .rlim_cur = rows[i].locked << 10, .rlim_max = kept.rlim_max };
 
-		/* An ordinary user may have no more than little: then those rows are left out. */
+		/* An ordinary user's limit may be low: then those rows are left out. */
 		if (setrlimit(RLIMIT_MEMLOCK, &few))
 			continue;
 		fake.domain.max_qp_wr = rows[i].device;
@@ -269,7 +272,7 @@ static uint64_t posted(void)
 	return run_of()->members[0].posted;
 }
 
-/* So many sends fit into the queue. */
+/* That many sends fit into the queue. */
 WORD(slots)
 {
 	fake.domain.max_qp_wr = number;
@@ -312,7 +315,7 @@ TEST(senders, set_up, tear_down)
 	play_runs(sender_runs, LENGTH(sender_runs), set_up, tear_down);
 }
 
-/* A late sender sends at once what was due in the last ten milliseconds. */
+/* A late sender sends at once the datagrams due in the last ten milliseconds. */
 TEST(late_sender_catches_up_within_limits, set_up, tear_down)
 {
 	play("slots 64; run -s -C 100000 --rate 1000; join 1; wait 101");

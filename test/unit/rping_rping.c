@@ -12,7 +12,7 @@
 	struct rping_options options;                                                                                  \
 	uint8_t source[256], sink[256];                                                                                \
 	uint32_t pings[ENDPOINTS_MAX];                                                                                 \
-	uint32_t asked_with; /* the tag of a server that wants an answer confirmed */                                  \
+	uint32_t asked_with; /* the tag of a server that requests a confirmation */                                    \
 	unsigned met;	     /* the connection whose server the test plays */                                          \
 	unsigned signals;    /* advertisements of sinks that were signalled */
 
@@ -27,7 +27,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Delivers a message of the peer to the receive that was posted first. */
+/* Delivers a peer's message to the receive posted first. */
 static void receive_message(struct endpoint *endpoint, const struct advertisement *advertisement, uint32_t length)
 {
 	struct work receive = next_receive(endpoint);
@@ -36,7 +36,7 @@ static void receive_message(struct endpoint *endpoint, const struct advertisemen
 	complete(endpoint, WORK_RECEIVE, receive.tag, length);
 }
 
-/* So many buffers that the peer may read, that it may write to, that it is read into, and that are for messages. */
+/* The number of buffers readable by the peer, writable by it, for READs from it, and for messages. */
 WORD(buffers)
 {
 	const unsigned of_kind[] = { REGION_REMOTE_READ, REGION_REMOTE_WRITE, REGION_READ_SINK, REGION_LOCAL };
@@ -52,7 +52,7 @@ WORD(buffers)
 
 /* ---- the client; the test plays the server ---- */
 
-/* A stock server accepts, or one that says the longest ping that it takes. */
+/* A stock server accepts, or one with a maximum ping size in its hello. */
 WORD(meet)
 {
 	struct hello hello = { .tool = HELLO_RPING };
@@ -62,7 +62,7 @@ WORD(meet)
 	connect_endpoint(connection(number), ours ? &hello : NULL);
 }
 
-/* The next words are of the server of that connection, which was met before. */
+/* The next words are for that connection's server, which has already accepted. */
 WORD(of)
 {
 	fake.met = number;
@@ -91,7 +91,7 @@ WORD(stale)
 	endpoint_fail(connection(number), OUTCOME_NO_CONNECTION);
 }
 
-/* What the client's current message advertises. */
+/* Reads the client's current advertisement. */
 static struct advertisement advertised(void)
 {
 	const struct work *send = &of(connection(fake.met))->sends[0];
@@ -110,7 +110,7 @@ WORD(go_ahead)
 	receive_message(connection(fake.met), &(struct advertisement){ 0 }, ADVERTISEMENT_SIZE);
 }
 
-/* Plays the server up to the last go-ahead. It writes back what it read, except the byte of that number. */
+/* Plays the server up to the last go-ahead. It writes back the bytes that it read, except the byte of that number. */
 WORD(answer_but)
 {
 	struct advertisement source = advertised(), sink;
@@ -126,7 +126,7 @@ WORD(answer_but)
 	fake.signals += !of(connection(fake.met))->sends[0].unsignalled;
 }
 
-/* Whole pings. */
+/* Complete pings. */
 WORD(pings)
 {
 	while (number--)
@@ -149,7 +149,7 @@ WORD(size)
 	assert_int_equal(advertised().size, number);
 }
 
-/* The client's hello has so many pings. */
+/* The client's hello has that many pings. */
 WORD(announces)
 {
 	assert_true(of(connection(fake.met))->hello.count == strtoull(text, NULL, 10));
@@ -226,10 +226,10 @@ static const struct run client_runs[] = {
 	  RUN "-V -C 1 -S 32-128; meet 0 128; size 32; pings 1; size 64; pings 1; size 128; pings 1; ending 0; leave 0",
 	  OUTCOME_OK, "" },
 	{ "a sweep beyond the server's size limit", RUN "-C 1 -S 32-128; meet 0 127; pings 2; ending 0; leave 0",
-	  OUTCOME_OK, "~hint: sizes above 127 are left out: the server accepts no longer pings" },
+	  OUTCOME_OK, "~hint: sizes above 127 are skipped: the server does not accept longer pings" },
 	{ "a sweep beyond the device's size limit",
 	  RUN "-C 1 -S 32-128; longest 64; meet 0 4294967295; pings 2; ending 0; leave 0", OUTCOME_OK,
-	  "~hint: sizes above 64 are left out: the server accepts no longer pings" },
+	  "~hint: sizes above 64 are skipped: the server does not accept longer pings" },
 	{ "the time of a size ends while the client waits for a slot, and the next size begins in that",
 	  RUN "-V -S 32-64 --timeout 10s --interval 100ms --duration 150ms; meet 0; size 32; pings 1; wait 110; size "
 	      "32; pings 1; wait 100; size 64; pings 1; wait 100; open 0; pings 1; wait 100; ending 0; leave 0",
@@ -241,15 +241,15 @@ static const struct run client_runs[] = {
 	{ "a sweep that is interrupted is not complete",
 	  RUN "-C 1 -S 32-64 --interval 1s; meet 0; pings 1; interrupt; leave 0", OUTCOME_FAILED,
 	  TARGET "disconnecting: interrupted in ping 1\n" },
-	/* Short packets pass, and long ones vanish: a server that cannot read the ping ends, or does not answer. */
+	/* Short packets pass, long ones are lost: a server that cannot read the ping ends, or does not answer. */
 	{ "the sizes that passed", RUN "-C 1 -S 64-4096; meet 0 1048576; pings 2; leave 0", OUTCOME_FAILED,
-	  "~hint: pings of up to 128 bytes passed, of 256 none: a hop with a smaller MTU may drop long packets" },
+	  "~hint: pings of up to 128 bytes passed, none of 256: a hop with a smaller MTU may drop long packets" },
 	{ "what makes packets shorter", RUN "-C 1 -S 256-512; meet 0 1048576; pings 1; leave 0", OUTCOME_FAILED,
 	  "~hint: shorter packets: --mtu 256" },
 	{ "no packets are shorter than those of 256 bytes, which were lost",
 	  RUN "-C 1 -S 128-256; meet 0 1048576; pings 1; leave 0", OUTCOME_FAILED,
 	  TARGET "waiting for the server to read the ping: the peer disconnected in ping 1\n"
-		 "rping: hint: pings of up to 128 bytes passed, of 256 none: a hop with a smaller MTU may drop long "
+		 "rping: hint: pings of up to 128 bytes passed, none of 256: a hop with a smaller MTU may drop long "
 		 "packets\n" },
 	{ "a packet of the path MTU has passed", RUN "-C 1 -S 256-512; mtu 256; meet 0 1048576; pings 1; leave 0",
 	  OUTCOME_FAILED, TARGET "waiting for the server to read the ping: the peer disconnected in ping 1\n" },
@@ -319,7 +319,7 @@ TEST(client_drops_privileges_before_the_first_ping, set_up, tear_down)
 	assert_ended(OUTCOME_OK, "");
 }
 
-/* One of two targets does not answer: the other one's pings do not wait, and nor do the privileges. */
+/* One of two targets does not answer: neither the other one's pings nor dropping privileges wait for it. */
 TEST(client_drops_privileges_beside_a_silent_target, set_up, tear_down)
 {
 	fake.options.common.transport = "soft";
@@ -331,7 +331,7 @@ TEST(client_drops_privileges_beside_a_silent_target, set_up, tear_down)
 	assert_ended(OUTCOME_OK, "");
 }
 
-/* n pings take n periods, and their reported rate is that of the schedule. */
+/* n pings take n periods, and their reported rate is the schedule's. */
 TEST(client_pings_at_its_rate_for_its_duration, set_up, tear_down)
 {
 	static const struct {
@@ -378,7 +378,7 @@ TEST(client_pings_at_its_rate_for_its_duration, set_up, tear_down)
 
 /* ---- the server; the test plays the clients ---- */
 
-/* A client that says so many pings asks, or for 0 a stock one. */
+/* A client with that many pings sends a request, or for 0 a stock client. */
 WORD(ask)
 {
 	struct hello hello = { .tool = HELLO_RPING, .count = number };
@@ -396,7 +396,7 @@ WORD(take)
 	endpoint_established(request, NULL, 0);
 }
 
-/* The client of that number advertises so many bytes: "source 0 32". */
+/* The client of that number advertises that many bytes: "source 0 32". */
 static void advertise(unsigned number, const char *text, const uint8_t *memory)
 {
 	struct advertisement advertisement = { .address = (uintptr_t)memory, .key = 9 };
@@ -448,7 +448,7 @@ WORD(answered)
 	assert_true(works[1].unsignalled);
 }
 
-/* A ping until the server has posted its answer. */
+/* A ping, up to the server's posted answer. */
 WORD(ping)
 {
 	unsigned size;
@@ -472,7 +472,7 @@ WORD(no_reads)
 	connection(number)->no_reads = true;
 }
 
-/* The server wants its last answer confirmed: an RDMA WRITE of no bytes. */
+/* The server requests confirmation of its last answer: an empty RDMA WRITE. */
 WORD(wants_confirmation)
 {
 	const struct work *confirmation = &of(connection(number))->sends[0];
@@ -488,7 +488,7 @@ WORD(confirmed)
 	complete(connection(number), WORK_WRITE, fake.asked_with, 0);
 }
 
-/* Requests are lost: the client's fault, ours, or for want of memory. */
+/* Requests fail: by the client's fault, ours, or for lack of memory. */
 WORD(lost_by_client)
 {
 	endpoint_request_failed(&fake.endpoints[0]->base, OUTCOME_NO_CONNECTION);
@@ -510,13 +510,13 @@ WORD(listens)
 	assert_int_equal(fake.endpoints[0]->base.state, ENDPOINT_LISTENING);
 }
 
-/* So many buffers are gone. */
+/* That many buffers are freed. */
 WORD(freed)
 {
 	assert_int_equal(fake.regions_destroyed, number);
 }
 
-/* The buffer that the current RDMA READ has. */
+/* The current RDMA READ's buffer. */
 WORD(buffer_of)
 {
 	assert_int_equal(of(connection(0))->sends[0].region->length, number);
@@ -617,8 +617,7 @@ static const struct run server_runs[] = {
 	  OUTCOME_OK, "" },
 	{ "a client that leaves without a ping is not served",
 	  "run -s -P --max-clients 1; take 0; leave 0; listens; take 0; ping 1 32; leave 1", OUTCOME_OK, "" },
-	/* It may have a forged source address. For now it occupies a place: the server is busy, but its limit is not
-	   reached. */
+	/* It may have a forged source address. For now it occupies a place: the server is busy, but below its limit. */
 	{ "a pending request is not counted",
 	  "run -s -P --max-clients 2; take 0; ask 0; reports \"served\":{\"clients\":0,\"failed\":0,\"connected\":1}; "
 	  "ask 0; " BUSY "fails 1 4; ask 0; ping 0 32; leave 0; interrupt",
@@ -642,7 +641,7 @@ TEST(servers, set_up, tear_down)
 	play_runs(server_runs, LENGTH(server_runs), set_up, tear_down);
 }
 
-/* It compares and prints when the answer is posted: the client measures the time until then. */
+/* It compares and prints after posting the answer, which ends the client's time measurement. */
 TEST(server_reports_a_wrong_byte_after_the_answer, set_up, tear_down)
 {
 	char *text = NULL;
@@ -687,7 +686,7 @@ static void take_silent_clients(unsigned first)
 	}
 }
 
-/* Clients that were answered do not use up the lines of those that send no ping, and these do not fill the log. */
+/* Answered clients do not use up the lines for clients without a ping, and those do not fill the log. */
 TEST(silent_clients_have_few_lines, set_up, tear_down)
 {
 	play("run -s -P");
@@ -705,7 +704,7 @@ TEST(silent_clients_have_few_lines, set_up, tear_down)
 			 10);
 }
 
-/* Nor a stream of JSON, nor what -v prints. */
+/* Nor a JSON stream, nor -v's output. */
 TEST(silent_clients_have_few_records, set_up, tear_down)
 {
 	const struct reporting_options options = { .json_stream = true };

@@ -66,7 +66,9 @@ TEST(test_icmp_host_unreachable, testbed_open, testbed_close)
 	assert_int_equal(connecting->events[SOFT_EVENT_FAILED], 0);
 }
 
-/* Of a datagram to a closed port: of the peer itself, and no more than were sent. It ends nothing. */
+/*
+ * The answer to a datagram to a closed port: only the peer's own, and at most one per datagram. It ends no connection.
+ */
 TEST(test_icmp_from_a_closed_port, testbed_open, testbed_close)
 {
 	struct host *host = &cm_hosts.hosts[0], *peer = &cm_hosts.hosts[1], *other = &cm_hosts.hosts[2];

@@ -91,7 +91,7 @@ static struct conn *connect_with(const struct path_options *client, uint8_t tos,
 
 static struct path_options server_options = PATH_OPEN;
 
-/* As the command does it with the endpoint of a request. */
+/* As the command does with a request's endpoint. */
 static void accept_with_options(struct conn *conn)
 {
 	conn->endpoint.base.options.path = &server_options;
@@ -232,7 +232,7 @@ TEST(test_mra, testbed_open, testbed_close)
 	assert_true(is_established(active) && is_established(passive_conn()));
 }
 
-/* Connects within a second after MADs were dropped for so long. Returns the REQs that are counted as repeated. */
+/* Connects within a second after MADs were dropped for that long. Returns the number of REQs counted as repeated. */
 static uint64_t requests_repeated(int64_t silence)
 {
 	const struct network_counter *count = &cm_hosts.hosts[0].transport->counts[SOFT_REPEATED_REQS];

@@ -20,7 +20,7 @@ TEST(test_dreq_with_other_qpn, testbed_open, testbed_close)
 	assert_int_equal(passive->last, SOFT_EVENT_DISCONNECTED);
 }
 
-/* REP and RTU belong to the transaction of the REQ, DREP to that of the DREQ, which begins another one. */
+/* REP and RTU belong to the REQ's transaction, DREP to the DREQ's, which is a new one. */
 TEST(test_transactions, testbed_open, testbed_close)
 {
 	const struct host *client = &cm_hosts.hosts[0], *server = &cm_hosts.hosts[1];
@@ -41,7 +41,7 @@ TEST(test_transactions, testbed_open, testbed_close)
 	assert_int_equal(reply.transaction, first.transaction);
 }
 
-/* However many acknowledgements are lost: the DREQ has the last one, and is repeated until its DREP. */
+/* For any number of lost acknowledgements: the DREQ has the last one, and is repeated until its DREP. */
 TEST(test_dreq_acknowledges, testbed_open, testbed_close)
 {
 	struct conn *passive, *active = connect_pair(&passive);
@@ -59,7 +59,7 @@ TEST(test_dreq_acknowledges, testbed_open, testbed_close)
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
 }
 
-/* The peer's answer may be among thousands of packets that wait to be read: time-outs send a few, and count no more. */
+/* The peer's answer may be among thousands of unread packets: time-outs send only a few, and do not count. */
 TEST(test_unread_packets_limit_resends, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;
@@ -108,7 +108,7 @@ TEST(test_dreq_repeats_at_exit, testbed_open, testbed_close)
 	assert_int_equal(passive->events[SOFT_EVENT_DISCONNECTED], 1);
 }
 
-/* The DREQ of a kernel's peer has no acknowledgement. */
+/* A kernel's DREQ has no acknowledgement. */
 static void send_kernels_dreq(const struct conn *passive)
 {
 	struct mad mad = mad_forge(MAD_DREQ, passive, &cm_hosts.hosts[0]);

@@ -177,7 +177,7 @@ TEST(test_invalid_reqs, testbed_open, testbed_close)
 		{ 0, 4, 0, REJECTED_BY_CONSUMER },	   /* the identifier */
 		{ 10, 1, 1, REJECTED_NO_LISTENER },	   /* the service */
 		{ 32, 3, 0, REJECTED_BY_CONSUMER },	   /* the QPN */
-		{ 32, 3, PSN_MASK, REJECTED_BY_CONSUMER }, /* that of groups */
+		{ 32, 3, PSN_MASK, REJECTED_BY_CONSUMER }, /* the group QPN */
 		{ 43, 1, 0xa2, REJECTED_TRANSPORT },	   /* UC */
 		{ 50, 1, 0x07, REJECTED_MTU },
 		{ 50, 1, 0x57, REJECTED_MTU }, /* larger than ours */
@@ -215,7 +215,7 @@ TEST(test_invalid_reqs, testbed_open, testbed_close)
 	}
 }
 
-/* A copy of a REQ of a client that is gone. */
+/* A copy of a vanished client's REQ. */
 static struct mad old_request(uint8_t private_data[MAD_REQ_PRIVATE])
 {
 	struct conn *active = connect_one();
@@ -233,8 +233,7 @@ static struct mad old_request(uint8_t private_data[MAD_REQ_PRIVATE])
 /* A NAT changes addresses that the ICRC covers: one line for a request and its resends. */
 TEST(test_request_through_a_nat, testbed_open, testbed_close)
 {
-	static const char line[] =
-		"a request from 10.0.0.1 is refused: it names 10.0.0.1 and 10.0.0.9 as its addresses";
+	static const char line[] = "refused a request from 10.0.0.1: it names 10.0.0.1 and 10.0.0.9 as its addresses";
 	uint8_t private_data[MAD_REQ_PRIVATE], bytes[MAD_SIZE];
 	struct mad mad = old_request(private_data);
 	struct host *host = &cm_hosts.hosts[1];
@@ -245,7 +244,7 @@ TEST(test_request_through_a_nat, testbed_open, testbed_close)
 
 	capture_begin(&capture);
 	for (unsigned turn = 0; turn < 4; turn++) {
-		/* At first it is only damaged, then it is sent twice, then there is another one. */
+		/* At first it is only damaged, then it is sent twice, then another one follows. */
 		if (turn == 1) {
 			assert_true(mad_address_parse(private_data, sizeof(private_data), &address));
 			address.destination[3] = 9;

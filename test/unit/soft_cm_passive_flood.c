@@ -63,7 +63,7 @@ TEST(test_flood_with_slow_command, testbed_open, testbed_close)
 	assert_int_equal(server->listener.pending_requests, 1);
 }
 
-/* A turn of the loop takes a few REQs, and all other messages. What has no room is dropped. */
+/* A turn of the loop takes a few REQs, and all other messages. REQs without room are dropped. */
 TEST(test_flood_leaves_turns_to_other_messages, testbed_open, testbed_close)
 {
 	struct host *server = &cm_hosts.hosts[1];
@@ -95,13 +95,13 @@ TEST(test_flood_leaves_turns_to_other_messages, testbed_open, testbed_close)
 	server->listener.base.options.path = &many_requests;
 	network_run(0);
 	assert_int_equal(cm->half_open, CM_REQUESTS_IN_TURN + CM_REQUESTS_MAX);
-	/* A lone one waits for nothing. */
+	/* A single one does not wait. */
 	flood_send(&flood);
 	assert_int_equal(cm->half_open, CM_REQUESTS_IN_TURN + CM_REQUESTS_MAX + 1);
 	server->listener.base.options.path = &path_unset;
 }
 
-/* Of connections that may not resend a REP a timer has little to do, however many there are. */
+/* For connections that may not resend a REP a timer does little, however many there are. */
 TEST(test_flood_has_few_timers, testbed_open, testbed_close)
 {
 	struct flood flood;
@@ -270,7 +270,8 @@ static struct soft_cm_id *create_cm_id(struct soft_cm *cm, const struct soft_pat
 	return cm_id;
 }
 
-/* Cm_ids of which only a part of the peer's address, or only identifier and QPN differ, do not form long hash chains.
+/*
+ * cm_ids that differ only in a part of the peer's address, or only in identifier and QPN, do not form long hash chains.
  */
 TEST(test_hash_of_peers, testbed_open, testbed_close)
 {

@@ -10,7 +10,7 @@
 #include "transport/backend.h"
 
 static enum error_kind last_kind; /* of the errors of events */
-static bool last_lost;		  /* their text has a cause why the peer does not answer */
+static bool last_lost;		  /* their text has a cause of the peer's silence */
 static unsigned errors;
 
 static const struct log quiet_log = { .name = "test", .silent = true };
@@ -104,7 +104,7 @@ TEST(kinds_of_errors)
 	}
 }
 
-/* A request that memory was too short to report, and that its peer has withdrawn. */
+/* A request that could not be reported for lack of memory, and was withdrawn by its peer. */
 TEST(request_without_handlers_fails)
 {
 	begin(ENDPOINT_REQUESTED);
@@ -228,7 +228,7 @@ TEST(no_memory_events)
 	}
 }
 
-/* What an endpoint had queued when it failed may still find no memory. */
+/* Delivering a failed endpoint's queue may still lack memory. */
 TEST(no_memory_of_failed_endpoint)
 {
 	begin(ENDPOINT_FAILED);

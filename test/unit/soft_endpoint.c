@@ -85,7 +85,7 @@ TEST(listener_of_request, begin, end)
 		found = soft_listener_find(transport, rows[row].port_space, PORT, &local);
 		assert_ptr_equal(found, rows[row].found ? soft_endpoint_of(listener) : NULL);
 		assert_null(soft_listener_find(transport, rows[row].port_space, PORT + 1, &local));
-		/* One that has failed, or whose endpoint_listen() has, gets no requests. */
+		/* A failed listener, or one whose endpoint_listen() failed, gets no requests. */
 		listener->state = ENDPOINT_FAILED;
 		assert_null(soft_listener_find(transport, rows[row].port_space, PORT, &local));
 		listener->state = ENDPOINT_IDLE;
@@ -214,7 +214,7 @@ TEST(options_apply_to_path)
 	}
 }
 
-/* The MTU of the figures is that of the endpoint's path; the interface is the route's. */
+/* The figures have the endpoint's path MTU, and the route's interface. */
 TEST(figures_of_the_path)
 {
 	static struct domain domain = { .device = "udp" };
@@ -283,7 +283,7 @@ TEST(timeout_causes, begin, end)
 	}
 }
 
-/* Who rejects on the way is no missing server; of a silence the hint depends on where the peer is. */
+/* A rejection on the way does not mean a missing server; after a silence the hint depends on the peer's place. */
 TEST(explained_errors, begin, end)
 {
 	static const struct {
@@ -328,7 +328,7 @@ TEST(explained_errors, begin, end)
 	}
 }
 
-/* What the kernel's tables know is the cause, or the hint beside that of ICMP. Beside any other cause there is none. */
+/* A cause from the kernel's tables is the cause, or a hint beside ICMP's. Beside any other cause there is none. */
 TEST(hints_belong_to_causes, begin, end)
 {
 	static const struct {

@@ -55,7 +55,7 @@ TEST(all_methods_agree)
 		crc = icrc_update(&fast, crc, bytes + begin, length / 3);
 		assert_int_equal(icrc_update(&fast, crc, bytes + begin + length / 3, length - length / 3), wanted);
 	}
-	/* The end of an allocation: no byte beyond it is read. */
+	/* At the end of an allocation: no byte beyond it is read. */
 	for (size_t length = 0; length < 200; length++)
 		assert_int_equal(icrc_update(&fast, 0, bytes + 5000 - length, length),
 				 crc_by_bit(0, bytes + 5000 - length, length));

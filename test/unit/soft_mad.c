@@ -48,7 +48,7 @@ TEST(captured_private_data)
 	assert_memory_equal(mad.private_data, "busy with another client", 24);
 }
 
-/* Parsing and writing a captured MAD reproduces each byte, but a REQ's flow label, which is not used. */
+/* Parsing and writing a captured MAD reproduces each byte, except a REQ's unused flow label. */
 TEST(captured_mads_are_reproduced)
 {
 	enum {

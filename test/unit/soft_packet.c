@@ -82,7 +82,7 @@ TEST(malformed_packets_are_rejected)
 		}
 }
 
-/* Header length of each opcode, by IBTA; 0: not supported. All after the BTH of a reserved RC request is payload. */
+/* Header length of each opcode, by IBTA; 0: not supported. All bytes after a reserved RC request's BTH are payload. */
 static size_t header_length_of(unsigned opcode)
 {
 	static const uint8_t lengths[] = { 12, 12, 12, 16, 12, 16, 28, 12, 12, 16, 28, 32, 28, 16, 12, 16, 16, 16, 0 };

@@ -211,7 +211,7 @@ static void end_close(struct end *end)
 	soft_packet_io_close(end->transport.packet_io);
 }
 
-/* Forgets the packets that were sent. */
+/* Clears the sent packets. */
 static struct soft_path path_to(uint8_t first, uint8_t last)
 {
 	packet_io->messages = packet_io->length = packet_io->turn = 0;
@@ -223,7 +223,7 @@ static struct soft_path path_to(uint8_t first, uint8_t last)
 	};
 }
 
-/* The first byte of the payload is that of the PSN. */
+/* The payload's first byte is the PSN's. */
 static void transmit(const struct soft_path *path, uint8_t opcode, uint32_t psn, size_t length)
 {
 	static uint8_t payloads[256][PACKET_PAYLOAD_MAX];
@@ -319,7 +319,9 @@ TEST(coalesced_packets_are_split, set_up, tear_down)
 	enum {
 		SEGMENT = FULL + HEADERS
 	};
-	/* Those that the kernel never reports: no packet is delivered, and no byte beyond the message is read. */
+	/*
+	 * Segment sizes that the kernel never reports: no packet is delivered, and no byte beyond the message is read.
+	 */
 	static const int sizes[] = { -1, 0, 1, 3, 15, 16, FULL, SEGMENT + 1, WIRE_MAX, 1 << 30 };
 
 	assert_int_equal(packet_io->messages, 1);
@@ -474,7 +476,7 @@ TEST(failed_datagram_is_counted, set_up, tear_down)
 {
 	static const struct {
 		int error;
-		unsigned calls, failing; /* the messages that fail in each of those calls of sendmmsg(2) */
+		unsigned calls, failing; /* failing messages in each of those sendmmsg(2) calls */
 		size_t messages;	 /* that are sent */
 		uint32_t unsent[2];
 		int unsent_error, socket_error;
@@ -530,7 +532,7 @@ TEST(gso_message_limits, set_up, tear_down)
 	}
 }
 
-/* What this host refused remains the cause of a silence until a packet as long is sent. */
+/* This host's refusal remains the cause of a silence until an equally long packet is sent. */
 TEST(refusal_of_long_packets_outlives_short_ones, set_up, tear_down)
 {
 	static const struct {
@@ -550,8 +552,8 @@ TEST(refusal_of_long_packets_outlives_short_ones, set_up, tear_down)
 }
 
 /*
- * An interface that refuses segmented messages (EIO) gets none again, as each would have to be sent twice. Other
- * refusals are those of one path.
+ * An interface that refuses segmented messages (EIO) gets no more of them, because each would have to be sent twice.
+ * Other refusals concern one path.
  */
 TEST(segmentation_ends_for_its_interface_only, set_up, tear_down)
 {
@@ -570,7 +572,7 @@ TEST(segmentation_ends_for_its_interface_only, set_up, tear_down)
 			for (unsigned count = 0; count < 2; count++)
 				transmit(&path, OPCODE_SEND_MIDDLE, 0, FULL);
 			soft_flush(&sender.transport);
-			/* Packets that are sent by themselves have errors of their own: the descriptor is invalid. */
+			/* Packets sent singly have their own errors: the descriptor is invalid. */
 			assert_int_equal(path.socket->send_error, turn ? 0 : EBADF);
 			assert_int_equal(packet_io->messages, !turn ? 0 : turn == 1 && interface ? 2 : 1);
 		}

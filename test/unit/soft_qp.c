@@ -84,14 +84,14 @@ TEST(throughput_with_loss)
 			    (is_valgrind() ? 0 : rows[index].least));
 }
 
-/* ---- what is counted of it ---- */
+/* ---- counters ---- */
 
 static uint64_t counted(enum soft_count count)
 {
 	return testbed.hosts[0].transport->counts[count].increase + testbed.hosts[1].transport->counts[count].increase;
 }
 
-/* Nothing without a loss. With losses all but damage, late and repeated responses, and receives that are not there. */
+/* All zero without a loss. With losses all except damage, late and repeated responses, and missing receives. */
 TEST(losses_are_counted)
 {
 	for (unsigned loss = 0; loss <= 50; loss += 50) {
@@ -109,7 +109,7 @@ TEST(losses_are_counted)
 
 			assert_int_equal(counted(count) > 0, loss && of_loss);
 		}
-		/* Some of them are lost, and a gap has one. */
+		/* Some are lost, and each gap has one. */
 		assert_true(counted(SOFT_SEQUENCE_NAKS) <= counted(SOFT_SEQUENCE_NAKS_SENT));
 		assert_true(counted(SOFT_SEQUENCE_NAKS_SENT) <= counted(SOFT_OUT_OF_SEQUENCE));
 		free(run);
@@ -120,7 +120,7 @@ TEST(losses_are_counted)
 /* ---- one lost packet ---- */
 
 static unsigned packets_sent, packet_to_drop; /* counted from 1; 0: none */
-static int64_t outage;			      /* nanoseconds from the dropped packet on in which nothing arrives */
+static int64_t outage;			      /* nanoseconds without arrivals from the dropped packet on */
 static int64_t outage_end;
 static unsigned dropped; /* its enum opcode_form */
 
@@ -136,7 +136,7 @@ static bool drop_some(struct network *where, const struct host *from, struct pac
 
 /*
  * Returns the virtual nanoseconds of some messages, of which the first measure the round trip. A lost request or READ
- * response shows at the requester, a request at the responder too; that of an ACK alone shows nowhere.
+ * response is counted at the requester, a request also at the responder; a lost ACK nowhere.
  */
 static int64_t run_with_drop(unsigned drop)
 {
@@ -169,7 +169,7 @@ static int64_t run_with_drop(unsigned drop)
 	return taken;
 }
 
-/* Also the loss of a last packet, of an acknowledgement, a READ or its last response, which no later packet shows. */
+/* Also the loss of a last packet: an acknowledgement, a READ or its last response, without a later packet. */
 TEST(one_loss_is_known_and_costs_milliseconds)
 {
 	int64_t lossless = run_with_drop(0);
@@ -179,7 +179,9 @@ TEST(one_loss_is_known_and_costs_milliseconds)
 		assert_in_range(run_with_drop(drop) - lossless, 0, 3 * CLOCK_NS_PER_MS);
 }
 
-/* The probe is lost, too, and what further time-outs send. The READ that they send again may hide its lost response. */
+/*
+ * The probe is lost, too, and the packets of further time-outs. The READ that they resend may hide its lost response.
+ */
 TEST(outage_is_known)
 {
 	unsigned packets;
@@ -209,7 +211,7 @@ static bool count_retransmissions(struct network *where, const struct host *from
 	return true;
 }
 
-/* Sends 100 messages with that many outstanding at most, and counts what is retransmitted. Returns the time it took. */
+/* Sends 100 messages with at most that many outstanding, and counts retransmissions. Returns the duration. */
 static int64_t run_counted(bool (*tap)(struct network *, const struct host *, struct packet *), uint32_t depth,
 			   uint32_t length)
 {
@@ -233,7 +235,7 @@ static int64_t run_counted(bool (*tap)(struct network *, const struct host *, st
 	return taken;
 }
 
-/* One or two packets at a time, after doubled waits. Nothing of it is taken for a loss. */
+/* One or two packets at a time, after doubled waits. None is taken for a loss. */
 TEST(busy_peer_gets_few_retransmissions)
 {
 	assert_true(run_counted(count_retransmissions, 16, 10000) >= 50 * CLOCK_NS_PER_MS);
@@ -520,7 +522,7 @@ enum {
 	PAIRS_MAX = 256
 };
 
-/* Each pair of many WRITEs as often as its depth is, and length bytes each time. Ends with the last completion. */
+/* Each of many pairs WRITEs length bytes as often as its depth. Ends with the last completion. */
 static void write_on_pairs(size_t pairs, uint32_t length, struct qp_attr attr)
 {
 	static struct pair opened[PAIRS_MAX];
@@ -613,7 +615,7 @@ static int64_t run_backlog(size_t drop)
 	return remaining;
 }
 
-TEST(backlog_is_no_loss)
+TEST(backlog_is_not_a_loss)
 {
 	run_backlog(0);
 }

@@ -137,8 +137,8 @@ TEST(ack_does_not_complete_read, NULL, bench_close)
 }
 
 /*
- * The response of a READ that was sent once comes twice only if the network duplicates packets. After a resend nothing
- * is known of what was sent before.
+ * A READ sent once gets its response twice only if the network duplicates packets. After a resend, earlier packets do
+ * not count.
  */
 TEST(responses_that_come_twice_are_counted, NULL, bench_close)
 {
@@ -366,7 +366,7 @@ TEST(nak_codes_have_status, NULL, bench_close)
 	}
 }
 
-/* A reply beyond a READ without its response, which is lost: both requests are sent again at once. */
+/* A reply beyond a READ without its response, which is therefore lost: both requests are resent at once. */
 TEST(replies_beyond_a_read_imply_its_loss, NULL, bench_close)
 {
 	const struct {
@@ -459,8 +459,8 @@ TEST(timeout_from_rtt, NULL, bench_close)
 }
 
 /*
- * What a time-out sent again gives no RTT sample. What follows a NAK does: else a loss in the first window leaves the
- * long timeout for all of it.
+ * A packet resent by a time-out gives no RTT sample. A packet after a NAK does: else a loss in the first window would
+ * leave the long timeout for all of it.
  */
 TEST(rtt_of_packets_sent_again, NULL, bench_close)
 {
@@ -480,7 +480,7 @@ TEST(rtt_of_packets_sent_again, NULL, bench_close)
 	assert_int_equal(qp->requester.srtt / CLOCK_NS_PER_MS, 10);
 }
 
-/* The first time-out sends a probe, the second one sends that again. */
+/* The first time-out sends a probe, the second resends it. */
 TEST(rtt_of_a_probe_sent_again, NULL, bench_close)
 {
 	struct soft_qp *qp = requester_open();
@@ -492,7 +492,7 @@ TEST(rtt_of_a_probe_sent_again, NULL, bench_close)
 	assert_int_equal(qp->requester.srtt, 0);
 }
 
-/* The last one, and each second time the oldest too. */
+/* The last one, and every second time also the oldest. */
 TEST(timeouts_send_few_packets, NULL, bench_close)
 {
 	requester_open();
@@ -507,8 +507,7 @@ TEST(timeouts_send_few_packets, NULL, bench_close)
 										 : FIRST + 31);
 }
 
-/* The answer may be among those that wait to be read: time-outs send no more packets than are read, and count no more.
- */
+/* The answer may be among unread packets: time-outs send no more packets than are read, and do not count. */
 TEST(unread_packets_limit_timeouts, NULL, bench_close)
 {
 	struct soft_socket *socket;
@@ -516,7 +515,7 @@ TEST(unread_packets_limit_timeouts, NULL, bench_close)
 	requester_open();
 	socket = testbed.hosts[0].socket;
 	socket->unread = true;
-	testbed.hosts[1].dead = true; /* it sends no probe, which would be read */
+	testbed.hosts[1].dead = true; /* it sends no probe that would be read */
 	post_sends(1, 8);
 	network_run(CLOCK_NS_PER_S);
 	assert_in_range(count, 10, 30);
@@ -530,7 +529,7 @@ TEST(unread_packets_limit_timeouts, NULL, bench_close)
 	assert_in_range(count, 10, 30);
 }
 
-/* The acknowledgement of a DREQ: of what was sent, and no more. */
+/* A DREQ's acknowledgement covers only sent packets. */
 TEST(acknowledgement_of_a_disconnect, NULL, bench_close)
 {
 	struct soft_qp *qp;
@@ -585,7 +584,7 @@ TEST(window_is_reduced_once_per_loss, NULL, bench_close)
 	assert_int_equal(requester->cwnd, 17);
 }
 
-/* PSNs wrap at 24 bits: the window stays what it is, and grows by what is acknowledged if half of it is in use. */
+/* PSNs wrap at 24 bits: the window is unchanged, and grows by acknowledged packets if half of it is in use. */
 TEST(window_across_the_wrap, NULL, bench_close)
 {
 	static const struct {
@@ -644,7 +643,7 @@ TEST(unacked_work_is_signalled_work, NULL, bench_close)
 	}
 }
 
-/* Work requests after one for which there is no room are not posted. */
+/* Work requests after one without room are not posted. */
 TEST(post_stops_at_rejected_work, NULL, bench_close)
 {
 	struct work works[3];
@@ -661,7 +660,7 @@ TEST(post_stops_at_rejected_work, NULL, bench_close)
 	assert_int_equal(count, 1);
 }
 
-/* The probe of a time-out takes no room of the posted work, nor does a second one. */
+/* A time-out's probe takes no room from posted work, nor does a second one. */
 TEST(probe_has_room_of_its_own, NULL, bench_close)
 {
 	struct requester *requester = &requester_open()->requester;
@@ -722,7 +721,7 @@ TEST(packet_to_other_address_is_dropped, NULL, bench_close)
 	assert_int_equal(endpoint->icmp.error, 0);
 }
 
-/* A packet with a wrong ICRC tells something of the path if it comes from the peer. */
+/* A packet with a wrong ICRC counts for the path if it comes from the peer. */
 TEST(damaged_packets_of_strangers_count_apart, NULL, bench_close)
 {
 	static const struct address other = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 9 } };

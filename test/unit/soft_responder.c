@@ -21,8 +21,8 @@ enum {
 };
 
 static char responses[RESPONSES_SIZE];
-static uint32_t data_psn;     /* the next of the READ responses that the last word of the record names */
-static unsigned sent_of[128]; /* of the responses by their letters */
+static uint32_t data_psn;     /* the next READ response in the record's last word */
+static unsigned sent_of[128]; /* responses by letter */
 static uint32_t sent_psn, sent_msn;
 static struct completion received;
 
@@ -239,7 +239,7 @@ TEST(send_longer_than_receive_fails, NULL, bench_close)
 	}
 }
 
-/* The last packet is refused, as often as it comes; a later one gets no response. */
+/* The last packet is refused each time it arrives; a later one gets no response. */
 TEST(opcode_sequence_errors_are_rejected, NULL, bench_close)
 {
 	static const char *const rows[] = {
@@ -322,7 +322,7 @@ static void deliver_read(struct pair *pair, uint32_t psn, size_t length)
 	soft_qp_receive(testbed.hosts[1].transport, testbed.hosts[1].socket, &testbed.hosts[0].address, &packet);
 }
 
-/* A turn of the loop sends 64 responses of a connection, and all of another that has fewer. */
+/* A turn of the loop sends 64 responses of a connection, and all of another one with fewer. */
 TEST(reads_leave_turns_to_other_connections, NULL, bench_close)
 {
 	struct pair other;
@@ -410,7 +410,7 @@ TEST(access_errors_change_no_memory, NULL, bench_close)
 	}
 }
 
-/* A region that is destroyed is inaccessible at once: to new and repeated READs, and to the rest of those under way. */
+/* A destroyed region is inaccessible at once: for new and repeated READs, and for the rest of unfinished ones. */
 TEST(destroyed_region_is_inaccessible, NULL, bench_close)
 {
 	script("reads 4; read 100 = D100; destroy; read 100 = X100; failed 1");
@@ -445,7 +445,7 @@ TEST(psns_outside_window_are_dropped, NULL, bench_close)
 	script("memory 0 1 =");
 }
 
-/* Another NAK follows a packet that is resent behind the same gap, and none PSNs too far ahead, or before the first. */
+/* A packet resent after the same gap gets another NAK, but not PSNs too far ahead, or before the first. */
 TEST(gap_gets_one_nak, NULL, bench_close)
 {
 	script("reads 4; write 101..109 quiet = S100; write 101 = S100; write 7340032; write 90 =; memory 0 1;"
@@ -472,8 +472,8 @@ TEST(no_nak_behind_rnr_nak, NULL, bench_close)
 	assert_int_equal(testbed.hosts[1].transport->counts[SOFT_OUT_OF_SEQUENCE].increase, 1);
 }
 
-/* A READ that is asked for again from its middle on lacks a response that was sent. Its first one may only be late. */
-TEST(responses_asked_for_again_are_counted, NULL, bench_close)
+/* A READ requested again from its middle lacks a sent response. Its first response may merely be late. */
+TEST(resumed_reads_are_counted, NULL, bench_close)
 {
 	const struct network_counter *counts;
 
@@ -506,8 +506,10 @@ TEST(nak_follows_ack, NULL, bench_close)
 	       "write 106 quiet = A104 S105; write 105 quiet; write 107 quiet = A105 S106");
 }
 
-/* Of a batch. A WRITE behind a READ: the ACK follows the READ response. Duplicates: the READ is executed again from its
- * PSN, the WRITE is not. */
+/*
+ * In a batch. A WRITE after a READ: the ACK follows the READ response. Duplicates: the READ is executed again from its
+ * PSN, the WRITE is not.
+ */
 TEST(acks_are_coalesced, NULL, bench_close)
 {
 	responder_open(4);
@@ -566,7 +568,7 @@ TEST(stopped_qp_acknowledges_duplicates, NULL, bench_close)
 	}
 }
 
-/* SEND packets of host 0, and those with AckReq. */
+/* Host 0's SEND packets, and those with AckReq. */
 static unsigned send_packets, ack_requests;
 
 static bool count_requests_and_responses(struct network *where, const struct host *from, struct packet *packet)
@@ -783,7 +785,7 @@ TEST(region_keys_are_random)
 	qp_close();
 }
 
-/* An address is one of the region, and says nothing of the process: not where its memory is. */
+/* An address is the region's own, and does not reveal the process's memory addresses. */
 TEST(region_addresses_are_none_of_the_process)
 {
 	struct region *region;

@@ -24,7 +24,7 @@ static struct {
 	unsigned routes; /* asked for */
 	int netlink_error;
 	loop_callback *addresses_changed;
-	struct sockaddr_storage storage[2]; /* the addresses of this host */
+	struct sockaddr_storage storage[2]; /* this host's addresses */
 	struct ifaddrs list[2];
 	size_t address_count;
 	struct soft_transport transport;
@@ -103,7 +103,7 @@ void __wrap_freeifaddrs(struct ifaddrs *list)
 {
 }
 
-/* The last callback is that of a change of addresses. */
+/* The last callback is for address changes. */
 void __wrap_loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback *callback, void *context)
 {
 	if (callback != soft_packet_io_readable)
@@ -245,7 +245,7 @@ TEST(paths_are_the_routes, begin, end)
 	soft_sockets_close(&fake.transport);
 }
 
-/* As rtnetlink says it. */
+/* As from rtnetlink. */
 TEST(kernel_has_no_ip6, begin, end)
 {
 	const struct address peer = { .family = ADDRESS_IP6, .bytes = { 0xfd, [15] = 1 } };
@@ -312,7 +312,10 @@ static unsigned senders(void)
 	return count;
 }
 
-/* Each connection of --paths has a UDP port. Those of a server share what its clients name, up to a limit. */
+/*
+ * Each connection of --paths has a UDP port. A server's connections share the ports that its clients name, up to a
+ * limit.
+ */
 TEST(senders_have_ports, begin, end)
 {
 	struct soft_path first, second, third;
@@ -344,7 +347,7 @@ TEST(senders_have_ports, begin, end)
 	assert_int_equal(senders(), 0);
 }
 
-/* The last user closes it. Another process has a port: the path leaves from where it did. */
+/* The last user closes it. If another process has a port, the path keeps its own. */
 TEST(senders_are_closed, begin, end)
 {
 	struct soft_path path, copy;
@@ -389,7 +392,7 @@ TEST(sockets_with_queue_pairs_come_first, begin, end)
 		sockets[2]->send_error = EPERM;
 		sockets[2]->path_mtu = 1280;
 		soft_socket_use(sockets[2], 1);
-		/* No cause of what the new one will fail by. */
+		/* Not a cause of the new one's failures. */
 		assert_int_equal(sockets[2]->send_error, 0);
 		assert_int_equal(sockets[2]->path_mtu, 0);
 		soft_socket_use(sockets[2], -1);
@@ -398,7 +401,7 @@ TEST(sockets_with_queue_pairs_come_first, begin, end)
 			soft_socket_use(sockets[i], -1);
 		}
 	}
-	/* An address that comes later is behind them. */
+	/* A later address comes after them. */
 	soft_socket_use(sockets[0], 1);
 	assert_int_equal(soft_socket_listen(&here_endpoint, &late), OUTCOME_OK);
 	assert_int_equal(polled_sockets(), 1);
@@ -416,7 +419,7 @@ static void addresses_are(struct soft_transport *transport, size_t count, uint8_
 		fake.addresses_changed(transport);
 }
 
-/* Returns the last bytes of the addresses that have sockets, in decimal digits, and a digit 1 for 127.0.0.1. */
+/* Returns the last bytes of the addresses with sockets, in decimal digits, and a digit 1 for 127.0.0.1. */
 static unsigned served(const struct soft_transport *transport)
 {
 	unsigned digits = 0;
@@ -426,7 +429,7 @@ static unsigned served(const struct soft_transport *transport)
 	return digits;
 }
 
-/* What refers to the socket of 10.0.0.2. */
+/* The users of 10.0.0.2's socket. */
 typedef void user(struct soft_transport *transport, struct soft_socket *socket, bool used);
 
 static void use_endpoint(struct soft_transport *transport, struct soft_socket *socket, bool used)
@@ -461,7 +464,7 @@ static void use_request(struct soft_transport *transport, struct soft_socket *so
 	transport->cm->waiting.count = used;
 }
 
-/* A listener on the any address has a socket for each address. That of a removed one stays while something has it. */
+/* A listener on the any address has a socket for each address. A removed address's socket stays while in use. */
 TEST(removed_addresses_have_no_sockets, begin, end)
 {
 	static user *const use[] = { use_endpoint, use_listener, use_cm_id, use_request };

@@ -26,7 +26,7 @@ struct flood {
 	struct transport *transport;
 	struct channel *channel;
 	unsigned turns;
-	unsigned max; /* the most endpoints that waited to be freed */
+	unsigned max; /* the maximum of endpoints waiting to be freed */
 };
 
 /* Readable in each turn of the loop, as a server socket during a flood of requests. */

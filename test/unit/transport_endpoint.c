@@ -98,7 +98,7 @@ static const struct log log_ = { .name = "tool" };
 static struct transport transport = { .backend = &backend, .log = &log_ };
 static struct channel channel = { .transport = &transport };
 
-/* Events and completions that the command got. */
+/* The command's events and completions. */
 static struct {
 	unsigned events, completions;
 	struct endpoint_event event;
@@ -241,9 +241,8 @@ static void loop_is_stopped(void *loop)
 }
 
 /*
- * A state that waits for too long fails the endpoint, and so does the run's deadline: same outcome and kind, another
- * reason. While connecting, the kind is that the peer does not reply. A deadline may be too short to say who is to
- * blame.
+ * A state that waits too long fails the endpoint, and so does the run's deadline: same outcome and kind, another
+ * reason. While connecting, the kind is ERROR_NO_REPLY. A deadline may be too short for a verdict.
  */
 TEST(deadlines, create_loop, destroy_loop)
 {
@@ -286,7 +285,7 @@ TEST(deadlines, create_loop, destroy_loop)
 	loop_deadline_stop(transport.loop);
 }
 
-/* A limit that is shorter than a round trip looks like silence, at either end, and after a connection took longer. */
+/* A limit shorter than a round trip looks like silence, at either end, and after a slower connection. */
 TEST(limits_are_short, create_loop, destroy_loop)
 {
 	static const struct {
@@ -467,7 +466,7 @@ static int64_t took(struct endpoint *endpoint, enum event_kind kind, int64_t wai
 	return reported.event.took;
 }
 
-/* A step lasts from its call to its event; that of the route, which has no call, from the state. */
+/* A step lasts from its call to its event; the route step, without a call, from its state. */
 TEST(steps_are_timed, create_loop, destroy_loop)
 {
 	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, NULL);
@@ -490,7 +489,7 @@ TEST(steps_are_timed, create_loop, destroy_loop)
 	endpoint->state = ENDPOINT_REQUESTED;
 	assert_int_equal(accept_empty(endpoint), OUTCOME_OK);
 	assert_int_equal(took(endpoint, EVENT_ESTABLISHED, 50), 51);
-	/* Nobody here asked for the peer's disconnect. */
+	/* This end did not request the peer's disconnect. */
 	assert_int_equal(took(endpoint, EVENT_DISCONNECTED, 60), 0);
 	finish(endpoint);
 }
@@ -513,7 +512,7 @@ TEST(calls_reach_backend, create_loop, destroy_loop)
 		const char *name;
 		enum outcome (*call)(struct endpoint *endpoint);
 		unsigned kinds, states;
-		enum endpoint_state after; /* IDLE: as before */
+		enum endpoint_state after; /* IDLE: unchanged */
 		bool queue;
 	} rows[] = {
 		{ "listen", listen_address, BIT(LISTENER), BIT(IDLE), ENDPOINT_LISTENING, false },
@@ -554,8 +553,8 @@ TEST(calls_reach_backend, create_loop, destroy_loop)
 		}
 }
 
-/* What a client's connection to another host, over RoCE, has not tried. */
-TEST(what_is_untried, create_loop, destroy_loop)
+/* The untried remedies of a client's connection to another host over RoCE. */
+TEST(untried_remedies_are_named, create_loop, destroy_loop)
 {
 	static const struct {
 		const char *local, *peer;

@@ -42,7 +42,7 @@ unsigned __wrap_if_nametoindex(const char *name)
 	return !strcmp(name, "lo") ? 1 : !strcmp(name, "eth0") ? 2 : !strcmp(name, "eth1") ? 3 : 0;
 }
 
-/* Device rdma1 belongs to eth1. GID index 1 is that of eth1's address, 2 that of both interfaces. */
+/* Device rdma1 belongs to eth1. GID index 1 belongs to eth1's address, 2 to both interfaces. */
 static bool source_fits(struct transport *transport, const struct path_options *wanted, const struct address *source)
 {
 	if (!wanted->device)
@@ -75,7 +75,7 @@ TEST(source_addresses)
 		enum address_family family;
 		const char *source; /* NULL: none is found */
 		unsigned scope;
-		int64_t gid_index; /* 0: not asked for */
+		int64_t gid_index; /* 0: not requested */
 		const char *error;
 	} rows[] = {
 		/* The first address of the family on the interface or device. */
@@ -102,7 +102,7 @@ TEST(source_addresses)
 		{ "eth0", NULL, "10.0.1.1", ADDRESS_GID, NULL, 0 },
 		/* Neither interface nor device is given. */
 		{ NULL, NULL, "10.9.9.9", ADDRESS_IP4, "10.9.9.9", 0 },
-		/* An index without a device is that of the one device that has it. */
+		/* An index without a device means the only device with it. */
 		{ NULL, NULL, NULL, ADDRESS_IP4, "10.0.1.1", 0, 1 },
 		{ NULL, NULL, NULL, ADDRESS_IP4, NULL, 0, 2, "127.0.0.1 and of 10.0.0.1" },
 		{ "eth1", NULL, NULL, ADDRESS_IP4, "10.0.1.1", 0, 2 },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ucmatose's messages, between two ends in one process over a wire that a test can see and spoil. */
+/* ucmatose's messages, between two ends in one process over a wire that a test can watch and corrupt. */
 /* link: -Wl,--wrap=endpoint_post -Wl,--wrap=endpoint_create_qp -Wl,--wrap=endpoint_destroy */
 /* link: -Wl,--wrap=region_create -Wl,--wrap=region_destroy */
 #include <sys/param.h>
@@ -38,12 +38,12 @@ struct end {
 	struct queue receives;
 	struct end *peer;
 	size_t receives_max;
-	uint32_t depth_max; /* receives that the device has memory for; 0: any number */
+	uint32_t depth_max; /* receives that fit the device's memory; 0: any number */
 };
 
 struct bench {
 	struct end ends[ENDS];
-	size_t not_ready; /* times that a message found no receive */
+	size_t not_ready; /* messages without a receive */
 	size_t grants;
 	struct capture capture;
 };
@@ -170,7 +170,7 @@ static void greet(struct end *end, struct end *peer)
 	ucmatose_hello_apply(&end->connection, &hello);
 }
 
-/* As the events come in a run. Stock ends say no hello. */
+/* Events as in a run. Stock ends send no hello. */
 static void connect_ends(struct bench *bench, bool ours)
 {
 	struct end *server = &bench->ends[SERVER];
@@ -201,7 +201,7 @@ static void complete(struct end *end, const struct work *work, uint32_t length)
 		completed(&end->connection, &completion);
 }
 
-/* Carries one message over to the peer, if it can take one. */
+/* Transfers one message to the peer, if it has a receive. */
 static bool carry(struct bench *bench, struct end *end)
 {
 	struct end *peer = end->peer;
@@ -223,7 +223,7 @@ static bool carry(struct bench *bench, struct end *end)
 	return true;
 }
 
-/* Each end has its turn, whatever the other did. */
+/* Each end gets its turn. */
 static bool carry_both(struct bench *bench)
 {
 	bool served = carry(bench, &bench->ends[SERVER]);
@@ -237,7 +237,7 @@ static void carry_all(struct bench *bench)
 		;
 }
 
-/* Returns what was said on stderr; valid until the next bench. */
+/* Returns the output on stderr; valid until the next bench. */
 static const char *bench_destroy(struct bench *bench)
 {
 	static char text[4096];
@@ -281,13 +281,13 @@ TEST(every_count_and_size_goes_both_ways)
 					bench = bench_create(counts[c], sizes[s], (enum fabric)fabric, entries[e]);
 					connect_ends(bench, true);
 					carry_all(bench);
-					/* Grants keep the sender from ever finding the receiver unprepared. */
+					/* With grants the receiver always has a receive posted. */
 					assert_int_equal(bench->not_ready, 0);
 					assert_all_goes(bench, counts[c]);
 				}
 }
 
-/* As between this version and one whose window has 64 messages. */
+/* As between this version and one with a window of 64 messages. */
 TEST(each_end_has_a_window_of_its_own)
 {
 	static const uint32_t windows[] = { 1, 5, 64, 256 };
@@ -307,7 +307,7 @@ TEST(each_end_has_a_window_of_its_own)
 	}
 }
 
-/* The last send is posted long before it is complete; only then the direction has ended. */
+/* The last send is posted long before it completes, which ends the direction. */
 TEST(a_direction_ends_with_its_last_completion)
 {
 	struct bench *bench = bench_create(2, 100, FABRIC_ROCE, 16384);
@@ -347,13 +347,13 @@ TEST(memory_is_bounded)
 		carry(bench, &bench->ends[SERVER]) ? (void)0 : (void)carry(bench, &bench->ends[CLIENT]);
 	for (int i = 0; i < ENDS; i++) {
 		assert_true(bench->ends[i].run.memory->region->length <= 8 << 20);
-		/* A client posts its receives before it knows that the peer waits for grants. */
+		/* A client posts its receives before it knows whether the peer waits for grants. */
 		assert_true(bench->ends[i].receives_max <= (i == SERVER ? 64 : 16384));
 	}
 	bench_destroy(bench);
 }
 
-/* What fits into caches and queues: more of short messages, fewer with many connections. */
+/* Slots that fit caches and queues: more for short messages, fewer with many connections. */
 TEST(slots_depend_on_size_and_connections)
 {
 	static const struct {
@@ -376,7 +376,7 @@ TEST(slots_depend_on_size_and_connections)
 	}
 }
 
-/* Each of many connections has slots of its own, and together they take no more than they may. */
+/* Each of many connections has its own slots, and together they stay within the limit. */
 TEST(connections_share_memory)
 {
 	static const uint32_t sizes[] = { 1, 100, 65536, 1 << 20 };
@@ -397,7 +397,7 @@ TEST(connections_share_memory)
 			end->receives = (struct queue){ 0 };
 			assert_int_equal(ucmatose_messages_prepare(&one), OUTCOME_OK);
 			assert_ptr_equal(one.region, end->run.memory->region);
-			/* Its last grants may be under way when all slots are. */
+			/* Its last grants may be in flight when all slots are. */
 			assert_int_equal(end->endpoint.options.send_depth, end->run.slots + 2);
 			assert_int_equal(end->receives.count, MAX(end->run.slots, (1 << 17) / CONNECTIONS));
 			for (uint32_t j = 0; j < end->run.slots; j++)
@@ -407,7 +407,7 @@ TEST(connections_share_memory)
 		assert_null(end->run.memory->next);
 		assert_int_equal(end->run.pattern, free_from);
 		assert_int_equal(end->run.memory->region->length, free_from + payload_pattern_size((size_t)size));
-		/* 4 MiB, but for one slot a connection. */
+		/* 4 MiB, except one slot per connection. */
 		assert_true(free_from <= 4 << 20 || free_from <= CONNECTIONS * size);
 		bench_destroy(bench);
 	}
@@ -428,7 +428,7 @@ TEST(each_device_has_memory)
 	bench_destroy(bench);
 }
 
-/* A stock end sends all of its messages at once: what the device cannot take ahead waits. */
+/* A stock end sends all its messages at once: those without a receive wait. */
 TEST(stock_ends_find_receives_posted)
 {
 	static const struct {
@@ -449,7 +449,7 @@ TEST(stock_ends_find_receives_posted)
 	}
 }
 
-/* A later connection of the same memory has got fewer: each keeps as many posted as its own queue pair takes. */
+/* A later connection of the same memory got fewer: each keeps as many posted as its own queue pair holds. */
 TEST(each_queue_pair_has_a_depth_of_its_own)
 {
 	struct bench *bench = bench_create(5000, 100, FABRIC_IWARP, 16384);
@@ -474,7 +474,7 @@ TEST(on_iwarp_the_client_sends_first)
 	assert_all_goes(bench, 10);
 }
 
-/* Spoils what the server sends first, and expects the client to say so. */
+/* Corrupts the server's first message, and expects the client's error. */
 static void spoiled(void (*spoil)(struct bench *bench, struct work *send), bool ours, const char *words)
 {
 	struct bench *bench = bench_create(10, 100, FABRIC_ROCE, 16384);
@@ -525,7 +525,7 @@ TEST(a_bad_message_fails_the_connection)
 	spoiled(empty, false, "message 1 has 0 bytes instead of 100");
 }
 
-/* A peer that sends more than it may, with receives posted for its grants. */
+/* A peer that sends more than granted, with receives posted for its grants. */
 TEST(messages_beyond_the_count_fail_the_connection)
 {
 	struct bench *bench = bench_create(1000, 100, FABRIC_ROCE, 16384);
@@ -557,7 +557,7 @@ TEST(too_many_grants_do_no_harm)
 	assert_non_null(strstr(bench_destroy(bench), "has 0 bytes instead of 100"));
 }
 
-/* A failure that another -S of a stock peer may explain; a peer of ours has told its own. */
+/* A failure that a stock peer's -S may explain; our peer's is known from its hello. */
 TEST(failures_that_another_size_explains)
 {
 	static const struct {
@@ -581,12 +581,12 @@ TEST(failures_that_another_size_explains)
 		completed(&client->connection, &completion);
 		assert_int_equal(client->connection.state, CONNECTION_FAILED);
 		assert_int_equal(client->run.environment->outcome, OUTCOME_FAILED);
-		assert_int_equal(strstr(bench_destroy(bench), "may run with another -S") != NULL,
+		assert_int_equal(strstr(bench_destroy(bench), "the peer's -S may differ") != NULL,
 				 rows[i / 2].explained && !ours);
 	}
 }
 
-/* Nothing but the connections is compared where nothing is sent. */
+/* Without messages only the connections are compared. */
 TEST(sizes_do_not_matter_without_messages)
 {
 	struct bench *bench = bench_create(0, 100, FABRIC_ROCE, 16384);

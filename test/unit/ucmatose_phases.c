@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,--wrap=privileges_drop -Wl,--wrap=route_cause */
-/* Runs of ucmatose at both ends: the phases, the limits of time, the failures of single connections, and the verdict.
- */
+/* Runs of ucmatose at both ends: the phases, the time limits, failures of single connections, and the verdict. */
 #include "test/unit/unit.h"
 
 #include "cmd/run.h"
 #include "cmd/ucmatose/ucmatose.h"
 
-/* The number that each client said, and the messages that each connection has received. */
+/* Each client's number, and each connection's received messages. */
 #define FAKE_FIELDS                                                                                                    \
 	struct ucmatose_options options;                                                                               \
 	char *output;                                                                                                  \
@@ -39,14 +38,14 @@ static int clean_up(void **state)
 	return tear_down(state);
 }
 
-/* ---- what a run meets with ---- */
+/* ---- a run's peers and events ---- */
 
 WORD(iwarp)
 {
 	fake.domain.fabric = FABRIC_IWARP;
 }
 
-/* As if its name had so many addresses, from 10.0.0.1 on. */
+/* As if its name had that many addresses, from 10.0.0.1 on. */
 WORD(addresses)
 {
 	struct ucmatose *run = fake.state;
@@ -63,7 +62,7 @@ WORD(another_device)
 	fake.domain.device = "fake1";
 }
 
-/* What a peer of ours says that runs with the options of this end. */
+/* The hello of an rdmatest peer with this end's options. */
 static struct hello hello_of(uint32_t number)
 {
 	return (struct hello){ .tool = HELLO_UCMATOSE,
@@ -80,7 +79,7 @@ WORD(client_run)
 	fake.client_run = (uint16_t)number;
 }
 
-/* A client of ours asks for its connection of that number, or a stock one. */
+/* An rdmatest client requests its connection of that number, or a stock client. */
 WORD(ask)
 {
 	struct hello hello = hello_of(number);
@@ -103,7 +102,7 @@ WORD(take)
 	word_confirm((unsigned)fake.endpoint_count - 2, text);
 }
 
-/* A server of ours accepts, or a stock one. */
+/* An rdmatest server accepts, or a stock one. */
 WORD(meet)
 {
 	struct hello hello = hello_of(number);
@@ -148,7 +147,7 @@ WORD(refuse_options)
 	hello_write(&hello, bytes);
 	word_address(number, text);
 	word_route(number, text);
-	/* That needs no line of its own then. */
+	/* It needs no separate line then. */
 	failed_for(connection(number), ERROR_OTHER, "refused by the peer");
 	endpoint_rejected(connection(number), bytes, sizeof(bytes));
 }
@@ -165,14 +164,14 @@ WORD(no_reply)
 	endpoint_fail(connection(number), OUTCOME_NO_CONNECTION);
 }
 
-/* The transport had no endpoint for so many requests. */
+/* The transport had no endpoint for that many requests. */
 WORD(lost)
 {
 	while (number--)
 		endpoint_request_failed(&fake.endpoints[0]->base, OUTCOME_INTERNAL);
 }
 
-/* A send that reports has arrived. */
+/* A signalled send has arrived. */
 WORD(sent)
 {
 	complete(connection(number), WORK_SEND, 1, 0);
@@ -202,7 +201,7 @@ WORD(transfer)
 			(direction == !fake.options.server ? word_receive : word_sent)(number, text);
 }
 
-/* All is transferred: the server disconnects. */
+/* All messages are transferred: the server disconnects. */
 WORD(finish)
 {
 	run_for(11 * MS);
@@ -214,7 +213,7 @@ WORD(finish)
 	}
 }
 
-/* ---- what is seen of it ---- */
+/* ---- expectations ---- */
 
 WORD(sending)
 {
@@ -263,14 +262,14 @@ static const struct run server_runs[] = {
 	  "devices)",
 	  OUTCOME_OK, "" },
 	{ "connections beyond the number are refused, also while the last one is accepted, which is said once",
-	  "run; ask 0; ask 1; rejected all connections of -c are taken; ask stock; rejected all connections of -c are "
-	  "taken; confirm 0; ask stock; rejected all connections of -c are taken; says 7471\ncmatose: refusing a "
-	  "connection: all connections of -c are taken\ninitiating; transfer 0; finish; reports "
+	  "run; ask 0; ask 1; rejected all -c connections are taken; ask stock; rejected all -c connections are taken; "
+	  "confirm 0; ask stock; rejected all -c connections are taken; says 7471\ncmatose: refusing a "
+	  "connection: all -c connections are taken\ninitiating; transfer 0; finish; reports "
 	  "\"asked\":1,\"made\":1,\"failed\":0,\"refused\":3,",
 	  OUTCOME_OK, "" },
 	{ "it goes on with those that came; what happens to a connection is progress too",
 	  "run -c 3; wait 1000; ask 0; wait 300; confirm 0; wait 399; idle 0; wait 2; sending 0; ask 1; rejected all "
-	  "connections of -c are taken; transfer 0; finish; says_not data transfers complete; verdict 1 of 3 "
+	  "-c connections are taken; transfer 0; finish; says_not data transfers complete; verdict 1 of 3 "
 	  "connections completed (fake, fake0)",
 	  OUTCOME_FAILED, "ucmatose: received only 1 of 3 connection requests: timed out after 0.4 s\n" },
 	{ "every request prolongs the wait, also one that is lost",
@@ -280,10 +279,10 @@ static const struct run server_runs[] = {
 	{ "another size ends the wait",
 	  "run -c 2; take 0; ask_with_other_size; transfer 0; finish; says test complete\n", OUTCOME_FAILED,
 	  PEER "the two ends do not agree: the peer runs with -c 2 -C 1 -S 200, this end with -c 2 -C 1 -S 100\n" },
-	/* Its sender may be nobody: a forged request holds a place only as long as it is waited for. */
+	/* Its sender may not exist: a forged request holds a place only during its time limit. */
 	{ "a request that is never confirmed is no connection; then the first is waited for again, without a limit",
 	  "run -c 2 --idle-timeout 3600000ms; ask 7; fails 0 4; next accept 4; ask 7; rejected it cannot be accepted; "
-	  "wait 1800000; take 0; ask 8; ask 9; rejected all connections of -c are taken; fails 3 4; idle 2; pass 1000; "
+	  "wait 1800000; take 0; ask 8; ask 9; rejected all -c connections are taken; fails 3 4; idle 2; pass 1000; "
 	  "take stock; transfer 2; transfer 5; finish; reports \"asked\":2,\"made\":2,\"failed\":0,\"refused\":1,; "
 	  "reports \"rate_per_second\":2.000; verdict lengths checked",
 	  OUTCOME_OK, PEER "it cannot be accepted\n" },
@@ -315,7 +314,7 @@ static const struct run server_runs[] = {
 	{ "all requests are lost", "run; lost 1", OUTCOME_INTERNAL, "" },
 	{ "without its listener it goes on with those that came",
 	  "run -c 2; take 0; listener_fails 3; sending 0; transfer 0; finish", OUTCOME_NO_DEVICE, "" },
-	/* Its client may not be ready yet, and does not say when it is. */
+	/* Its client may not be ready yet, and does not report when it is. */
 	{ "a pause for a stock client on iWARP",
 	  "iwarp; run; take stock; wait 99; idle 0; says_not initiating; wait 2; sending 0; transfer 0; finish",
 	  OUTCOME_OK, "" },
@@ -331,7 +330,7 @@ static const struct run server_runs[] = {
 	  PEER "connection 0 (established): the peer disconnected: sent 0, received 0 of 3 messages\n" PEER
 	       "connection 1 (sending): the peer disconnected: sent 1, received 0 of 3 messages\n" PEER
 	       "connection 2 (receiving): the peer disconnected: sent 3, received 1 of 3 messages\n" },
-	/* As it does when it has all its messages before the server has heard of that. */
+	/* As it does when it has all its messages before the server knows. */
 	{ "a client may leave when all is transferred",
 	  "run -c 2; take 0; take 1; transfer 0; leave 0; over 0; transfer 1; finish", OUTCOME_OK, "" },
 	{ "silent clients fail",
@@ -348,7 +347,7 @@ static const struct run server_runs[] = {
 	  "\"accept\":{\"count\":1,\"min_ns\":40000000,; reports \"connect\":{\"count\":0,; reports "
 	  "\"disconnect\":{\"count\":1,\"min_ns\":100",
 	  OUTCOME_OK, "" },
-	/* A client replies when it has all, which may be long before the server hears of that. */
+	/* A client replies when it has all messages, perhaps long before the server knows. */
 	{ "the rate of what is received begins with the last send",
 	  "run; rows 0; take 0; rows 1; reports \"received_rate_per_second\":null,; pass 4000; sent 0; receive 0; "
 	  "finish; reports "
@@ -356,7 +355,7 @@ static const struct run server_runs[] = {
 	  OUTCOME_OK, "" },
 	{ "without a connection nothing moves to another channel, if the peer leaves at the last moment",
 	  "run -m; take 0; transfer 0; fails 0 1; wait 11", OUTCOME_FAILED, "" },
-	/* Some are here and some there then: both channels stay as long as the endpoints. */
+	/* Then both channels have some: both stay as long as the endpoints. */
 	{ "a move that fails is a failure",
 	  "next migrate 5; run -c 2 -m; take 0; take 1; transfer 0; transfer 1; finish; says cmatose: disconnecting\n",
 	  OUTCOME_INTERNAL, "" },
@@ -426,7 +425,7 @@ TEST(server_accepts_a_stock_client_for_longer, set_up, clean_up)
 	}
 }
 
-/* Each has its time limit, so they do not wait for each other, but for those that are under way. */
+/* Each has its own time limit, so they do not wait for each other, except for those in progress. */
 TEST(server_ends_48_connections_at_once, set_up, clean_up)
 {
 	uint32_t ending = 0;
@@ -441,7 +440,7 @@ TEST(server_ends_48_connections_at_once, set_up, clean_up)
 		ending += connection(i)->state == ENDPOINT_DISCONNECTING;
 	assert_int_equal(ending, 48);
 	play("leave 0; ending 48; open 49");
-	/* One that is never answered: the others are not either, perhaps. */
+	/* One that is never answered: perhaps the others are not, either. */
 	play("fails 1 1");
 	for (uint32_t i = 2; i < 60; i++) {
 		word_ending(i, "");
@@ -468,7 +467,7 @@ static const struct run client_runs[] = {
 	{ "it does not wait for ever for the end", "run -s 10.0.0.1; meet 0; transfer 0; wait 399; running; wait 3",
 	  OUTCOME_FAILED,
 	  SERVER "connection 0 (transferred): timed out after 0.4 s: sent 1, received 1 of 1 message\n" },
-	/* One that is still being made has a limit of its own. */
+	/* A connection in progress has its own limit. */
 	{ "a connection waits for those that are being made",
 	  "run -s 10.0.0.1 -c 2; meet 0; wait 300; address 1; wait 200; open 0; meet 1; transfer 0; transfer 1; finish",
 	  OUTCOME_OK, "" },
@@ -484,7 +483,7 @@ static const struct run client_runs[] = {
 	  SERVER "connecting: refused by the peer\n" },
 	{ "it does not wait for a server that refuses", "run -s 10.0.0.1 --wait-server 1000ms; refuse 0",
 	  OUTCOME_NO_CONNECTION, SERVER "connecting: refused by the peer\n" },
-	/* Where nobody listens with -P ib, somebody may do so with -P tcp: the command has the port space. */
+	/* Without a listener for -P ib there may be one for -P tcp: the command has the port space. */
 	{ "the hint at the server, over ib", "run -s 10.0.0.1 -P ib; no_listener 0", OUTCOME_NO_CONNECTION,
 	  SERVER "connecting: it failed\n" TO_RUN "-P ib -p 7471 --transport fake\n" },
 	{ "no hint after another error", "run -s 10.0.0.1 -P ib; refuse 0", OUTCOME_NO_CONNECTION,
@@ -563,8 +562,8 @@ TEST(client_gives_up_privileges_when_all_are_connected, set_up, clean_up)
 	assert_ended(OUTCOME_OK, "");
 }
 
-/* And so that the server can tell it from others, every run has a number of its own. */
-TEST(client_has_48_connections_under_way, set_up, clean_up)
+/* Every run has its own number, so that the server can tell it from others. */
+TEST(client_has_48_connections_in_progress, set_up, clean_up)
 {
 	play("run -s 10.0.0.1 -c 60 -C 0");
 	run_for(MS);
@@ -572,7 +571,7 @@ TEST(client_has_48_connections_under_way, set_up, clean_up)
 	for (uint32_t i = 3; i < 60; i++)
 		word_meet(i, "");
 	assert_int_not_equal(of(connection(0))->hello.run, 0);
-	/* What is reported as the path is that of the first one. */
+	/* The reported path is the first connection's. */
 	assert_int_equal(((struct ucmatose *)fake.state)->figures.path.qpn, connection(0)->qpn);
 	for (uint32_t i = 3; i < 60; i++) {
 		assert_int_equal(of(connection(i))->hello.connection, i);

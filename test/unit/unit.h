@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the unit tests share: cmocka with the headers it wants before it, and a look at what goes to stderr. */
+/* Common part of the unit tests: cmocka with the headers it needs first, and capturing of stderr. */
 #ifndef TEST_UNIT_H
 #define TEST_UNIT_H
 
@@ -30,13 +30,13 @@
 /* Without gaps between them, in the section that main() of test/main.c reads. */
 #define TEST_ENTRY __attribute__((used, section("tests"), aligned(__alignof__(struct CMUnitTest))))
 
-/* Begins the function of a test; with what comes before and after it: TEST(name, set_up, tear_down). */
+/* Begins a test's function; with set-up and tear-down: TEST(name, set_up, tear_down). */
 #define TEST(name, ...)                                                                                                \
 	static void name(void **state);                                                                                \
 	static const struct CMUnitTest name##_test TEST_ENTRY = { #name, name, __VA_ARGS__ };                          \
 	static void name(void **state)
 
-/* As fail_msg(), whose words get lost while stderr is captured. */
+/* As fail_msg(), whose text is lost while stderr is captured. */
 #define fail_saying(...) (print_message("# " __VA_ARGS__), print_message("\n"), fail())
 
 struct capture {
@@ -54,7 +54,7 @@ static inline void capture_begin(struct capture *capture)
 	dup2(capture->file, STDERR_FILENO);
 }
 
-/* Returns what was written. */
+/* Returns the captured text. */
 static inline const char *capture_end(struct capture *capture)
 {
 	ssize_t length;

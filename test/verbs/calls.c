@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From the command line to the library call: what reaches librdmacm and libibverbs on an InfiniBand fabric, which no
- * software device can play. Every call of interest is written down as a line by the provider.
+ * From the command line to the library call: the arguments for librdmacm and libibverbs on an InfiniBand fabric, which
+ * no software device can simulate. The provider records every relevant call as a line.
  */
 #include "test/unit/unit.h"
 
@@ -14,7 +14,7 @@
 
 static struct cm_id *somebody;
 
-/* A client that comes to the listener at once. */
+/* A client that connects to the listener at once. */
 static void ask(struct cm_id *listener)
 {
 	const struct rdma_conn_param parameters = { .qp_num = 99 };
@@ -36,9 +36,9 @@ static const struct {
 	const char *line;
 	enum outcome outcome;
 	const char *calls;
-	const char *fails; /* the call of that name, with that errno value */
+	const char *fails; /* the failing call, with that errno value */
 	int error;
-	bool endless; /* events of the connection manager without an end */
+	bool endless; /* connection manager events without end */
 	bool asked;   /* a listener has a client */
 } rows[] = {
 	{ &mckey_command, "mckey -M ff12:401b:ffff::5 -b 10.0.0.1 -C 0", OUTCOME_OK,
@@ -92,8 +92,7 @@ static const struct {
 	  "create_id space 0x0106\n"
 	  "resolve 10.0.0.2:7471 from none in 20 ms\n",
 	  .endless = true },
-	/* What comes before there is a connection to fail is the server's failure: no protection domain for a client.
-	 */
+	/* A failure before there is a connection is the server's: no protection domain for a client. */
 	{ &rping_command, "rping -s -P --idle-timeout 20ms", OUTCOME_INTERNAL,
 	  "create_id space 0x0106\n"
 	  "bind 0.0.0.0:7174\n"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The commands against each other, in every variant that transport/verbs knows, on each fabric. Events are in sequence,
- * or scrambled. */
+/*
+ * The commands against each other, in every variant that transport/verbs supports, on each fabric. Events are in order,
+ * or scrambled.
+ */
 #include "test/verbs/provider/pair.h"
 
 enum {
@@ -13,7 +15,7 @@ enum {
 static const struct {
 	unsigned fabrics;
 	const char *server, *client;
-	const char *verdict; /* a part of what the client prints, or behind "<" the server */
+	const char *verdict; /* part of the client's output, or after "<" the server's */
 } rows[] = {
 	{ ALL, "rping -s -V -a @", "rping -c -V -C 10 -S 1000 -a @", "10 pings of 1000 bytes" },
 	{ ALL, "rping -s -V", "rping -c -V -C 3 -S 65535 -a @", "3 pings of 65535 bytes" },

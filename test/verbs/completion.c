@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion queues: what comes while one is being armed, what a completion says, and how many queues there are. */
+/* Completion queues: completions during arming, the contents of a completion, and the number of queues. */
 #include "test/verbs/ends.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 static struct completion_entry late = { .base = { .opcode = IBV_WC_RECV, .byte_len = 8 } };
 static unsigned arms;
 
-/* The completion comes just before the first arming takes effect: it raises no event. */
+/* The completion arrives just before the first arming takes effect: it raises no event. */
 static int notify_late(struct ibv_cq *cq, int solicited)
 {
 	if (!arms++)
@@ -15,7 +15,7 @@ static int notify_late(struct ibv_cq *cq, int solicited)
 	return cq_notify(cq, solicited);
 }
 
-TEST(arming_loses_nothing, NULL, end)
+TEST(arming_loses_no_completion, NULL, end)
 {
 	for (int64_t spin = 0; spin <= 50000; spin += 50000) {
 		struct ibv_context *context;
@@ -36,7 +36,7 @@ TEST(arming_loses_nothing, NULL, end)
 	}
 }
 
-/* What a connection had reserved of a queue is there for the next one. */
+/* A connection's reserved entries are available to the next one. */
 TEST(queues_are_used_again, NULL, end)
 {
 	begin(PROVIDER_ROCE);
@@ -51,7 +51,7 @@ TEST(queues_are_used_again, NULL, end)
 	assert_null(provider.cqs->next);
 }
 
-/* A device may leave completions of a queue pair that goes in the queue: their places are the next connection's. */
+/* A device may leave a destroyed queue pair's completions in the queue: their entries are the next connection's. */
 TEST(a_queue_pair_leaves_no_completion, NULL, end)
 {
 	struct completion_queue *queue;
@@ -67,14 +67,14 @@ TEST(a_queue_pair_leaves_no_completion, NULL, end)
 	assert_int_equal(queue->count, 0);
 }
 
-/* The server's receive that was taken as the nth. */
+/* The server's receive that was used as the nth. */
 static const struct completion *await_receive(size_t count)
 {
 	assert_true(bench_await_completions(&bench, &bench.server, WORK_RECEIVE, count));
 	return end_last_completion(&bench.server, WORK_RECEIVE);
 }
 
-TEST(what_took_the_receive, NULL, end)
+TEST(immediate_and_length_of_receives, NULL, end)
 {
 	const struct completion *completion;
 
@@ -95,7 +95,7 @@ TEST(what_took_the_receive, NULL, end)
 	assert_false(completion->has_immediate);
 }
 
-/* The completion of work of a slot's earlier user. */
+/* The completion of an earlier slot user's work. */
 TEST(a_stale_completion, NULL, end)
 {
 	uint32_t slot;
@@ -116,7 +116,7 @@ TEST(a_stale_completion, NULL, end)
 	cq_push(cq_of(bench.client.endpoint), &late, true, false);
 	bench_linger(&bench, 5);
 	assert_int_equal(end_completions(&bench.client, WORK_RECEIVE), 0);
-	/* A number that there never was. */
+	/* A number never used. */
 	late.base.wr_id = ~0ull;
 	cq_push(cq_of(bench.client.endpoint), &late, true, false);
 	late.base.wr_id = work_id(bench.client.endpoint, WORK_RECEIVE, 9);
@@ -125,7 +125,7 @@ TEST(a_stale_completion, NULL, end)
 	assert_int_equal(end_last_completion(&bench.client, WORK_RECEIVE)->tag, 9);
 }
 
-/* A send of the client that completes with that status, and the words of its error. */
+/* A client's send that completes with that status, and its error's words. */
 static void expect_failed_send(bool unsignalled, enum completion_status status, const char *cause)
 {
 	const struct completion *completion;
@@ -140,7 +140,7 @@ static void expect_failed_send(bool unsignalled, enum completion_status status, 
 	assert_int_equal(completion->length, 0);
 }
 
-/* What a device says in a failed completion besides its status means nothing; each status has its number and words. */
+/* In a failed completion only the status counts; each status has its number and words. */
 TEST(failed_completions, NULL, end)
 {
 	static const enum ibv_wc_status statuses[] = {
@@ -155,7 +155,7 @@ TEST(failed_completions, NULL, end)
 	}
 }
 
-/* One that is gone answers nothing. */
+/* A vanished end does not answer. */
 TEST(a_peer_without_a_queue, NULL, end)
 {
 	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_ERR };
@@ -168,8 +168,8 @@ TEST(a_peer_without_a_queue, NULL, end)
 	assert_int_equal(end_completions(&bench.server, WORK_RECEIVE), 0);
 }
 
-/* The error of a time-out has what is known of the local port. */
-TEST(why_the_peer_is_silent, NULL, end)
+/* A time-out's error includes the local port's state. */
+TEST(the_cause_of_the_peers_silence, NULL, end)
 {
 	static const struct {
 		enum ibv_port_state state;
@@ -195,7 +195,7 @@ TEST(why_the_peer_is_silent, NULL, end)
 	}
 }
 
-/* A thousand connections cost one domain, and few completion queues, of which none overflows. */
+/* A thousand connections need one domain and few completion queues, and none overflows. */
 TEST(queues_are_shared, NULL, end)
 {
 	unsigned count = 0;
@@ -211,9 +211,9 @@ TEST(queues_are_shared, NULL, end)
 	}
 	assert_int_equal(count, 2);
 	assert_int_equal(provider.protection_domains, 1);
-	/* Of a queue pair with two queues of that length one completion queue takes all completions. */
+	/* One completion queue takes all completions of a queue pair with two queues of that length. */
 	assert_int_equal(bench.client.endpoint->domain->max_qp_wr, 300);
-	/* Each is twice as large as the one before, up to 65536 entries. */
+	/* Each is twice as large as the previous one, up to 65536 entries. */
 	begin(PROVIDER_ROCE);
 	provider.devices[0]->limits.max_cqe = provider.devices[0]->limits.max_qp_wr = 1 << 20;
 	options.send_depth = options.receive_depth = 20000;
@@ -226,8 +226,8 @@ TEST(queues_are_shared, NULL, end)
 	EXPECT_TOLD("creating a completion queue: Invalid argument", assert_false(bench_resolve(&bench, &options)));
 }
 
-/* A queue pair that could not be made keeps no entries. */
-TEST(what_failed_takes_no_room, NULL, end)
+/* A queue pair that could not be created keeps no entries. */
+TEST(a_failed_queue_pair_keeps_no_entries, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	assert_true(bench_listen(&bench, &options));
@@ -242,8 +242,8 @@ TEST(what_failed_takes_no_room, NULL, end)
 	assert_int_equal(verbs(bench.client.endpoint)->completions->reserved, 2 * PAIR_DEPTH);
 }
 
-/* Events of completion queues are paid back, and the last before a queue goes: the provider sees to the sum. */
-TEST(events_are_paid_back, NULL, end)
+/* Completion events are acknowledged, the last before the queue is destroyed: the provider checks the sum. */
+TEST(events_are_acknowledged, NULL, end)
 {
 	const struct completion_queue *cq;
 	unsigned max = 0;
@@ -265,8 +265,8 @@ TEST(events_are_paid_back, NULL, end)
 	assert_true(max < 64);
 }
 
-/* Woken for an event that is not there: another process may have taken it, or the kernel woke too many. */
-TEST(woken_for_nothing, NULL, end)
+/* Woken without an event: another process may have taken it, or the kernel woke too many. */
+TEST(a_wake_up_without_an_event, NULL, end)
 {
 	struct verbs_domain *domain;
 
@@ -277,8 +277,7 @@ TEST(woken_for_nothing, NULL, end)
 	assert_false(bench.client.endpoint->domain->removed);
 }
 
-/* The queue was armed when it was created, and later arming fails: without an error a connection would wait for ever.
- */
+/* The queue was armed when it was created, and later arming fails: without an error a connection would wait forever. */
 TEST(a_queue_that_cannot_be_armed, NULL, end)
 {
 	connect_both(PROVIDER_ROCE);
@@ -312,7 +311,7 @@ TEST(a_flood_of_completions, NULL, end)
 		assert_int_equal(bench.server.records[1 + index].completion.tag, index);
 }
 
-/* The message lies in the completion queue, which nobody was woken for. */
+/* The message is in the completion queue, without a wake-up. */
 TEST(the_last_message_before_the_end, NULL, end)
 {
 	struct completion_queue *cq;
@@ -342,7 +341,7 @@ TEST(a_silent_flush, NULL, end)
 	}
 }
 
-/* soft-RoCE flushes the queue pair whose peer was refused, and raises no event of the device. */
+/* soft-RoCE flushes the queue pair whose peer was refused, and raises no device event. */
 TEST(a_queue_that_is_flushed_without_a_reason, NULL, end)
 {
 	for (int silent = 0; silent < 2; silent++) {

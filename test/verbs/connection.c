@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections: what is agreed on, what ends them, and why one was not made. */
+/* Connections: negotiated values, ends, and failures to connect. */
 #include "test/verbs/ends.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ TEST(reads_are_one_at_a_time, NULL, end)
 	}
 }
 
-/* But on iWARP, where a peer of an older protocol says nothing of that. */
+/* Except on iWARP, where a peer with an older protocol does not send them. */
 TEST(peer_that_allows_no_reads, NULL, end)
 {
 	for (int iwarp = 0; iwarp <= 1; iwarp++) {
@@ -62,7 +62,7 @@ TEST(peer_that_allows_no_reads, NULL, end)
 	}
 }
 
-TEST(how_often_to_try_again, NULL, end)
+TEST(retry_counts, NULL, end)
 {
 	for (int asked = 0; asked < 2; asked++)
 		for (int own_qp = 0; own_qp < 2; own_qp++) {
@@ -97,7 +97,7 @@ TEST(how_often_to_try_again, NULL, end)
 		}
 }
 
-static unsigned ready_to_receive_with; /* of the receiver-not-ready timer */
+static unsigned ready_to_receive_with; /* the receiver-not-ready timer's code */
 
 static void note_timer(const struct queue_pair *qp)
 {
@@ -105,8 +105,8 @@ static void note_timer(const struct queue_pair *qp)
 		ready_to_receive_with = qp->attributes.min_rnr_timer;
 }
 
-/* From the time that the peer may send, before the connection is reported. */
-TEST(how_soon_the_peer_tries_again, NULL, end)
+/* From the time when the peer may send, before the connection is reported. */
+TEST(shortest_rnr_timer, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	options.own_qp = true;
@@ -156,7 +156,7 @@ static const struct {
 	{ PROVIDER_ROCE, RDMA_CM_EVENT_DISCONNECTED, -ETIMEDOUT, ERROR_NO_REPLY, "no answer in time" },
 };
 
-TEST(why_it_did_not_connect, NULL, end)
+TEST(errors_of_connecting, NULL, end)
 {
 	for (size_t row = 0; row < LENGTH(failures); row++) {
 		begin(failures[row].fabric);
@@ -173,12 +173,12 @@ TEST(why_it_did_not_connect, NULL, end)
 	}
 }
 
-/* What the kernel's tables know is said of an event, of a time-out, and of a call without a route. */
-TEST(what_the_kernel_knows, NULL, end)
+/* The kernel's tables explain an event, a time-out, and a call without a route. */
+TEST(kernel_tables_explain_errors, NULL, end)
 {
 	connect_both(PROVIDER_ROCE);
 	cm_raise(id_of(bench.client.endpoint), RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
-	EXPECT_FAILURE(&bench.client, "established: the link-layer address of the peer, or of its router, has changed");
+	EXPECT_FAILURE(&bench.client, "established: the peer's or its router's link-layer address has changed");
 
 	begin(PROVIDER_ROCE);
 	provider.route_cause = "10.0.0.1 answers no ARP on eth0";
@@ -204,8 +204,10 @@ TEST(qp_of_client_is_not_moved, NULL, end)
 	assert_int_equal(bench.error.kind, ERROR_NO_REPLY);
 }
 
-/* What librdmacm answers at once decides what becomes of the endpoint; only without a listener or a reply another try
- * may succeed. */
+/*
+ * librdmacm's immediate result decides the endpoint's outcome; another try may succeed only without a listener or a
+ * reply.
+ */
 TEST(connecting_and_leaving_that_fail, NULL, end)
 {
 	static const struct {
@@ -232,7 +234,7 @@ TEST(connecting_and_leaving_that_fail, NULL, end)
 		provider_fail("rdma_disconnect", EINVAL, 0);
 		EXPECT_TOLD("disconnecting: ",
 			    assert_int_equal(endpoint_disconnect(bench.client.endpoint), OUTCOME_FAILED));
-		/* librdmacm, which failed, has not moved its own. */
+		/* librdmacm failed, and has not moved its own. */
 		assert_int_equal(qp_of(bench.client.endpoint)->base.state == IBV_QPS_ERR, own_qp);
 	}
 }
@@ -257,7 +259,7 @@ TEST(an_unwanted_request, NULL, end)
 	assert_int_equal(end_events(&bench.listening, EVENT_REQUEST), 0);
 }
 
-/* The command hears of a request that finds no memory, and the peer is refused. */
+/* A request without memory is reported to the command, and the peer is rejected. */
 TEST(a_request_without_memory, NULL, end)
 {
 	begin(PROVIDER_ROCE);
@@ -271,8 +273,8 @@ TEST(a_request_without_memory, NULL, end)
 	assert_int_equal(end_events(&bench.listening, EVENT_REQUEST), 0);
 }
 
-/* The client has gone before its request is answered, and its withdrawal is not yet heard of. */
-TEST(an_answer_to_nobody, NULL, end)
+/* The client has gone before its request is answered, and its withdrawal has not arrived yet. */
+TEST(an_answer_to_a_withdrawn_request, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	bench.answer_requests = false;
@@ -282,7 +284,7 @@ TEST(an_answer_to_nobody, NULL, end)
 		    assert_int_equal(endpoint_create_qp(bench.server.endpoint), OUTCOME_NO_CONNECTION));
 }
 
-/* The client's first message comes before its RTU. The kernel sends a DREQ only after that, and would not say so. */
+/* The client's first message comes before its RTU. The kernel sends a DREQ only after that, without an error. */
 TEST(a_message_in_place_of_the_rtu, NULL, end)
 {
 	begin(PROVIDER_ROCE);
@@ -301,7 +303,7 @@ TEST(a_message_in_place_of_the_rtu, NULL, end)
 	assert_int_equal(end_events(&bench.server, EVENT_ESTABLISHED), 1);
 }
 
-/* The connection manager's message overtakes the last acknowledgement; which may also never come. */
+/* The connection manager's message overtakes the last acknowledgement, which may also be lost. */
 TEST(the_last_acknowledgement, NULL, end)
 {
 	for (int way = 0; way < 3; way++) {
@@ -355,7 +357,7 @@ TEST(iwarp_waits_for_nothing, NULL, end)
 	}
 }
 
-/* What a queue pair that is being destroyed has posted completes after all. */
+/* A destroyed queue pair's posted work completes after all. */
 static void complete_late(struct queue_pair *qp)
 {
 	struct completion_entry entry = { .base = { .opcode = IBV_WC_SEND, .qp_num = qp->base.qp_num } };
@@ -371,8 +373,8 @@ static void complete_late(struct queue_pair *qp)
 	}
 }
 
-/* The endpoint is destroyed while it waits for it: when the acknowledgement comes there is nobody to tell. */
-TEST(the_last_acknowledgement_of_nobody, NULL, end)
+/* The endpoint is destroyed while it waits for the acknowledgement, which then has no recipient. */
+TEST(the_last_acknowledgement_of_a_destroyed_endpoint, NULL, end)
 {
 	connect_both(PROVIDER_ROCE);
 	provider.keeps_completions = true;
@@ -388,7 +390,7 @@ TEST(the_last_acknowledgement_of_nobody, NULL, end)
 	assert_int_equal(end_events(&bench.client, EVENT_DISCONNECTED), 0);
 }
 
-/* iWARP's client, whose server has been told of the connection. */
+/* iWARP's client, whose server has reported the connection. */
 static void connect_iwarp(void)
 {
 	struct work work = { .kind = WORK_RECEIVE, .length = 100 };
@@ -403,8 +405,8 @@ static void connect_iwarp(void)
 	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
 }
 
-/* On iWARP a client's connection is reported a moment late; its completions and its end are reported after it. */
-TEST(news_are_kept_back, NULL, end)
+/* On iWARP a client's connection is reported slightly late; its completions and its end are reported after it. */
+TEST(events_are_delayed, NULL, end)
 {
 	for (int way = 0; way < 3; way++) {
 		int64_t start = clock_now();
@@ -428,8 +430,8 @@ TEST(news_are_kept_back, NULL, end)
 	}
 }
 
-/* Only soft-iWARP needs the moment. */
-TEST(a_card_keeps_no_news, NULL, end)
+/* Only soft-iWARP needs the delay. */
+TEST(a_card_delays_no_events, NULL, end)
 {
 	begin(PROVIDER_IWARP);
 	device_drive(provider.devices[0], "irdma");
@@ -437,8 +439,8 @@ TEST(a_card_keeps_no_news, NULL, end)
 	assert_false(verbs(bench.client.endpoint)->delayed);
 }
 
-/* It is cut short while its news are kept back: what the device still completes finds nothing to settle. */
-TEST(news_kept_back_end_with_their_endpoint, NULL, end)
+/* It is destroyed while its events are delayed: later completions find no endpoint. */
+TEST(delayed_events_end_with_their_endpoint, NULL, end)
 {
 	connect_iwarp();
 	provider.keeps_completions = true;
@@ -456,7 +458,7 @@ static void hear_nothing(void *context, struct endpoint *endpoint, const struct 
 	assert_int_equal(event->kind, EVENT_FAILED);
 }
 
-/* Peers that cancel request after request do not fill a server's log; a failure of the listener is reported. */
+/* Peers that cancel request after request do not fill a server's log; a listener's failure is reported. */
 TEST(strangers_do_not_fill_the_log, NULL, end)
 {
 	static const struct endpoint_handlers handlers = { .event = hear_nothing };

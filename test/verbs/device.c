@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Devices: their limits, and what becomes of the connections of one that fails or goes. */
+/* Devices: their limits, and the connections of a failed or removed one. */
 #include "test/verbs/ends.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static struct endpoint *connect_port_2(struct end *end)
 	return endpoint;
 }
 
-/* Port 1 is InfiniBand, port 2 Ethernet; an event of the device finds the endpoint of either. */
+/* Port 1 is InfiniBand, port 2 Ethernet; a device event finds the endpoint on either. */
 TEST(a_card_of_two_fabrics, NULL, end)
 {
 	for (int whole = 0; whole < 2; whole++) {
@@ -51,7 +51,7 @@ TEST(a_card_of_two_fabrics, NULL, end)
 
 #define INLINE_HINT "the device may take fewer bytes inline"
 
-/* What is too much inline is named; what is too deep is made less deep. */
+/* Too much inline data is an error; a too deep queue is made shorter. */
 TEST(limits_of_drivers, NULL, end)
 {
 	static const struct {
@@ -121,7 +121,7 @@ TEST(events_of_the_device, NULL, end)
 		assert_int_equal(end_events(&bench.server, EVENT_FAILED), rows[row].server_fails);
 		assert_int_equal(bench.client.endpoint->domain->removed, rows[row].of == 3);
 		assert_int_equal(*capture.text != '\0', rows[row].client_fails);
-		/* Nobody connects over a device that has failed. */
+		/* No connection can be made over a failed device. */
 		if (rows[row].of == 3) {
 			struct endpoint *kept = bench.client.endpoint;
 
@@ -146,7 +146,7 @@ static const struct network_counter *counter_of(const char *name)
 	return counter;
 }
 
-/* From the first queue pair on. Files that are no counters of a port, or tell a level, or are gone, are left out. */
+/* From the first queue pair on. Files that are not port counters, are levels, or have disappeared are left out. */
 TEST(counters_of_a_port, NULL, end)
 {
 	static const char *const names[] = { "Rcvd Out of order packets", "out_of_sequence", "symbol_error" };
@@ -184,14 +184,16 @@ TEST(counters_of_a_port, NULL, end)
 	provider_write("18446744073709551615\n", PORT_FOLDER "counters/symbol_error");
 	assert_int_equal(counter_of("out_of_sequence")->increase, 12);
 	assert_int_equal(counter_of("symbol_error")->increase, 615);
-	/* Reset, and no number: what it was stays. */
+	/* Reset, and not a number: the value stays. */
 	provider_write("3\n", PORT_FOLDER "hw_counters/out_of_sequence");
 	provider_write("?\n", PORT_FOLDER "counters/symbol_error");
 	assert_int_equal(counter_of("out_of_sequence")->increase, 12);
 	assert_int_equal(counter_of("symbol_error")->increase, 615);
 }
 
-/* The other port counts apart; the counters of a device outlive it, and are not begun anew by one of its name. */
+/*
+ * The other port counts separately; a device's counters outlive it, and do not restart with a device of the same name.
+ */
 TEST(counters_of_ports, NULL, end)
 {
 	unsigned ports = 0;
@@ -239,10 +241,10 @@ static void fail_channel(struct verbs_transport *transport)
 }
 
 /*
- * A completion queue that fails when only disconnections are awaited, or nothing at all, harms nobody, nor does a
- * channel when all has ended; else it fails all that need it, with a reason.
+ * A completion queue that fails while only disconnections are awaited, or nothing, does no harm, nor does a channel
+ * after the end; else it fails its users, with a reason.
  */
-TEST(a_failure_nobody_needs_to_know, NULL, end)
+TEST(a_harmless_failure, NULL, end)
 {
 	static const struct endpoint_handlers handlers = { .event = count_event };
 	static const struct {
@@ -307,8 +309,8 @@ TEST(a_failure_nobody_needs_to_know, NULL, end)
 	}
 }
 
-/* One goes, and the connections of the other stay. */
-TEST(one_device_of_two_goes, NULL, end)
+/* One is removed, and the other's connections stay. */
+TEST(one_of_two_devices_is_removed, NULL, end)
 {
 	static const char *const reads[] = { "ibv_get_cq_event", "ibv_get_async_event" };
 	struct capture capture;
@@ -369,8 +371,8 @@ static void connect_to(const char *address)
 	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
 }
 
-/* Under a server that goes on: its device is removed, with a connection or without, and another comes, ten times. */
-TEST(devices_come_and_go, NULL, end)
+/* Under a running server: its device is removed, with or without a connection, and another appears, ten times. */
+TEST(devices_are_added_and_removed, NULL, end)
 {
 	for (unsigned ways = REMOVAL_BY_MANAGER; ways <= (REMOVAL_BY_MANAGER | REMOVAL_BY_ASYNC); ways++) {
 		begin(PROVIDER_ROCE);
@@ -391,7 +393,7 @@ TEST(devices_come_and_go, NULL, end)
 			bench_linger(&bench, 5);
 			assert_non_null(strstr(told(&capture), "roce0: the device was removed"));
 			forget_connections();
-			/* Only that of the other device is left. */
+			/* Only the other device's is left. */
 			assert_int_equal(provider.protection_domains, 1);
 			assert_int_equal(device_is_held(provider.devices[place]), ways == REMOVAL_BY_ASYNC);
 			provider.devices[2 - place] = device_add(PROVIDER_ROCE, 0);
@@ -399,7 +401,7 @@ TEST(devices_come_and_go, NULL, end)
 	}
 }
 
-/* The channel of bound_id, which reports a removal, is not read again after it has failed, and the connections stay. */
+/* bound_id's channel, which reports a removal, is not read again after it has failed, and the connections stay. */
 TEST(channel_of_bound_id_fails, NULL, end)
 {
 	struct cm_channel *channel;
@@ -413,7 +415,7 @@ TEST(channel_of_bound_id_fails, NULL, end)
 	assert_int_equal(bench.client.endpoint->state, ENDPOINT_ESTABLISHED);
 }
 
-/* The connection manager may know no address to bind another identifier to: an IPv6 address without its interface. */
+/* The connection manager may have no address to bind another identifier to: an IPv6 address without its interface. */
 TEST(a_device_that_cannot_be_held, NULL, end)
 {
 	begin(PROVIDER_ROCE);

@@ -7,7 +7,7 @@
 #include "cmd/run.h"
 #include "test/verbs/provider/provider.h"
 
-/* The client of listener number N, from 0, finds no route if bit N is set. */
+/* Listener N's client, from 0, finds no route if bit N is set. */
 static unsigned listeners, silent;
 
 static void listening(struct cm_id *id)
@@ -21,7 +21,7 @@ static void listening(struct cm_id *id)
 #define BOTH   "OK    address   10.0.0.1, 10.0.0.2 lead to roce0\n"
 #define SECOND "OK    address   10.0.1.1, 10.0.1.2 lead to roce1\n"
 #define UNTRIED(address, device)                                                                                       \
-	"read  address   " address " leads to " device ": untried, this device does not reach itself: "
+	"read  address   " address " leads to " device ": not tried, this device does not reach itself: "
 
 static const struct {
 	const char *shows;
@@ -105,7 +105,7 @@ TEST(addresses)
 	}
 }
 
-/* Without its module InfiniBand has no interface, and no address: each command says so, and none is content. */
+/* Without its module InfiniBand has no interface, and no address: each command reports it and fails. */
 TEST(no_interface)
 {
 	const char *cause = "no address of this host leads to ib0: it has no network interface (IPoIB)\n";

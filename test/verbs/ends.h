@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests of the files of transport/verbs share: two ends on the simulated device, and what lies below them. */
+/* Common part of the transport/verbs tests: two ends on the simulated device, and access to the device. */
 #ifndef RDMATEST_TEST_VERBS_ENDS_H
 #define RDMATEST_TEST_VERBS_ENDS_H
 
@@ -10,8 +10,8 @@
 #include "transport/verbs/verbs.h"
 
 static struct bench bench;
-static struct endpoint_options options; /* of both ends */
-static struct path_options path;	/* asked for in them */
+static struct endpoint_options options; /* both ends' */
+static struct path_options path;	/* requested in them */
 
 /* The tear-down of a test. */
 static inline int end(void **state)
@@ -25,7 +25,7 @@ static inline int end(void **state)
 	return 0;
 }
 
-/* Ends what has begun before. */
+/* Ends the previous test. */
 static inline void begin(enum provider_fabric fabric)
 {
 	end(NULL);
@@ -64,7 +64,7 @@ static inline struct cm_id *id_of(const struct endpoint *endpoint)
 	return (struct cm_id *)verbs(endpoint)->id;
 }
 
-/* The number of a work of the endpoint as the device has it. */
+/* The device's number for one of the endpoint's works. */
 static inline uint64_t work_id(const struct endpoint *endpoint, enum work_kind kind, uint32_t tag)
 {
 	uint32_t slot = verbs(endpoint)->slot;
@@ -97,7 +97,7 @@ static inline void send_8(uint32_t tag, bool unsignalled)
 	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
 }
 
-/* As far as the request of the client. */
+/* Up to the client's request. */
 static inline void request_connection(void)
 {
 	assert_true(bench_listen(&bench, &options));
@@ -118,7 +118,7 @@ static inline void join_member(void)
 	assert_true(bench_await_event(&bench, &bench.client, EVENT_JOINED));
 }
 
-/* What was printed, with the error of the last call. */
+/* The output, with the last call's error. */
 static inline const char *told(struct capture *capture)
 {
 	bench_report(&bench);
@@ -132,7 +132,7 @@ static inline void expect_told(struct capture *capture, const char *cause)
 	assert_non_null(strstr(capture->text, cause));
 }
 
-/* What the statement does prints that cause. */
+/* The statement must print that cause. */
 #define EXPECT_TOLD(cause, statement)                                                                                  \
 	do {                                                                                                           \
 		struct capture told_capture;                                                                           \

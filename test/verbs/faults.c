@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls that fail, devices that are not there, and peers that go: told with their cause, and nothing is left behind. */
+/* Failing calls, missing devices, and vanishing peers: each is reported with its cause, without leaks. */
 /* link: -Wl,--wrap=privileges_in_container -Wl,--wrap=privileges_dev_is_private */
 /* link: -Wl,--wrap=privileges_have -Wl,--wrap=privileges_may */
 #include "test/verbs/provider/pair.h"
@@ -22,8 +22,8 @@ static const struct {
 	const char *call;
 	int error;
 	const struct pair_lines *lines;
-	enum outcome worst; /* of the end whose call fails, when the first does */
-	const char *cause;  /* of the error that is reported; NULL: the failure does no harm */
+	enum outcome worst; /* of the end with the failing call, if its first use fails */
+	const char *cause;  /* the reported error's; NULL: the failure does no harm */
 } rows[] = {
 	{ "rdma_create_event_channel", EMFILE, &rping, OUTCOME_INTERNAL, "creating an event channel" },
 	{ "rdma_create_event_channel", EMFILE, &ucmatose, OUTCOME_INTERNAL, "creating an event channel" },
@@ -86,7 +86,7 @@ TEST(calls_that_fail)
 			provider.fails_once = rows[row].error == EINTR || rows[row].error == EAGAIN;
 			pair_run(&pair, rows[row].lines->server, rows[row].lines->client, "500ms");
 			worst = pair.server_outcome > pair.client_outcome ? pair.server_outcome : pair.client_outcome;
-			/* Nobody fails without a word. */
+			/* Every failure is reported. */
 			pair_finish(&pair, rows[row].call,
 				    (!worst || *pair.capture.text) &&
 					    (after || (worst == rows[row].worst &&
@@ -103,7 +103,7 @@ static void run_short(struct pair *pair)
 	provider.fails_once = true;
 }
 
-/* Each allocation fails once, until there are no more of them. */
+/* Each allocation fails once, up to the last. */
 TEST(memory_runs_short)
 {
 	static const char *const calls[] = { "calloc", "malloc", "realloc" };
@@ -142,7 +142,7 @@ bool __wrap_privileges_dev_is_private(void)
 	return in_container;
 }
 
-/* Whoever runs the tests is no root, but could be. */
+/* The user of the tests is not root, but could become root. */
 bool __wrap_privileges_have(unsigned capability)
 {
 	return false;
@@ -153,7 +153,7 @@ bool __wrap_privileges_may(unsigned capability)
 	return true;
 }
 
-/* What is missing on a machine. A file that is written is no device file. */
+/* Missing parts of a machine. A written file is not a device file. */
 TEST(machines_without)
 {
 	static const struct {
@@ -162,7 +162,7 @@ TEST(machines_without)
 		bool no_provider, container;
 		const char *cause, *hint;
 	} lacks[] = {
-		/* Where files cannot be seen, the calls decide, and they succeed. */
+		/* If files cannot be seen, the calls decide, and they succeed. */
 		{ { "/sys" } },
 		{ { "/sys/class/infiniband", "/sys/class/infiniband_verbs" } },
 		{ { "/dev/infiniband/uverbs1" } },
@@ -258,7 +258,7 @@ TEST(machines_without)
 	in_container = false;
 }
 
-/* The kernel has found a device that librdmacm cannot open: which one that may be, and why. */
+/* The kernel has found a device that librdmacm cannot open: the possible device, and the cause. */
 TEST(device_of_the_route)
 {
 	static const struct {
@@ -284,7 +284,7 @@ TEST(device_of_the_route)
 		  .call = "ucma_get_device",
 		  .error = ENODEV,
 		  .outcome = OUTCOME_NO_DEVICE,
-		  .cause = "/dev/infiniband/uverbs0 cannot be used (roce0): it is no device file\n" },
+		  .cause = "/dev/infiniband/uverbs0 cannot be used (roce0): it is not a device file\n" },
 		{ .call = "rdma_resolve_addr",
 		  .error = ENODEV,
 		  .client = "rping -c -C 3 -a 127.0.0.1",
@@ -295,7 +295,7 @@ TEST(device_of_the_route)
 		  .client = "rping -c -C 3 -a ::",
 		  .outcome = OUTCOME_NO_CONNECTION,
 		  .cause = "resolving the address: it is not the address of a host (19)" },
-		/* The kernel has found none. */
+		/* The kernel has found no device. */
 		{ .removed = "/dev/infiniband/uverbs0",
 		  .call = "rdma_resolve_addr",
 		  .error = ENODEV,
@@ -330,14 +330,14 @@ TEST(device_of_the_route)
 	}
 }
 
-/* A server that listens where no client can come says so. */
+/* A server that no client can reach says so. */
 TEST(unreachable_server)
 {
 	static const struct {
 		const char *line;
-		unsigned bound; /* addresses that have a device, the listener's among them */
+		unsigned bound; /* addresses with a device, including the listener's */
 		const char *hint;
-		bool has_no_module; /* for the interfaces of InfiniBand */
+		bool has_no_module; /* for InfiniBand's interfaces */
 	} servers[] = {
 		{ "rping -s --idle-timeout 50ms", 1, "an RDMA device; the interface of the device must be up" },
 		{ "ucmatose --idle-timeout 50ms", 1, "an RDMA device; the interface of the device must be up" },
@@ -363,7 +363,7 @@ TEST(unreachable_server)
 	}
 }
 
-/* Each end says in its hello which tool it is: both have the reason, and the server waits for its own client. */
+/* Each end's hello names its tool: both report the reason, and the server waits for its own client. */
 TEST(client_of_another_tool)
 {
 	static const struct {
@@ -394,7 +394,7 @@ static int takes_half(const struct ibv_qp_cap *cap)
 	return cap->max_recv_wr > 2048 ? ENOMEM : -1;
 }
 
-/* The limit of locked memory, which is what most often is short, and a device that has less than is asked for. */
+/* The locked memory limit, the most frequent shortage, and a device with less than requested. */
 TEST(limits)
 {
 	const struct rlimit little = { 65536, 65536 };
@@ -413,7 +413,7 @@ TEST(limits)
 	pair.grace_ms = 20;
 	pair_run(&pair, rping.server, rping.client, "500ms");
 	pair_finish(&pair, "short queues", pair.client_outcome || pair.server_outcome);
-	/* The deepest queue, and one receive more than it has: on iWARP as many are posted as messages come. */
+	/* The deepest queue, and one receive more: on iWARP as many are posted as messages arrive. */
 	provider_begin(PROVIDER_IWARP, 0);
 	provider.devices[0]->limits.max_qp_wr = 16;
 	pair_run(&pair, "ucmatose -b @ -C 100", "ucmatose -s @ -C 100", NULL);
@@ -425,7 +425,7 @@ TEST(limits)
 	pair_finish(&pair, "half of the deepest queue", !pair.server_outcome && !pair.client_outcome);
 }
 
-/* They go on for ever, or nearly. */
+/* They continue forever, or nearly. */
 static const struct pair_lines lines[] = {
 	{ "rping -s -a @", "rping -c -C 100000 -a @" },
 	{ "ucmatose -b @ -C 100000", "ucmatose -s @ -C 100000" },
@@ -439,7 +439,7 @@ static void remove_now(void *context)
 	device_remove(provider.devices[0], provider.seed ? REMOVAL_BY_ASYNC : REMOVAL_BY_MANAGER);
 }
 
-/* A while after both ends have a queue pair, however long that takes here. */
+/* Some time after both ends have a queue pair, however slow the machine. */
 static void remove_device(struct pair *pair)
 {
 	bool both = provider.qps && provider.qps->next;
@@ -453,8 +453,8 @@ static void remove_soon(void *context)
 	remove_device(context);
 }
 
-/* In the middle of a run, and between two datagrams: both ends fail, and say why. */
-TEST(a_device_that_goes)
+/* In the middle of a run, and between two datagrams: both ends fail, with the cause. */
+TEST(a_removed_device)
 {
 	for (size_t row = 0; row < LENGTH(lines); row++)
 		for (unsigned seed = 0; seed < 3; seed++) {
@@ -488,7 +488,7 @@ TEST(a_completion_that_fails)
 		}
 }
 
-/* selftest runs all of it by itself. */
+/* selftest runs both ends itself. */
 TEST(selftest)
 {
 	static const char *const fabrics[] = { "roce0", "ib0", "iw0" };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Groups: how they are joined, and what a device or a fabric has not. */
+/* Groups: joining, and features that a device or fabric lacks. */
 #include "test/verbs/ends.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ TEST(a_membership_that_fails, NULL, end)
 		provider_fail(rows[row].call, rows[row].error, 0);
 		EXPECT_TOLD(rows[row].cause, assert_true(endpoint_join(bench.client.endpoint) ||
 							 bench_await_event(&bench, &bench.client, EVENT_FAILED)));
-		/* What was never joined is not left. */
+		/* A group never joined is not left. */
 		assert_int_equal(verbs(bench.client.endpoint)->is_member, row != 0);
 	}
 	/* The subnet manager knows no send-only members. */
@@ -79,7 +79,7 @@ TEST(a_membership_that_fails, NULL, end)
 	}
 }
 
-TEST(what_a_fabric_has_not, NULL, end)
+TEST(missing_features, NULL, end)
 {
 	begin(PROVIDER_IWARP);
 	path.ack_timeout = 14;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The path: what was asked for, and what was taken. */
+/* The path: requested and used. */
 #include "test/verbs/ends.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ TEST(service_level_of_a_connection, NULL, end)
 	assert_int_equal(qp_of(bench.server.endpoint)->attributes.ah_attr.sl, 5);
 }
 
-TEST(the_path_that_was_taken, NULL, end)
+TEST(the_path_in_use, NULL, end)
 {
 	struct path taken;
 
@@ -27,7 +27,7 @@ TEST(the_path_that_was_taken, NULL, end)
 	assert_int_equal(taken.gid_index, 3);
 	assert_int_equal(taken.mtu, 2048);
 	assert_int_equal(taken.peer_qpn, bench.server.endpoint->qpn);
-	/* What cannot be asked is not known. */
+	/* Without an answer from the device the entry is unknown. */
 	provider_fail("ibv_query_qp", EIO, 0);
 	endpoint_path(bench.client.endpoint, &taken);
 	assert_int_equal(taken.peer_qpn, 0);
@@ -49,7 +49,7 @@ TEST(the_path_that_was_taken, NULL, end)
 	assert_int_equal(taken.gid_index, PATH_UNSET);
 }
 
-/* Entries 2 and 3 have the same GID, for RoCE v1 and v2: which of them is used is known only then. */
+/* Entries 2 and 3 have the same GID, for RoCE v1 and v2: the used one is known only then. */
 TEST(a_gid_of_two_entries, NULL, end)
 {
 	static const struct {
@@ -102,7 +102,7 @@ TEST(a_gid_of_two_entries, NULL, end)
 	}
 }
 
-TEST(the_path_that_was_asked_for, NULL, end)
+TEST(the_requested_path, NULL, end)
 {
 	static const struct {
 		const char *device;
@@ -147,14 +147,14 @@ TEST(the_path_that_was_asked_for, NULL, end)
 	}
 }
 
-/* Before a run begins: what is not here, and what there is instead. */
-TEST(what_options_name, NULL, end)
+/* Before a run begins: missing devices, and the existing ones. */
+TEST(options_are_looked_up, NULL, end)
 {
 	static const struct {
 		enum provider_fabric fabric;
 		const char *device;
 		int64_t port, gid_index;
-		const char *cause; /* NULL: it is here */
+		const char *cause; /* NULL: it exists */
 	} rows[] = {
 		{ PROVIDER_ROCE, "roce0", PATH_UNSET, PATH_UNSET, NULL },
 		{ PROVIDER_ROCE, "roce1", 2, 3, NULL },
@@ -188,8 +188,8 @@ TEST(what_options_name, NULL, end)
 	assert_false(error_is_set(&bench.transport->error));
 }
 
-/* What cannot be looked at is left to the call that needs it. */
-TEST(what_options_name_is_not_known, NULL, end)
+/* Checks that are impossible here are left to the call that needs them. */
+TEST(options_that_cannot_be_looked_up, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	path.gid_index = 9;
@@ -202,8 +202,8 @@ TEST(what_options_name_is_not_known, NULL, end)
 	provider.devices[0]->removed = provider.devices[1]->removed = false;
 }
 
-/* A listener on one device refuses requests that arrive by another, and both ends have the reason. */
-TEST(a_request_by_another_way, NULL, end)
+/* A listener on one device rejects requests that arrive by another, and both ends report the reason. */
+TEST(a_request_by_another_device, NULL, end)
 {
 	struct endpoint_options anywhere;
 

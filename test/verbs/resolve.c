@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Resolving an address and a route: the kernel's tries within --timeout, its verdict, and the time-out. */
+/* Resolving an address and a route: the kernel's attempts within --timeout, its result, and the time-out. */
 #include "test/verbs/ends.h"
 
 #include <errno.h>
 
 #include "core/clock.h"
 
-/* The client fails; returns what it printed. */
+/* The client fails; returns its output. */
 static const char *fails(void)
 {
 	static struct capture capture;
@@ -20,7 +20,7 @@ static const char *fails(void)
 	return capture.text;
 }
 
-/* The kernel looks again when the limit of a try is over, and must do so before the endpoint's own time-out. */
+/* The kernel looks again when an attempt's limit is over, and must do so before the endpoint's own time-out. */
 TEST(an_answer_that_the_kernel_misses, NULL, end)
 {
 	begin(PROVIDER_ROCE);
@@ -50,7 +50,7 @@ TEST(each_try_is_twice_as_long, NULL, end)
 					    "create_qp RC by the manager\n");
 }
 
-/* An address without a device is known long before --timeout is over, also where the kernel looks late. */
+/* An address without a device is known long before --timeout is over, even if the kernel looks late. */
 TEST(the_verdict_comes_before_the_time_out, NULL, end)
 {
 	static const struct {
@@ -72,7 +72,7 @@ TEST(the_verdict_comes_before_the_time_out, NULL, end)
 	}
 }
 
-TEST(nobody_answers, NULL, end)
+TEST(no_answer_within_the_limit, NULL, end)
 {
 	begin(PROVIDER_ROCE);
 	options.timeout = 100 * CLOCK_NS_PER_MS;
@@ -82,7 +82,7 @@ TEST(nobody_answers, NULL, end)
 	assert_null(strstr(provider.trace, "in 160 ms"));
 }
 
-/* The second try fails at once. */
+/* The second attempt fails at once. */
 TEST(a_try_that_fails, NULL, end)
 {
 	static const struct {
@@ -106,7 +106,7 @@ TEST(a_try_that_fails, NULL, end)
 	}
 }
 
-/* As far as the first try of the route, which does not end of itself. */
+/* Up to the first attempt for the route, which does not end by itself. */
 static struct cm_id *begin_route(int64_t timeout)
 {
 	begin(PROVIDER_INFINIBAND);
@@ -117,7 +117,7 @@ static struct cm_id *begin_route(int64_t timeout)
 	return (struct cm_id *)((struct verbs_endpoint *)bench.client.endpoint)->id;
 }
 
-/* The kernel repeats a query of the subnet manager after a tenth of the limit, and a slow one needs a long limit. */
+/* The kernel repeats a subnet manager query after a tenth of the limit, and a slow one needs a long limit. */
 TEST(each_try_of_a_route_is_twice_as_long, NULL, end)
 {
 	struct cm_id *id;

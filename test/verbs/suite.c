@@ -2,7 +2,7 @@
 /* link: -Wl,--wrap=system */
 /*
  * The conformance suite on the provider: PROVIDER=roce, ib or iw in the environment, and PROVIDER_SEED. The command
- * that takes the device away is PROVIDER_REMOVE.
+ * that removes the device is PROVIDER_REMOVE.
  */
 #include "test/verbs/provider/provider.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is posted, and with which rights. */
+/* Posted work, and its access rights. */
 #include "test/verbs/ends.h"
 
-TEST(what_is_posted, NULL, end)
+TEST(posted_work, NULL, end)
 {
 	struct work work;
 	const struct send_work *posted;
@@ -29,7 +29,7 @@ TEST(what_is_posted, NULL, end)
 	assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), 0);
 	assert_int_equal(provider.signalled, 1);
 	assert_int_equal(provider.inlined, 1);
-	/* What is read comes from the peer. */
+	/* The read bytes come from the peer. */
 	work.kind = WORK_READ;
 	work.remote_address = bench.server_region->remote_address;
 	work.remote_key = bench.server_region->remote_key;
@@ -40,7 +40,7 @@ TEST(what_is_posted, NULL, end)
 	assert_int_equal(end_completions(&bench.client, WORK_SEND), 1);
 }
 
-/* More in one call than a chain, and more than a queue pair has room for. */
+/* More in one call than a chain, and more than fit into a queue pair. */
 TEST(long_chains, NULL, end)
 {
 	struct work works[40];
@@ -70,7 +70,7 @@ TEST(rights_of_a_region, NULL, end)
 	for (int fabric = PROVIDER_ROCE; fabric <= PROVIDER_IWARP; fabric++) {
 		static const unsigned asked[] = { REGION_LOCAL, REGION_REMOTE_READ, REGION_REMOTE_WRITE,
 						  REGION_READ_SINK };
-		/* The device writes to the sink of a READ on iWARP as its peer does. */
+		/* On iWARP the device writes to a READ's sink like the peer. */
 		const unsigned given[] = { IBV_ACCESS_LOCAL_WRITE, both[0], both[1],
 					   fabric == PROVIDER_IWARP ? both[1] : (unsigned)IBV_ACCESS_LOCAL_WRITE };
 		struct region *region;

@@ -58,7 +58,7 @@ static void on_abort(int number)
 	raise(number);
 }
 
-/* Bytes that are allocated. With AddressSanitizer it is 0; LeakSanitizer looks at the end. */
+/* Allocated bytes. 0 with AddressSanitizer; LeakSanitizer checks at the end. */
 static size_t memory_held(void)
 {
 	struct mallinfo2 held = mallinfo2();

@@ -60,7 +60,7 @@ static void deliver_failed(struct soft_endpoint *endpoint, const struct soft_eve
 	char reason[ENDPOINT_REJECT_TEXT_SIZE], timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 	struct failure failure = event->failure;
 
-	/* A request that memory was too short to report has no handlers: see fail_no_memory(). */
+	/* A request that could not be reported for lack of memory has no handlers: see fail_no_memory(). */
 	if (endpoint->base.state >= ENDPOINT_FAILED || !endpoint->base.handlers)
 		return;
 	failure.object = endpoint->base.name;
@@ -99,7 +99,7 @@ static void deliver_event(struct soft_queue *queue)
 	free(event);
 }
 
-/* Includes what handlers queue meanwhile, which is bounded by their own posts. */
+/* Includes entries that handlers queue meanwhile; their own posts bound these. */
 static void deliver_queued(struct soft_queue *queue)
 {
 	enum soft_queued next;

@@ -128,7 +128,7 @@ enum outcome soft_listen(struct endpoint *base)
 	if (!base->local.port)
 		base->local.port = find_free_port(base);
 	other = soft_listener_find(transport, base->options.port_space, base->local.port, &base->local);
-	/* A listener of the any address accepts what no other does. */
+	/* A listener on the any address accepts requests without another listener. */
 	if (!other || !address_same_host(&other->base.local, &base->local))
 		return OUTCOME_OK;
 	return endpoint_no_connection(base, "binding", EADDRINUSE, "the port is in use");
@@ -207,7 +207,7 @@ enum outcome soft_join(struct endpoint *base)
 			return outcome;
 	}
 	if (!soft_socket_multicast(&endpoint->path, !base->options.no_loopback)) {
-		error_errno(endpoint_error(base), base->name, errno, "choosing the interface of the group");
+		error_errno(endpoint_error(base), base->name, errno, "choosing the group's interface");
 		return OUTCOME_NO_CONNECTION;
 	}
 	endpoint->group = (struct group_address){ .qpn = GROUP_QPN, .qkey = GROUP_QKEY_UDP };
@@ -231,14 +231,17 @@ static bool is_prohibited(const struct soft_icmp *icmp)
 		       : icmp->type == ICMP6_DST_UNREACH && icmp->code == ICMP6_DST_UNREACH_ADMIN;
 }
 
-/* A router has dropped a packet that had passed as many as it might. */
+/* A router has dropped a packet whose hop limit has expired. */
 static bool is_hop_limit(const struct soft_icmp *icmp)
 {
 	return icmp->code == ICMP_TIMXCEED_INTRANS &&
 	       icmp->type == (icmp->peer.family == ADDRESS_IP4 ? ICMP_TIMXCEED : ICMP6_TIME_EXCEEDED);
 }
 
-/* The kernel's errno has one word for many. Itself it sends "host unreachable" if ARP or NDP finds no neighbour. */
+/*
+ * The kernel's errno text covers several causes. The kernel itself reports "host unreachable" if ARP or NDP finds no
+ * neighbour.
+ */
 static const char *icmp_text(const struct soft_icmp *icmp, const struct address *local, char text[ROUTE_CAUSE_SIZE])
 {
 	char host[ADDRESS_TEXT_SIZE];
@@ -300,7 +303,7 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 		log_add(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "", "; %s: " ROUTE_STRAYS_HINT, why);
 }
 
-/* A client has asked the host, too, if there was the time. */
+/* A client has also probed the host, if there was time. */
 static void hint_at_silence(const struct soft_endpoint *endpoint, struct error *error)
 {
 	const char *silent = "if the server there shows no line about this client, ",
@@ -324,8 +327,8 @@ static void hint_at_silence(const struct soft_endpoint *endpoint, struct error *
 }
 
 /*
- * A peer waits between its requests. If all arrive at once, they have waited here: an idle process has no timer by
- * which it knows.
+ * A peer waits between its requests. If all arrive at once, they have waited here: an idle process has no timer that
+ * would show it.
  */
 static void hint_at_delay(const struct soft_endpoint *endpoint, struct error *error)
 {
@@ -342,8 +345,8 @@ static void hint_at_delay(const struct soft_endpoint *endpoint, struct error *er
 }
 
 /*
- * A rejection names whose rules must change. Silence has several causes: keeps the one that the facts allow, unless a
- * deadline ended it.
+ * A rejection names its sender, whose rules must change. Silence has several causes: keeps the one that the facts
+ * allow, unless a deadline ended the wait.
  */
 void soft_explain(const struct endpoint *base, struct error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The user-space backend: open, close, the reaper, the way of received packets. */
+/* The user-space backend: open, close, the reaper, dispatch of received packets. */
 #include "transport/soft/soft.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static void input_packet(struct soft_socket *socket, const struct address *from,
 	if (damaged)
 		soft_count(transport,
 			   soft_qp_is_peer(transport, socket, from, packet->destination) ? SOFT_DAMAGED : SOFT_STRAY);
-	/* Of a management datagram the addresses that it names tell whether a NAT has changed them. */
+	/* The addresses in a management datagram show whether a NAT has changed its packet. */
 	if (damaged && !managed)
 		return;
 	if (socket->group)
@@ -82,7 +82,7 @@ const struct soft_handlers soft_handlers = {
 
 static void begin_counts(struct soft_transport *transport)
 {
-	/* In the order of enum soft_count: the names of mlx5's hw_counters and rxe's, where they have the same. */
+	/* In the order of enum soft_count: the names of equivalent hw_counters of mlx5 and rxe, if any. */
 	const char *name = "out_of_sequence\0duplicate_request\0icrc_error\0stray_icrc_error\0"
 			   "packet_seq_err\0implied_nak_seq_err\0ack_timeout\0late_responses\0resent_packets\0"
 			   "resumed_reads\0repeated_requests\0duplicate_response\0"
@@ -172,7 +172,7 @@ static enum outcome soft_open(struct loop *loop, const struct log *log, struct e
 		soft_close(&transport->base);
 		return transport_no_memory(reason, NULL, "opening the transport");
 	}
-	/* NULL: sockets wake the loop, so nothing is to be done before it sleeps. */
+	/* NULL: sockets always wake the loop. */
 	loop_poller_start(loop, &transport->poller, soft_packet_io_poll, NULL, transport);
 	*result = &transport->base;
 	return OUTCOME_OK;
@@ -205,9 +205,9 @@ const struct backend soft_backend = {
 #if WITH_EXTRAS
 		[FEATURE_DEVICE] = "a local address or its interface chooses the path",
 		[FEATURE_PORT] = "a local address or its interface chooses the path",
-		[FEATURE_GID_INDEX] = "there is no table of GIDs: a local address is the GID",
+		[FEATURE_GID_INDEX] = "there is no GID table: a local address is the GID",
 		[FEATURE_SERVICE_LEVEL] = "UDP has none: the type of service or DSCP marks the packets",
-		[FEATURE_INLINE] = "there is no device that would fetch a message from memory",
+		[FEATURE_INLINE] = "no device fetches messages from memory",
 #endif
 		[FEATURE_NATIVE_GID] = "InfiniBand's own addresses need InfiniBand: there is only IP",
 		[FEATURE_IPOIB] = "an InfiniBand subnet manager makes its groups, and UDP has none",

@@ -8,16 +8,15 @@
  *   base/  shared state, the queue of events and completions, tables, lists, random numbers
  *   wire/  formats of packets and MADs, ICRC; no state, no I/O
  *
- * and above them what is in this folder, the functions of struct backend.
- * Each file calls only those below it:
+ * and above them this folder's files, the functions of struct backend. Each file calls only those below it:
  *
  *   soft.c       open and close, the reaper, received packets
  *   delivery.c   events and completions to the command
  *   endpoint.c   resolving, listening, joining, and calls to the connection manager and queue pair
  *
- * What goes up is queued (base/queue.h), or is one of soft_handlers (base/state.h): a received packet goes socket ->
+ * Reports upwards are queued (base/queue.h), or use soft_handlers (base/state.h): a received packet goes socket ->
  * packet_io -> soft.c -> qp (by its destination QPN) or cm (QP 1), its completion or event goes queue -> delivery ->
- * endpoint. Everything runs in callbacks of the loop; each ends with soft_flush(), which sends what is queued.
+ * endpoint. Everything runs in callbacks of the loop; each ends with soft_flush(), which sends queued packets.
  */
 #ifndef TRANSPORT_SOFT_SOFT_H
 #define TRANSPORT_SOFT_SOFT_H

@@ -50,8 +50,8 @@ static struct endpoint *waiting_endpoint(const struct verbs_channel *channel, co
 }
 
 /*
- * Fails the endpoints that wait for an event, and stops the watcher, as the channel would stay readable. If no endpoint
- * waits, the next turn of the loop tries again.
+ * Fails the endpoints that wait for an event, and stops the watcher, because the channel would stay readable. If no
+ * endpoint waits, the next turn of the loop tries again.
  */
 static void channel_failed(struct verbs_channel *channel, int error)
 {
@@ -78,8 +78,8 @@ static void handle_event(struct rdma_cm_event *event, const struct log *log)
 }
 
 /*
- * Handles many events per turn, as the kernel drops requests beyond the backlog, which costs a client seconds. The
- * number is limited, as established connections must be served while thousands of clients connect.
+ * Handles many events per turn, because the kernel drops requests beyond the backlog, which costs a client seconds. The
+ * number is limited, because established connections must be served while thousands of clients connect.
  */
 static void channel_readable(void *context)
 {
@@ -99,8 +99,8 @@ static void channel_readable(void *context)
 }
 
 /*
- * librdmacm waits for udev to replace a file that may not be opened, twice five seconds. One that is not there may
- * appear when it asks the kernel for it.
+ * librdmacm waits twice five seconds for udev to replace a file that may not be opened. A missing file may appear when
+ * librdmacm requests it from the kernel.
  */
 static struct rdma_event_channel *create_events(void)
 {

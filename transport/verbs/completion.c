@@ -64,7 +64,7 @@ static void dispatch_completion(struct verbs_transport *transport, const struct 
 }
 
 /*
- * Polls until it gets fewer completions than that: with BATCH those that are in the CQ at the call. Returns their
+ * Polls until a poll returns fewer completions than that: with BATCH all those in the CQ at the call. Returns their
  * number; from BUDGET on there may be more.
  */
 static int poll_until(struct verbs_completion_queue *completions, int fewer)
@@ -103,9 +103,9 @@ static bool cq_arm(struct verbs_completion_queue *completions)
 }
 
 /*
- * Polls until the CQ is empty, then arms it: a request that a handler posts has often completed when it returns, and
- * until the CQ is armed this costs no completion event. A completion before the arming raises no event, so the CQ is
- * polled once more. With --spin arm_all() arms it.
+ * Polls until the CQ is empty, then arms it: a request posted by a handler has often completed when the handler
+ * returns, without a completion event until the CQ is armed. A completion before the arming raises no event, so the CQ
+ * is polled once more. With --spin arm_all() arms it.
  */
 static void poll_and_arm(void *context)
 {

@@ -6,7 +6,7 @@
 #include "transport/verbs/verbs.h"
 
 enum {
-	READS_OUTSTANDING = 1, /* RDMA READs in each direction, as stock rping has */
+	READS_OUTSTANDING = 1, /* RDMA READs in each direction, as in stock rping */
 	RETRY_COUNT = 7,
 	RNR_RETRY_INFINITE = 7,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a port has counted: the files of its folders hw_counters and counters in /sys, which differ by driver. The
- * kernel keeps what it has read of hw_counters for some 10 ms (the file lifespan): a shorter run shows no increase.
+ * A port's counters: the files in its /sys folders hw_counters and counters, which differ by driver. The kernel caches
+ * hw_counters for some 10 ms (the file lifespan): a shorter run shows no increase.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "transport/verbs/verbs.h"
 
 enum {
-	COUNTERS_MAX = 256, /* of a folder; mlx5 and bnxt_re have less than 100 */
+	COUNTERS_MAX = 256, /* per folder; mlx5 and bnxt_re have less than 100 */
 };
 
 struct counter {
@@ -20,7 +20,7 @@ struct counter {
 	char path[]; /* base.name is its end */
 };
 
-/* Returns false for what is no number, as "N/A (no PMA)". */
+/* Returns false for text that is not a number, such as "N/A (no PMA)". */
 static bool read_number(const char *path, uint64_t *number)
 {
 	char text[SYSFS_TEXT_SIZE], *end;
@@ -30,7 +30,7 @@ static bool read_number(const char *path, uint64_t *number)
 	return end != text && !*end;
 }
 
-/* Returns where the list has the port's counter of that name, or of any if that is NULL; else its end. */
+/* Returns the link to the port's counter of that name (NULL: any), or the list's end. */
 static struct network_counter **find(const struct verbs_domain *domain, const char *name)
 {
 	struct network_counter **place = &domain->base.transport->network;
@@ -41,7 +41,7 @@ static struct network_counter **find(const struct verbs_domain *domain, const ch
 	return place;
 }
 
-/* Not for bnxt_re's files of levels, nor for that which sets how long the kernel keeps what it has read. */
+/* Excludes bnxt_re's level files, and the file that sets the kernel's caching time. */
 static bool counts(const char *name)
 {
 	static const char others[] = "active_\0watermark_\0db_fifo_register\0lifespan\0";
@@ -91,7 +91,7 @@ static void add_folder(struct verbs_domain *domain, const char *folder)
 
 void verbs_counters_begin(struct verbs_domain *domain)
 {
-	/* Those of a device that was removed, and is there again, count on. */
+	/* Counters of a device that was removed and came back continue. */
 	if (*find(domain, NULL))
 		return;
 	add_folder(domain, "hw_counters");

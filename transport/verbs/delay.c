@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an endpoint reports later than its event, by one timer: EVENT_ESTABLISHED, EVENT_DISCONNECTED, or a failure
- * whose cause does not come.
+ * Delayed reports, by one timer per endpoint: EVENT_ESTABLISHED, EVENT_DISCONNECTED, or a failure whose cause does not
+ * come.
  */
 #include <string.h>
 #include <sys/param.h>
@@ -53,7 +53,7 @@ bool verbs_delay_established(struct verbs_endpoint *endpoint, const void *data, 
 
 int verbs_send_disconnect(struct verbs_endpoint *endpoint)
 {
-	/* librdmacm does that with a QP that it has made. An error is ignored: the QP is destroyed soon. */
+	/* librdmacm does that for its own QPs. An error is ignored: the QP is destroyed soon. */
 	if (endpoint->base.options.own_qp)
 		verbs_qp_modify(endpoint, IBV_QPS_ERR, IBV_QP_STATE);
 	return rdma_disconnect(endpoint->id);

@@ -14,7 +14,7 @@ void verbs_watch(struct transport *transport, struct loop_io *io, int fd, loop_c
 	loop_io_start(transport->loop, io, fd, callback, context);
 }
 
-/* Starts the timer once: one that is restarted in every turn of a busy loop never expires. */
+/* Starts the timer once: a timer restarted in every turn of a busy loop never expires. */
 void verbs_reap_later(struct verbs_transport *transport)
 {
 	if (transport->reaping)
@@ -60,7 +60,7 @@ static void domain_stop(struct verbs_domain *domain)
 	loop_io_stop(&domain->completion_readable);
 }
 
-/* Whether an endpoint expects completions. One that is done or disconnecting is not harmed by a failed device. */
+/* Whether an endpoint expects completions. A failed device does not harm one that is done or disconnecting. */
 static bool has_active_endpoint(const struct verbs_domain *domain)
 {
 	const struct verbs_transport *transport = verbs_of(domain->base.transport);
@@ -204,7 +204,7 @@ static void async_readable(void *context)
 	struct ibv_async_event event;
 
 	while (!ibv_get_async_event(domain->context, &event)) {
-		/* Destroying a QP or CQ waits for the acknowledgement of its events, and handlers may destroy it. */
+		/* Destroying a QP or CQ waits until its events are acknowledged, and handlers may destroy it. */
 		ibv_ack_async_event(&event);
 		log_debug(log, "%s: %s", domain->base.device, ibv_event_type_str(event.event_type));
 		switch (event.event_type) {

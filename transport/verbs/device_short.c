@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * In place of device.c without WITH_CAUSES: a device that fails or is removed ends its endpoints, and stays open until
- * the end of the run. Its asynchronous events are not read: what they explain also fails.
+ * Replaces device.c without WITH_CAUSES: a failed or removed device ends its endpoints, and stays open until the end of
+ * the run. Its asynchronous events are not read: they only explain other failures.
  */
 #include <errno.h>
 #include <fcntl.h>

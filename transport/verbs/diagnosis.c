@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Causes of failures in words, with remedies. core/host.h reads files of /sys and /dev only after a call has failed, to
- * explain it: they decide nothing. Without WITH_CAUSES an error is as the kernel or librdmacm has it.
+ * explain it; they decide nothing. Without WITH_CAUSES an error is the kernel's or librdmacm's.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static enum outcome outcome_of(int error)
 											: OUTCOME_NO_DEVICE;
 }
 
-/* libibverbs leaves out a device whose file is not there, and one without a provider. NULL: any device. */
+/* libibverbs omits devices without a file or provider. NULL: any device. */
 static bool is_listed(const char *file)
 {
 	struct ibv_device **devices = ibv_get_device_list(NULL);
@@ -96,7 +96,7 @@ enum {
 	ERROR_NOT_SUPPORTED = 524 /* the kernel's ENOTSUPP, which user space does not define */
 };
 
-/* The cause of an errno value of librdmacm in words. */
+/* The cause of a librdmacm errno value in words. */
 static const char *error_cause(int error)
 {
 	switch (error) {
@@ -140,7 +140,7 @@ static const char *failure_cause(const struct endpoint *endpoint, int error)
 {
 	if (!WITH_CAUSES)
 		return strerror(error);
-	/* ENOENT: no GID of the device is that of the address, as of a loopback one. */
+	/* ENOENT: no GID of the device matches the address, such as a loopback one. */
 	return error == ENODEV || error == ENOENT ? no_device_cause(endpoint) : error_cause(error);
 }
 
@@ -164,19 +164,19 @@ static const char *event_cause(const struct endpoint *endpoint, const struct rdm
 {
 	if (!WITH_CAUSES)
 		return event->status < 0 ? strerror(-event->status) : rdma_event_str(event->event);
-	/* The status of a reject is the CM's reason, on iWARP -errno. That of any other event is -errno. */
+	/* A reject's status is the CM's reason, on iWARP -errno. Any other event's is -errno. */
 	if (event->event == RDMA_CM_EVENT_REJECTED && event->status >= 0)
 		return rejection_text(event->status);
-	/* On iWARP the peer's program has rejected, or one that knows no iWARP has closed: TCP had connected. */
+	/* On iWARP the peer's program has rejected, or a program without iWARP has closed: TCP had connected. */
 	if (event->event == RDMA_CM_EVENT_REJECTED && event->status == -ECONNRESET)
 		return event->param.conn.private_data_len
 			       ? rejection_text(REJECTED_BY_CONSUMER)
 			       : "refused by the peer, or a service without iWARP has that TCP port";
 	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		return "the device was removed";
-	/* Linux ends the connections to a neighbour whose entry has another address (cma_netevent_callback()). */
+	/* Linux ends connections to a neighbour whose link-layer address has changed (cma_netevent_callback()). */
 	if (event->event == RDMA_CM_EVENT_UNREACHABLE && endpoint->state == ENDPOINT_ESTABLISHED)
-		return "the link-layer address of the peer, or of its router, has changed";
+		return "the peer's or its router's link-layer address has changed";
 	if (event->status < 0)
 		return failure_cause(endpoint, -event->status);
 	return "connection manager error";

@@ -31,7 +31,7 @@ static const char *name_of(struct verbs_transport *transport, const char *device
 	return name->text;
 }
 
-/* Fills what domain_use() leaves out. What is there already remains from a try that failed. */
+/* Completes what domain_use() has begun. Existing members remain from a failed attempt. */
 static enum outcome domain_open(struct verbs_domain *domain, struct error *reason)
 {
 	struct ibv_context *context = domain->context;
@@ -53,12 +53,12 @@ static enum outcome domain_open(struct verbs_domain *domain, struct error *reaso
 	}
 	domain->mtu = 128u << port.active_mtu; /* enum ibv_mtu: 1 is 256 bytes, 2 is 512, ... */
 	domain->base.fabric = fabric_of(context, &port);
-	/* Some RoCE cards have none either. */
+	/* Some RoCE cards lack it, too. */
 	domain->base.multicast = domain->base.fabric != FABRIC_IWARP && domain->limits.max_mcast_grp > 0;
 	/* Linux's RDMA CM does not support them on RoCE v2. */
 	domain->base.ip6_multicast = domain->base.fabric == FABRIC_INFINIBAND;
 	domain->base.max_message = port.max_msg_sz;
-	/* One completion queue takes the completions of both queues of a queue pair. */
+	/* One completion queue takes the completions of both of a queue pair's queues. */
 	domain->base.max_qp_wr = (uint32_t)MIN(domain->limits.max_qp_wr, domain->limits.max_cqe / 2);
 	verbs_device_watch(domain);
 	return OUTCOME_OK;
@@ -144,7 +144,7 @@ void verbs_domains_reap(struct verbs_transport *transport)
 	}
 }
 
-/* ibv_destroy_cq() blocks unless the acknowledged events are as many as the events read. */
+/* ibv_destroy_cq() blocks unless all events read are acknowledged. */
 void verbs_completion_queue_destroy(struct verbs_completion_queue *completions)
 {
 	loop_timer_stop(&completions->again);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An endpoint: its rdma_cm_id, the resolution of addresses, CM events, migration, and the free. */
+/* An endpoint: its rdma_cm_id, address resolution, CM events, migration, and freeing. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,12 +8,12 @@
 #include "core/clock.h"
 #include "transport/verbs/verbs.h"
 
-/* Of EVENT_DISCONNECTED, until the acknowledgements of outstanding sends have arrived. */
+/* Delay of EVENT_DISCONNECTED, until the acknowledgements of outstanding sends have arrived. */
 #define DISCONNECT_DELAY (500 * CLOCK_NS_PER_MS)
 
 enum {
-	BACKLOG = 1024, /* of a listener; as the kernel's default limit, net.rdma_ucm.max_backlog */
-	/* Limits of the kernel's tries to resolve, milliseconds. The stock tools have one of 2 s. */
+	BACKLOG = 1024, /* of a listener; the kernel's default limit, net.rdma_ucm.max_backlog */
+	/* Time limits of the kernel's resolution attempts, milliseconds. The stock tools use 2 s. */
 	ADDRESS_TRY_FIRST = 20,
 	ADDRESS_TRY_LONGEST = 2000,
 	ROUTE_TRY_FIRST = 2000,
@@ -58,7 +58,7 @@ static struct verbs_endpoint *allocate_endpoint(struct channel *channel, enum en
 	if (!endpoint)
 		return NULL;
 	endpoint_initialise(&endpoint->base, channel, kind, options);
-	/* librdmacm would set the service level of its path record. A group's is that of its address handle. */
+	/* librdmacm would set its path record's service level. A group's is in its address handle. */
 	if (kind != ENDPOINT_GROUP && endpoint_option(&endpoint->base, service_level) != PATH_UNSET)
 		endpoint->base.options.own_qp = true;
 	if (!slot_take(verbs_of(channel->transport), endpoint)) {
@@ -168,7 +168,7 @@ static enum outcome attach_device(struct verbs_endpoint *endpoint)
 	return outcome ? outcome : set_options(endpoint);
 }
 
-/* Where it is an address of this host, those that have a device are named. */
+/* For an address of this host, names the addresses with a device. */
 static enum outcome report_binding(const struct endpoint *listener)
 {
 	enum outcome outcome = verbs_report_address(listener, "binding");
@@ -192,9 +192,9 @@ enum outcome verbs_listen(struct endpoint *base)
 }
 
 /*
- * Returns the limit of the next try of the kernel, milliseconds. The kernel asks for a neighbour's link-layer address
- * before it waits for the answer: it misses an answer that comes at once, and looks again when the limit is over. So
- * the first limit is short, and each further one twice as long.
+ * Returns the time limit of the kernel's next attempt, milliseconds. The kernel requests a neighbour's link-layer
+ * address before it waits for the answer: it misses an immediate one, and looks again when the limit is over. So the
+ * first limit is short, and each further one twice as long.
  */
 static int next_try(struct verbs_endpoint *endpoint, int first, int longest)
 {
@@ -214,7 +214,7 @@ static enum outcome resolve_address(struct verbs_endpoint *endpoint)
 	return verbs_report_address(base, "resolving the address");
 }
 
-/* With a new id: the kernel before 5.14 leaves an id that has failed with the source address of its route. */
+/* With a new id: before 5.14 the kernel leaves a failed id with its route's source address. */
 static enum outcome resolve_address_again(struct verbs_endpoint *endpoint)
 {
 	struct rdma_cm_id *id;
@@ -227,7 +227,7 @@ static enum outcome resolve_address_again(struct verbs_endpoint *endpoint)
 	return resolve_address(endpoint);
 }
 
-/* On InfiniBand the kernel repeats its query of the subnet manager after a tenth of the limit. */
+/* On InfiniBand the kernel repeats its subnet manager query after a tenth of the limit. */
 static enum outcome resolve_route(struct verbs_endpoint *endpoint)
 {
 	if (!rdma_resolve_route(endpoint->id, next_try(endpoint, ROUTE_TRY_FIRST, ROUTE_TRY_LONGEST)))
@@ -235,7 +235,7 @@ static enum outcome resolve_route(struct verbs_endpoint *endpoint)
 	return verbs_report_failure(&endpoint->base, "resolving the route");
 }
 
-/* -ETIMEDOUT of the kernel ends a try; any other status is its verdict. */
+/* The kernel's -ETIMEDOUT ends an attempt; any other status is final. */
 static void try_ended(struct verbs_endpoint *endpoint)
 {
 	enum outcome outcome = endpoint->base.state == ENDPOINT_RESOLVING_ADDRESS ? resolve_address_again(endpoint)
@@ -413,7 +413,7 @@ void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_
 {
 	enum outcome outcome;
 
-	/* The id of a request has its listener's context. */
+	/* A request's id has its listener's context. */
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 		verbs_request(endpoint, event);
 		return;
@@ -437,10 +437,10 @@ void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		/*
-		 * The kernel sends no DREQ before the RTU: one that was asked for after the peer's first message is due
-		 * now. Announcing that message with rdma_notify() would be worse: if a DREQ follows before the kernel's
-		 * worker runs, the REP is sent again for a minute, and rdma_destroy_id() waits for that
-		 * (cm_establish() in drivers/infiniband/core/cm.c).
+		 * The kernel sends no DREQ before the RTU: one requested after the peer's first message is due now.
+		 * Announcing that message with rdma_notify() would be worse: if a DREQ follows before the kernel's
+		 * worker runs, the REP is sent again for a minute, and rdma_destroy_id() waits for that (cm_establish()
+		 * in drivers/infiniband/core/cm.c).
 		 */
 		if (endpoint->base.state == ENDPOINT_DISCONNECTING)
 			verbs_send_disconnect(endpoint);

@@ -6,8 +6,8 @@
 
 enum {
 	/*
-	 * min_rnr_timer of 0.01 ms (ibv_modify_qp(3)). librdmacm leaves 0, the longest one, 655 ms: 64 sends to a peer
-	 * with 4 receives then take ten seconds.
+	 * min_rnr_timer of 0.01 ms (ibv_modify_qp(3)). librdmacm leaves 0, the longest, 655 ms: 64 sends to a peer with
+	 * 4 receives then take ten seconds.
 	 */
 	RNR_TIMER_SHORTEST = 1,
 };

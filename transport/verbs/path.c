@@ -33,7 +33,7 @@ static int64_t gid_index_of(const struct rdma_cm_id *id)
 	return attributes.ah_attr.grh.sgid_index;
 }
 
-/* Whether index is that of the source GID; without an address vector, whether the port's entry there is equal to it. */
+/* Whether index is the source GID's; without an address vector, whether the port's entry there equals it. */
 static bool has_gid(const struct rdma_cm_id *id, int64_t index)
 {
 	int64_t used = gid_index_of(id);
@@ -59,7 +59,7 @@ static const char *unmet_option(const struct rdma_cm_id *id, const struct path_o
 
 /* ---- what options name, and what there is instead ---- */
 
-/* Whether the port has that entry in its GID table; else others gets those that it has: "rxe0/1: 0 1". */
+/* Whether the port has that entry in its GID table; else others gets the existing ones: "rxe0/1: 0 1". */
 static bool port_has_gid(struct ibv_context *context, uint8_t port, int64_t wanted, char others[OTHERS_SIZE])
 {
 	struct ibv_port_attr attributes = { .gid_tbl_len = 0 };
@@ -77,7 +77,7 @@ static bool port_has_gid(struct ibv_context *context, uint8_t port, int64_t want
 	return false;
 }
 
-/* Whether a device has the port and the GID index; if not, sets the error. others: the entries of devices before it. */
+/* Whether a device has the port and the GID index; if not, sets the error. others: earlier devices' entries. */
 static enum outcome check_ports(struct ibv_context *context, const struct path_options *options, struct error *reason,
 				char others[OTHERS_SIZE])
 {
@@ -100,7 +100,7 @@ static enum outcome check_ports(struct ibv_context *context, const struct path_o
 	return OUTCOME_USAGE;
 }
 
-/* The same of a device that may not be open. One that cannot be opened is reported by librdmacm. */
+/* The same for a device that may not be open. librdmacm reports one that cannot be opened. */
 static enum outcome check_named(struct ibv_device *device, const struct path_options *options, struct error *reason,
 				char others[OTHERS_SIZE])
 {
@@ -145,7 +145,7 @@ enum outcome verbs_check_path(struct transport *transport, const struct path_opt
 
 /* ---- which device an address has ---- */
 
-/* Binds an id to the address: it then has the device. */
+/* Binds an id to the address, which gives it the device. */
 bool verbs_source_fits(struct transport *transport, const struct path_options *options, const struct address *source)
 {
 	struct endpoint_options address_options = { .port_space = PORT_SPACE_TCP, .path = options };
@@ -156,7 +156,7 @@ bool verbs_source_fits(struct transport *transport, const struct path_options *o
 	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP))
 		return false;
 	fits = !rdma_bind_addr(id, verbs_socket_address(source, &address_options, &storage)) && id->verbs;
-	/* librdmacm has opened the device, and closes it no more by itself. */
+	/* librdmacm has opened the device, and no longer closes it by itself. */
 	if (fits)
 		verbs_domain_watch(verbs_of(transport), id, &address_options);
 	fits = fits && !unmet_option(id, options);
@@ -253,7 +253,7 @@ static const char *type_text(uint32_t type)
 	}
 }
 
-/* Finds the entry of the source GID in the port's table: at index, or if that is unknown the first equal one. */
+/* Finds the source GID's entry in the port's table: at index, or if that is unknown the first equal one. */
 static bool verbs_find_gid(const struct rdma_cm_id *id, int64_t index, struct ibv_gid_entry *entry)
 {
 	struct ibv_port_attr port;

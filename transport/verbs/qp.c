@@ -19,7 +19,7 @@ static int create_qp(struct verbs_endpoint *endpoint, struct ibv_qp_init_attr_ex
 		.max_inline_data = (uint32_t)endpoint_option_or(&endpoint->base, inline_size, 0),
 	};
 	errno = 0;
-	/* As ibv_create_qp_ex() does without anything beyond the protection domain. */
+	/* Like ibv_create_qp_ex() with only a protection domain. */
 	if (endpoint->base.options.own_qp)
 		endpoint->qp = ibv_create_qp(attributes->pd, (struct ibv_qp_init_attr *)attributes);
 	else if (!rdma_create_qp_ex(endpoint->id, attributes))
@@ -108,7 +108,7 @@ enum outcome verbs_create_qp(struct endpoint *base)
 					       strerror(error));
 			return OUTCOME_NO_DEVICE;
 		}
-		/* No attribute of a device says how many it takes. */
+		/* No device attribute has the limit. */
 		if (error == EINVAL && inline_size) {
 			error_errno(reason, base->domain->device, error, "creating a queue pair with %u bytes inline",
 				    inline_size);
@@ -123,7 +123,7 @@ enum outcome verbs_create_qp(struct endpoint *base)
 
 enum outcome verbs_qp_ready(struct verbs_endpoint *endpoint)
 {
-	/* INIT again: its access flags depend on the READs of the connection, which the kernel now knows. */
+	/* INIT again: its access flags depend on the connection's READs, which the kernel now knows. */
 	return qp_advance(endpoint, IBV_QPS_RTS);
 }
 
@@ -140,12 +140,12 @@ void verbs_qp_destroy(struct verbs_endpoint *endpoint)
 {
 	if (!endpoint->qp)
 		return;
-	/* As rdma_destroy_qp() does with a QP whose completion queues are not librdmacm's. */
+	/* Like rdma_destroy_qp() for a QP whose completion queues are not librdmacm's. */
 	ibv_destroy_qp(endpoint->qp);
 	endpoint->id->qp = NULL;
 	endpoint->qp = NULL;
 	endpoint->base.qpn = 0;
-	/* The device may have left completions of the QP. */
+	/* The device may have left the QP's completions. */
 	verbs_completion_queue_drain(endpoint->completions);
 	verbs_completion_release(endpoint);
 }

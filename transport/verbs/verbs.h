@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of the rdma-core backend (librdmacm and libibverbs).
- * Each file calls only those below it:
+ * The rdma-core backend's internal interface (librdmacm and libibverbs). Each file calls only those below it:
  *
  *   verbs.c       open and close, the reaper
  *   channel.c     events of the connection manager: copied, acknowledged, then handled
@@ -33,8 +32,8 @@ struct verbs_endpoint;
 
 /*
  * The endpoint of a completion. A wr_id has the index of a slot and its generation instead of a pointer: a device may
- * leave the completions of a destroyed QP in a shared CQ, and the generation distinguishes them from those of
- * the slot's present endpoint.
+ * leave a destroyed QP's completions in a shared CQ, and the generation tells them from those of the slot's present
+ * endpoint.
  */
 struct verbs_slot {
 	struct verbs_endpoint *endpoint; /* NULL if free */
@@ -42,19 +41,19 @@ struct verbs_slot {
 	uint16_t generation;
 };
 
-/* The name of a device. It outlives the domain: commands print it at their end. */
+/* A device's name. It outlives the domain: commands print it at their end. */
 struct verbs_name {
 	struct verbs_name *next;
 	char text[IBV_SYSFS_NAME_MAX];
 };
 
-/* What is used most comes before the large base: instructions that reach it are shorter. */
+/* Most-used members come before the large base: their offsets encode in fewer bytes. */
 struct verbs_transport {
 	struct verbs_channel *channels;
 	struct verbs_domain *domains;
 	struct verbs_name *names;
-	struct verbs_slot *slots; /* VERBS_SLOTS_MAX: the kernel gives pages to those that were used */
-	uint32_t slot_count;	  /* that were used */
+	struct verbs_slot *slots; /* VERBS_SLOTS_MAX: the kernel only allocates pages of used ones */
+	uint32_t slot_count;	  /* used so far */
 	uint32_t first_free;	  /* slot_count if none of these */
 	/* To be freed by the reaper, in this order. */
 	struct verbs_endpoint *destroyed_endpoints;
@@ -104,7 +103,7 @@ struct verbs_domain {
 	struct loop_io async_readable; /* asynchronous events of the device, its ports, QPs and CQs */
 	struct loop_io bound_id_readable;
 	struct ibv_device_attr limits;
-	char name[IBV_SYSFS_NAME_MAX]; /* without WITH_CAUSES: a domain that is used lasts as long as the transport */
+	char name[IBV_SYSFS_NAME_MAX]; /* without WITH_CAUSES: a used domain lasts as long as the transport */
 };
 
 struct verbs_region {
@@ -117,7 +116,7 @@ struct verbs_endpoint {
 	struct endpoint base;
 	struct rdma_cm_id *id;
 	uint32_t slot;
-	int last_try;	   /* of the kernel, to resolve: its limit in milliseconds; 0: none yet */
+	int last_try;	   /* the kernel's last resolution limit in milliseconds; 0: none yet */
 	struct ibv_qp *qp; /* the id's, or our own with options.own_qp */
 	struct verbs_completion_queue *completions;
 	uint32_t reserved;		/* entries of the CQ */
@@ -126,13 +125,13 @@ struct verbs_endpoint {
 	bool disconnect_pending;	/* the peer has disconnected; EVENT_DISCONNECTED waits for outstanding sends */
 	bool delayed;			/* EVENT_ESTABLISHED, with private_data */
 	uint8_t private_length;
-	struct loop_timer timer; /* of an event that the endpoint reports later, or of its cause */
+	struct loop_timer timer; /* of a delayed event, or of its cause */
 	bool is_member;		 /* joined or joining: the id has to leave */
 	struct group_address group;
 	struct sockaddr_storage group_socket_address; /* as joined: rdma_leave_multicast() compares it */
 	struct ibv_ah *group_handle;
 	int64_t group_gid_index;		/* source GID of datagrams to the group; PATH_UNSET before the join */
-	uint8_t private_data[PRIVATE_DATA_MAX]; /* which is all that our peers send */
+	uint8_t private_data[PRIVATE_DATA_MAX]; /* our peers send no more */
 	struct verbs_endpoint *next;		/* in destroyed_endpoints */
 };
 
@@ -152,11 +151,11 @@ static inline struct verbs_domain *verbs_domain_of(const struct verbs_endpoint *
 enum outcome verbs_report_no_channel(struct error *reason, int error);
 enum outcome verbs_report_resources(struct error *reason, const char *object, const char *what, int error);
 /*
- * Sets the cause and returns its outcome if an error of librdmacm means a lack of resources or a device that cannot be
- * opened. Else sets nothing and returns OUTCOME_OK.
+ * If a librdmacm error means a lack of resources or a device that cannot be opened, sets the cause and returns its
+ * outcome. Else sets nothing and returns OUTCOME_OK.
  */
 enum outcome verbs_report_shortage(const struct endpoint *endpoint, const char *what, int error);
-/* Sets the cause: an error of librdmacm, which is in errno. Returns OUTCOME_NO_CONNECTION. */
+/* Sets the cause: a librdmacm error, in errno. Returns OUTCOME_NO_CONNECTION. */
 enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *what);
 /* Either, with errno. */
 enum outcome verbs_report_address(const struct endpoint *endpoint, const char *what);
@@ -175,7 +174,7 @@ void verbs_channel_free(struct verbs_channel *channel);
 /* domain.c */
 /* Finds or creates the domain of the id's port, and sets endpoint->domain and max_datagram. */
 enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint);
-/* Creates the domain of the id's port, if there is none, so that the removal of the device is noticed. */
+/* Creates the domain of the id's port, if there is none, to notice the device's removal. */
 void verbs_domain_watch(struct verbs_transport *transport, struct rdma_cm_id *id,
 			const struct endpoint_options *options);
 /* An endpoint or region no longer uses the domain. */
@@ -205,7 +204,7 @@ void verbs_device_bind(struct verbs_domain *domain, struct rdma_cm_id *id, const
 void verbs_device_release(struct verbs_domain *domain);
 /* The device was removed or has failed: logs that once and fails the endpoints of all its ports. */
 void verbs_domain_removed(struct verbs_domain *domain);
-/* The same, and closes the device once nothing uses it. */
+/* The same, and closes the device once it is unused. */
 void verbs_domain_unplugged(struct verbs_domain *domain);
 /* As endpoint_timeout_cause(): the port is down, or had an asynchronous event. */
 void verbs_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE]);
@@ -226,7 +225,7 @@ void verbs_completion_drain(struct verbs_domain *domain);
 void verbs_timer_start(struct verbs_endpoint *endpoint, int64_t nanoseconds, loop_callback *callback);
 /* A flushed completion: the QP is in the error state. Fails the endpoint if no cause is reported within a while. */
 void verbs_flushed(struct verbs_endpoint *endpoint);
-/* True if EVENT_ESTABLISHED has to wait; data is copied. */
+/* True if EVENT_ESTABLISHED must wait; data is copied. */
 bool verbs_delay_established(struct verbs_endpoint *endpoint, const void *data, size_t length);
 /* Reports a delayed EVENT_ESTABLISHED now, as another event or completion follows. A timer callback, too. */
 void verbs_report_established(void *endpoint);
@@ -237,8 +236,8 @@ int verbs_send_disconnect(struct verbs_endpoint *endpoint);
 
 /* modify.c */
 /*
- * Modifies the QP: what the mask says; 0: all that librdmacm sets for that state. Options of the path, and the shortest
- * RNR timer, take precedence. Returns 0 or an errno value, without a QP that of librdmacm.
+ * Modifies the QP by the mask; 0: all attributes that librdmacm sets for that state. The path options, and the shortest
+ * RNR timer, take precedence. Returns 0 or an errno value, without a QP librdmacm's.
  */
 int verbs_qp_modify(struct verbs_endpoint *endpoint, enum ibv_qp_state state, int mask);
 
@@ -285,8 +284,8 @@ enum outcome verbs_check_path(struct transport *transport, const struct path_opt
 bool verbs_source_fits(struct transport *transport, const struct path_options *options, const struct address *source);
 void verbs_path(const struct endpoint *endpoint, struct path *path);
 /*
- * After ENODEV for an address, also of a group: names the local one of the route, or a listener's own, and those that
- * have a device.
+ * After ENODEV for an address, also a group's: names the route's local address, or the listener's own, and the
+ * addresses with a device.
  */
 void verbs_hint_route(const struct endpoint *endpoint);
 /* Logs an error if the id is bound to another device, port or GID than the options name. */
@@ -305,7 +304,7 @@ enum {
 	VERBS_TAG_BITS = 24,
 	VERBS_KIND_BITS = 4,
 	VERBS_SLOT_BITS = 20,
-	VERBS_SLOTS_MAX = 1 << 17, /* twice as many as a client of ucmatose has connections */
+	VERBS_SLOTS_MAX = 1 << 17, /* twice a ucmatose client's connections */
 };
 
 static inline uint64_t verbs_wr_id(uint16_t generation, uint32_t slot, enum work_kind kind, uint32_t tag)

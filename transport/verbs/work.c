@@ -14,7 +14,7 @@ static const enum ibv_wr_opcode send_opcodes[] = {
 	[WORK_WRITE] = IBV_WR_RDMA_WRITE,
 };
 
-/* Fills what a receive has too, which begins as a send does. */
+/* Fills the common start of sends and receives. */
 static void fill_request(uint16_t generation, uint32_t slot, const struct work *work, struct ibv_send_wr *request,
 			 struct ibv_sge *element)
 {

@@ -10,7 +10,7 @@ SRC_URI = "file://${BP}.tar.gz"
 
 DEPENDS = "libev"
 
-# What `make small` builds. What can be added: selftest and doctor to the commands; help and extras to PACKAGECONFIG.
+# The parts of `make small`. Optional: selftest and doctor in the commands; help and extras in PACKAGECONFIG.
 RDMATEST_COMMANDS ??= "rping ucmatose mckey"
 PACKAGECONFIG ??= "verbs soft report names causes"
 PACKAGECONFIG[verbs] = "WITH_VERBS=y,WITH_VERBS=n,rdma-core"
@@ -24,7 +24,7 @@ PACKAGECONFIG[causes] = "WITH_CAUSES=y,WITH_CAUSES=n"
 
 EXTRA_OEMAKE = "WARNINGS= 'CC=${CC}' 'AR=${AR}' PREFIX=${prefix} 'COMMANDS=${RDMATEST_COMMANDS}' ${PACKAGECONFIG_CONFARGS}"
 
-# rdma-core has programs and pages of these names.
+# rdma-core has programs and pages with these names.
 PACKAGES =+ "${PN}-links"
 do_install() {
 	oe_runmake install DESTDIR=${D} LINKS=no

@@ -35,13 +35,13 @@ serve() {
 	done
 }
 
-# served WHOSE: the server has ended, and well. A stock tool may end with another status than 0 although all went well.
+# served WHOSE: the server has ended successfully. A stock tool may end with another status than 0 even after success.
 served() {
 	wait "$server" || [ "$1" = stock ]
 }
 
-# The few and the many of something: what starting and ending takes falls out between two runs. If the machine was so busy
-# elsewhere that nothing is left between them, they are made again.
+# Runs few and many of an operation: the difference excludes start and end. If the machine was so busy that no difference is
+# left, both are repeated.
 #   between FEW MANY COMMAND...    the seconds of one, of MANY; COMMAND gets the number, and prints its seconds
 between() {
 	few=$1 many=$2
@@ -88,7 +88,7 @@ ping_time() {
 	sed -n 's/.*"rate_per_second":\([0-9.]*\).*/\1/p' client.out | awk '{ printf "%.3f\n", 1e6 / $1 }'
 }
 
-# calls_in FILE [NAME]: how often the kernel was called, as strace -c counted, all threads together, without the calls of that name.
+# calls_in FILE [NAME]: the number of system calls by strace -c, of all threads together, without the calls of that name.
 calls_in() {
 	awk -v without="${2-}" '$4 ~ /^[0-9]+$/ && $NF != "total" && $NF != without { count += $4 } END { print count + 0 }' "$1"
 }
@@ -100,7 +100,7 @@ bare() {
 	served ours
 }
 
-# latency COUNT [OPTION...]: the microseconds of three round trips of ib_send_lat, which tells the half of one.
+# latency COUNT [OPTION...]: the microseconds of three round trips of ib_send_lat, which prints half of one.
 latency() {
 	count=$1
 	shift

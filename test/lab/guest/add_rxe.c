@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * add_rxe DEVICE INTERFACE: makes a soft-RoCE device, as "rdma link add DEVICE type rxe netdev INTERFACE" does. For a
- * guest that has no library, which rdma needs; a card needs nothing of the kind.
+ * guest without the libraries that rdma needs; a card does not need this.
  */
 #include <errno.h>
 #include <linux/netlink.h>

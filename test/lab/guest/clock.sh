@@ -8,7 +8,7 @@ now() {
 	now=${lab_uptime%.*}${lab_uptime#*.}
 }
 
-# lab_limit SECONDS: sets lab_deadline. They are those of an idle machine; a busy one has six times as many, lab_seconds.
+# lab_limit SECONDS: sets lab_deadline. They are for an idle machine; a busy one gets six times as many, lab_seconds.
 lab_limit() {
 	lab_seconds=$(($1 * 6))
 	now
@@ -20,7 +20,7 @@ seconds() {
 	echo "$(($1 / 100)).$(($1 % 100 / 10))"
 }
 
-# pause SECONDS: "sleep" would start a process each time. Nothing ever comes out of this pipe.
+# pause SECONDS: "sleep" would start a process each time. This pipe never has input.
 pause() {
 	# shellcheck disable=SC3045 # the guest has busybox
 	read -r -t "$1" _ <>/lab/never || :

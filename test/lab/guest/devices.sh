@@ -2,15 +2,15 @@
 # shellcheck shell=dash
 # Network and RDMA devices of a scenario.
 
-# busybox has an ip of its own which knows less.
+# busybox's own ip has fewer features.
 ip() { /usr/bin/ip "$@"; }
 tc() { /usr/bin/tc "$@"; }
 rdma() { /usr/bin/rdma "$@"; }
 
-# Everything a scenario could have left: RDMA links, network devices, namespaces.
+# All possible leftovers of a scenario: RDMA links, network devices, namespaces.
 reset_state() {
 	load_modules || fail "the kernel modules cannot be loaded"
-	# Without the tools nothing can be left over: a guest with the bare image runs one scenario.
+	# Without the tools there are no leftovers: a guest with the bare image runs one scenario.
 	[ -x /usr/bin/rdma ] || return 0
 	for lab_link in /sys/class/infiniband/*; do
 		[ ! -e "$lab_link" ] || rdma link delete "${lab_link##*/}" || fail "RDMA link ${lab_link##*/} cannot be removed"
@@ -85,8 +85,7 @@ soft_apart() {
 	soft_under='/usr/bin/ip netns exec apart'
 }
 
-# A port is of use once it is active and, for RoCE, its address table is filled; both
-# happen in the kernel's own time.
+# A port is usable once it is active and, for RoCE, its address table is filled; both happen asynchronously in the kernel.
 lab_wait_device() {
 	lab_limit 10
 	while :; do
@@ -103,15 +102,14 @@ lab_wait_device() {
 	done
 }
 
-# device_down rxe|siw: takes the device away, under whatever uses it.
+# device_down rxe|siw: removes the device, even while in use.
 device_down() {
 	step "device_down $1"
 	rdma link delete "${1}0" || fail "rdma link delete ${1}0 failed"
 }
 
-# netem 'loss 5%': what leaves the device suffers. A single guest's soft-RoCE hands
-# its packets to itself below the network, where nothing can be lost: two guests, or
-# soft-iWARP, which goes through lo.
+# netem 'loss 5%': applies to packets that leave the device. A single guest's soft-RoCE passes its packets to itself below
+# the network, where none can be lost: needs two guests, or soft-iWARP, which uses lo.
 netem() {
 	step "netem $*"
 	case $LAB_ROLE:$(rdma link show) in

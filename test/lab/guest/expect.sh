@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=dash
-# Expectations. Each is counted, and none can hold for a program that was never run.
+# Expectations. Each is counted, and none can hold for a program that never ran.
 
 expect_status() {
 	lab_checked
@@ -14,7 +14,7 @@ expect_status_not() {
 	[ "$status" != "$1" ] || fail "status is $status"
 }
 
-# Both streams of NAME are looked at; NAME.out or NAME.err means that one.
+# Checks both streams of NAME; NAME.out or NAME.err means that one.
 lab_streams() {
 	case $1 in
 	*.out | *.err) lab_files=$1 ;;
@@ -87,8 +87,7 @@ expect_between() {
 	{ [ "$1" -le "$2" ] && [ "$2" -le "$3" ]; } || fail "${4:-number} is $2, expected $1 to $3"
 }
 
-# What processes hold. Every verbs object needs a context, so contexts and connection
-# ids tell it all.
+# Objects held by processes. Every verbs object needs a context, so contexts and connection ids suffice.
 lab_user_resources() {
 	for lab_type in ctx cm_id; do
 		rdma resource show "$lab_type" 2>/dev/null | grep -E ' pid [0-9]+' | sed "s/^/$lab_type: /"
@@ -96,8 +95,8 @@ lab_user_resources() {
 	return 0
 }
 
-# rdma_leftovers: no process holds an RDMA object. The kernel frees them in its own
-# time after a process ended, hence the second of grace.
+# rdma_leftovers: no process holds an RDMA object. The kernel frees them asynchronously after a process has ended, hence the
+# second of grace.
 rdma_leftovers() {
 	lab_checked
 	now
@@ -111,8 +110,8 @@ rdma_leftovers() {
 	done
 }
 
-# kernel_log_clean: no warning, crash or complaint since the scenario began, or a case of it failed. soft-RoCE of Linux 7.2
-# logs each completion with an error, which the program gets too.
+# kernel_log_clean: no warning, crash or error since the scenario began, or one of its cases failed. Linux 7.2's soft-RoCE
+# logs each failed completion, which the program also gets.
 kernel_log_clean() {
 	lab_checked
 	lab_found=$(dmesg | awk -v "begin=lab: begin $lab_scenario" '
@@ -125,10 +124,10 @@ kernel_log_clean() {
 	[ -z "$lab_found" ] || fail "the kernel complained: $lab_found"
 }
 
-# device_errors: what soft-RoCE has counted besides traffic, "NAME COUNT" a line: packets repeated, out of order or
-# missing, receives that were not there. Nothing if all is well. Its own repeats are no sign of anything: of a long
-# connection it repeats a request every two seconds or so without need, between two kernels too, as it never stops its
-# timer. And a link is "downed" by putting the other end of the cable into a namespace.
+# device_errors: soft-RoCE's counters besides traffic, "NAME COUNT" per line: repeated, out-of-order or missing packets,
+# missing receives. No output if all are zero. Its own repeats mean nothing: on a long connection it repeats a request about
+# every two seconds without need, also between two kernels, because it never stops its timer. And moving the other end of the
+# cable into a namespace counts as link "downed".
 device_errors() {
 	for lab_file in /sys/class/infiniband/rxe0/ports/1/hw_counters/*; do
 		case ${lab_file##*/} in
@@ -140,9 +139,9 @@ device_errors() {
 	done
 }
 
-# without_device_errors FUNCTION [ARGUMENT...]: soft-RoCE counts no error while that runs, and of ten packets that it
-# receives at most one as a repeated request. Some are, without need: when the host stops the whole guest, and the first of a
-# connection, of whose round trip nothing is known, in a crowd on a slow processor.
+# without_device_errors FUNCTION [ARGUMENT...]: soft-RoCE counts no error while that runs, and at most one in ten received
+# packets as a repeated request. Some repeats are unnecessary: when the host stops the whole guest, and at a connection's
+# first packet, whose round trip is unknown, in a crowd on a slow processor.
 without_device_errors() {
 	lab_errors=$(device_errors | grep -v '^duplicate_request ' || :)
 	lab_repeats=$(device_count duplicate_request) lab_packets=$(device_count rcvd_pkts)
@@ -155,7 +154,7 @@ without_device_errors() {
 	[ $((lab_repeats * 10)) -le "$lab_packets" ] || fail "more than one in ten packets came again"
 }
 
-# device_count NAME: of the first soft-RoCE device.
+# device_count NAME: the first soft-RoCE device's counter.
 device_count() {
 	cat "/sys/class/infiniband/rxe0/ports/1/hw_counters/$1"
 }

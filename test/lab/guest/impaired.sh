@@ -6,8 +6,8 @@
 
 impaired_ports='d1 port11 port12'
 
-# lab_known NUMBER LINK_ADDRESS KNOWER...: the link address is entered on other hosts, by commands that act there:
-# what is tried is RoCE, not ARP.
+# lab_known NUMBER LINK_ADDRESS KNOWER...: enters the link address on other hosts, by commands that act there: the test is of
+# RoCE, not ARP.
 lab_known() {
 	lab_number=$1 lab_link_address=$2
 	shift 2
@@ -47,8 +47,8 @@ impaired_network() {
 	lab_known 12 02:00:00:00:00:12 d0 one
 }
 
-# impair 'loss 5%', impair none: what leaves each port of the bridge suffers that (tc-netem(8)). A netem that is there
-# already would keep what the new one does not name.
+# impair 'loss 5%', impair none: applies to packets that leave each port of the bridge (tc-netem(8)). An existing netem would
+# keep settings that the new one does not name.
 impair() {
 	step "impair $1"
 	for lab_port in $impaired_ports; do
@@ -84,13 +84,13 @@ start_at() {
 	esac
 }
 
-# Why a run may fail on a bad network. A stock peer that failed, or was told to end, is a peer that left.
+# Valid reasons of a failure on a bad network. A stock peer that failed, or was ended, is a peer that left.
 true_reasons='timed out after [0-9.]+ s|retries exceeded|the peer does not answer|UDP port 4791 is closed|rejects UDP port 4791'
 true_reasons="$true_reasons|the (server|client|peer) (went away|left|disconnected)|deadline of [0-9.]+ s exceeded"
 true_reasons="$true_reasons|[0-9]+ of [0-9]+ datagrams did not arrive|[0-9]+ of [0-9]+ connections failed"
 
-# ended_truthfully NAME: what finished last was verified, and says so; or it failed for a reason that it tells. A damaged
-# byte that no check sum saw is one, and is told apart here.
+# ended_truthfully NAME: the last finished run was verified, and says so; or it failed with a valid reason. A damaged byte
+# that no checksum detected is one, and is distinguished here.
 ended_truthfully() {
 	expect_no_line "$1.err" 'defect'
 	case $status in
@@ -110,7 +110,7 @@ ended_truthfully() {
 	esac
 }
 
-# limits: every run of ours is over by then.
+# limits: every rdmatest run is over by then.
 impaired_limits='--deadline 40s --timeout 20s'
 
 # impaired_pair TOOL CLIENT SERVER 4|6 OPTION...: rping or ucmatose, with the options for both of them.
@@ -131,7 +131,7 @@ impaired_pair() {
 	# shellcheck disable=SC2086
 	start_at client "$lab_client" "$lab_pair_tool" $lab_client_options $lab_client_limits "$@"
 	statuses=
-	# Stock tools may hang for ever, and tell no truth.
+	# Stock tools may hang forever, and their verdict is unreliable.
 	if [ "$lab_client" = stock ]; then
 		lab_order='server client'
 	else
@@ -149,7 +149,7 @@ impaired_pair() {
 	done
 }
 
-# impaired_group SENDER RECEIVER 4|6 COUNT: mckey. The receiver misses as many as it says, and gets the others.
+# impaired_group SENDER RECEIVER 4|6 COUNT: mckey. The receiver misses as many as it reports, and gets the others.
 impaired_group() {
 	lab_sender=$1 lab_receiver=$2 lab_count=$4
 	group=239.1.1.1
@@ -174,7 +174,7 @@ impaired_group() {
 	lab_got=$(sed -n 's/.*: \([0-9]*\) of [0-9]* datagrams received.*/\1/p' receiver.out)
 	lab_missed=$(sed -n 's/.*: \([0-9]*\) of [0-9]* datagrams did not arrive.*/\1/p' receiver.err)
 	case $lab_sender:$impairment in
-	# Its datagrams have no numbers, by which a double could be told.
+	# Its datagrams have no numbers to detect a duplicate.
 	stock:*duplicate*) expect_between "$lab_count" "$((${lab_got:-0} + ${lab_missed:-0}))" "$((2 * lab_count))" "datagrams" ;;
 	*)
 		expect_text_equal "$lab_count" "$((${lab_got:-0} + ${lab_missed:-0}))" "datagrams received and missed"
@@ -183,8 +183,8 @@ impaired_group() {
 	esac
 }
 
-# at_work CLIENT SERVER [OPTION...]: an rping that verifies and goes on for ever, and has some pings behind it. What is in
-# $server_only is for the server alone.
+# at_work CLIENT SERVER [OPTION...]: an rping that verifies endlessly, after its first pings. The options in $server_only are
+# only for the server.
 server_only=
 at_work() {
 	address_of "$2" 4
@@ -197,8 +197,8 @@ at_work() {
 	wait_for client '^ping data: rdma-ping-3: ' 10
 }
 
-# On a moderately bad network a connection carries everything. But a kernel that leaves may have left its last
-# acknowledgement unsaid, and what it says as it leaves it may say once only.
+# On a moderately bad network a connection delivers everything. But a disconnecting kernel may not have sent its last
+# acknowledgement, and may send its last messages only once.
 impaired_pair_verified() {
 	lab_checked
 	impaired_pair "$@"
@@ -207,7 +207,7 @@ impaired_pair_verified() {
 	ucmatose-ours:'client 1 server 0 ' | ucmatose-stock:'client 1 ')
 		expect_line client.err '\(sending\): the peer disconnected'
 		;;
-	# A stock client that has its last answer says goodbye once; lost, that leaves the server without proof.
+	# A stock client with its last answer sends its DREQ once; if that is lost, the server has no proof.
 	rping-*:'server 1 ')
 		lab_pings=$(echo "$*" | sed -n 's/.*-C \([0-9]*\).*/\1/p')
 		expect_line server.err 'RDMA WRITE failed: the peer does not answer'

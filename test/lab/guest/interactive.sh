@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=dash
-# What a person at the guest's prompt has besides the tools.
+# Functions for a person at the guest's prompt, besides the tools.
 exec 3>&1
 lab_scenario=interactive
 lab_filter=

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * launch [-n] PROGRAM [ARGUMENT...]: starts a program the way a terminal would.
- * A shell without job control starts background programs with SIGINT ignored, and
- * nothing in the shell can undo that; a test of Ctrl-C would then prove nothing.
- * -n runs the program as nobody, which busybox has no plain way to do.
+ * launch [-n] PROGRAM [ARGUMENT...]: starts a program as a terminal would. A shell without job control starts
+ * background programs with SIGINT ignored, which cannot be undone in the shell; a test of Ctrl-C would then prove
+ * nothing. -n runs the program as nobody, which busybox cannot do simply.
  */
 #include <errno.h>
 #include <grp.h>

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=dash
-# Loads what is not loaded yet, in the order the image lists. A scenario may have
-# unloaded something; the next one gets it back.
+# Loads missing modules, in the image's order. A scenario may have unloaded some; the next one gets them back.
 
 load_modules() {
 	while read -r lab_module; do

@@ -31,14 +31,14 @@ lab_take_pairings() {
 	lab_pairings=$1
 }
 
-# What both ends of every pair must leave behind: nothing.
+# Both ends of every pair must leave nothing behind.
 nothing_is_left() {
 	rdma_leftovers
 	kernel_log_clean
 }
 
-# expect_success NAME: exit code 0. The event thread of a stock rping of release 44 may outlive its channel and
-# end a run that was good with 255: that is its own affair.
+# expect_success NAME: exit code 0. The event thread of release 44's stock rping may outlive its channel and end a successful
+# run with 255, which is ignored.
 expect_success() {
 	if [ "$status" = 255 ] && grep -q '^rdma_get_cm_event: Bad file descriptor' "$1.err"; then
 		lab_checked
@@ -78,12 +78,10 @@ message_pair() {
 	nothing_is_left
 }
 
-# message_pair_iwarp: as message_pair. The stock server sends the moment it has accepted.
-# What arrives with a reply that carries no private data makes siw refuse the connection,
-# and what arrives before the client's queue pair is ready is noticed only with the next
-# segment: races that no client can win every time, so against a stock server only one
-# of some attempts must succeed. Against ours, which can do better, the first. Whose
-# client has lost it may wait for ever.
+# message_pair_iwarp: as message_pair. The stock server sends as soon as it has accepted. Data that arrives with a reply
+# without private data makes siw refuse the connection, and data that arrives before the client's queue pair is ready is
+# noticed only with the next segment: races that no client can always win, so against a stock server only one of several
+# attempts must succeed, against ours the first. A stock server whose client has lost the race may wait forever.
 message_pair_iwarp() {
 	if [ "$2" != stock ]; then
 		message_pair "$@"
@@ -112,8 +110,8 @@ message_pair_iwarp() {
 	nothing_is_left
 }
 
-# needs_stock_sender: a stock mckey destroys its queue pair as soon as it has posted all. soft-RoCE that sends from a work queue
-# (Linux 6.4) then drops what has not left, so that a case with such a sender shows nothing.
+# needs_stock_sender: a stock mckey destroys its queue pair as soon as it has posted all sends. soft-RoCE with a work queue
+# for sending (Linux 6.4) then drops the unsent ones, so that a case with such a sender proves nothing.
 needs_stock_sender() {
 	case $(uname -r) in
 	[45].* | 6.[0-3].*) ;;

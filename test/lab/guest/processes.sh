@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=dash
-# Starting programs, waiting for them, and seeing what they wrote.
+# Starting programs, waiting for them, and showing their output.
 
 lab_started=
 ours_under=
@@ -9,9 +9,8 @@ status=
 out=
 err=
 
-# Turns the words of a scenario into a program and becomes it, so that the process
-# id is the program's own. "stock rping" and "ours rping" say whose, "soft rping" that it
-# is ours with the soft transport; "nobody" before them says which user.
+# Executes a scenario's words as a program, so that the process id is the program's own. "stock rping" and "ours rping"
+# choose the tool, "soft rping" is ours with the soft transport; "nobody" before them chooses the user.
 lab_become() {
 	lab_as=
 	if [ "$1" = nobody ]; then
@@ -23,7 +22,7 @@ lab_become() {
 		lab_program=/usr/bin/$2
 		lab_under=
 		shift 2
-		# Else what it writes to a file comes at its end, or never if it is killed.
+		# Else its output to a file appears at its end, or never if it is killed.
 		export LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libstdbuf.so _STDBUF_O=L
 		;;
 	ours)
@@ -47,8 +46,8 @@ lab_become() {
 	exec 3>&- /usr/bin/launch $lab_as $lab_under "$lab_program" "$@"
 }
 
-# Until the shell's child has become the program, SIGINT would still be ignored and the
-# process be known under the shell's name.
+# Until the shell's child has executed the program, SIGINT would still be ignored, and the process would have the shell's
+# name.
 lab_wait_become() {
 	lab_limit 20
 	while [ "$now" -lt "$lab_deadline" ]; do
@@ -94,7 +93,7 @@ lab_find() {
 	esac
 }
 
-# Shows what NAME wrote, once, cut to a readable length; byte 1 is the lab's own mark.
+# Shows NAME's output, once, cut to a readable length; byte 1 is the lab's own mark.
 show_output() {
 	eval "lab_shown=\$lab_shown_$1"
 	[ "$lab_shown" = no ] || return 0
@@ -110,7 +109,7 @@ show_output() {
 }
 
 # finish NAME SECONDS: waits for the end; its exit code is then in $status, 128+N for
-# signal N. Still running after that long is a failure.
+# signal N. It is a failure if it still runs after that time.
 finish() {
 	lab_find "$1"
 	lab_limit "$2"
@@ -130,7 +129,7 @@ finish() {
 	step "$1 ended with status $status after $(seconds $((now - lab_begin))) s of waiting"
 }
 
-# run SECONDS COMMAND...: in the foreground; $status, $out and $err tell.
+# run SECONDS COMMAND...: in the foreground; sets $status, $out and $err.
 run() {
 	lab_limit=$1
 	shift
@@ -147,7 +146,7 @@ send() {
 	kill -s "$1" "$lab_pid" || fail "$2 is gone, signal $1 cannot be sent"
 }
 
-# memory_lock_limit KILOBYTES: for everything started from here on, as nobody too.
+# memory_lock_limit KILOBYTES: for everything started from here on, also as nobody.
 memory_lock_limit() {
 	step "memory_lock_limit $1"
 	ulimit -l "$1"

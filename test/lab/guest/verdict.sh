@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=dash
-# How a scenario or a case of it fails, is skipped, or proves that it checked something.
+# Failing, skipping, and proving that a scenario or case had an expectation.
 
 lab_checks=0
 lab_cases=0
@@ -17,7 +17,7 @@ step() {
 	printf '> %s\n' "$*"
 }
 
-# One expectation was looked at.
+# One expectation was checked.
 lab_checked() {
 	lab_checks=$((lab_checks + 1))
 }
@@ -36,17 +36,17 @@ skip() {
 	exit 77
 }
 
-# is_sanitized: the program under test has AddressSanitizer.
+# is_sanitized: the tested program has AddressSanitizer.
 is_sanitized() {
 	[ -e /lab/sanitized ]
 }
 
-# skip_sanitized REASON: where the program under test has AddressSanitizer.
+# skip_sanitized REASON: if the tested program has AddressSanitizer.
 skip_sanitized() {
 	! is_sanitized || skip "AddressSanitizer: $1"
 }
 
-# What running programs wrote and no verb has shown yet, for the reader of a failure.
+# Output of running programs that no verb has shown yet, for the reader of a failure.
 lab_show_unseen() {
 	for lab_unseen in $lab_started; do
 		show_output "$lab_unseen"
@@ -130,8 +130,8 @@ lab_case_end() {
 	exit "$lab_status"
 }
 
-# try NAME FUNCTION [ARGUMENT...]: one case with a verdict of its own, in a subshell:
-# what it starts ends with it, and its failure does not stop the next case.
+# try NAME FUNCTION [ARGUMENT...]: one case with its own verdict, in a subshell: its processes end with it, and its failure
+# does not stop the next case.
 try() {
 	lab_case=$1
 	shift
@@ -139,7 +139,7 @@ try() {
 	lab_cases=$((lab_cases + 1))
 	printf '%s\n' "$lab_case" >/run/lab/case
 	rm -f /run/lab/reason
-	# Two guests begin a case together: the host ends the wait of one in a case that the other has left.
+	# Two guests begin a case together: the host ends one guest's wait in a case that the other has left.
 	[ "$LAB_ROLE" = none ] || barrier "case $lab_case"
 	say "=== $lab_case"
 	now
@@ -161,7 +161,7 @@ try() {
 	77) lab_verdict=skip ;;
 	*)
 		lab_verdict=FAIL
-		# What the kernel complained of in this case is not held against the next.
+		# Kernel messages of this case do not count against the next.
 		echo "lab: begin $lab_scenario" >/dev/kmsg
 		;;
 	esac

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=dash
-# Waiting for something to become true, never for time to pass.
+# Waits for conditions, never for a fixed time.
 
 # wait_until SECONDS WHAT COMMAND...: fails when it has not come true by then.
 wait_until() {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# What two guests said to each other, as tshark understands it. A scenario with the header "# capture: yes" has
-# NAME.packets beside it: its first line is the display filter that chooses the packets to judge, each other line a
-# least number and the display filter of the packets it wants; the rest of a line from # on is for its readers.
+# Packets between two guests, as decoded by tshark. A scenario with the header "# capture: yes" has NAME.packets beside it:
+# its first line is the display filter that chooses the packets to judge, each other line a least number and the display
+# filter of the packets it wants; the rest of a line from # on is for its readers.
 
 # count_packets FILE FILTER...: one number a line, all from one pass over the file.
 count_packets() {
@@ -15,7 +15,7 @@ count_packets() {
 	tshark -r "$file" -q -z "$statistics" | sed -n 's/^|.*<>[^|]*|//p' | tr '|' '\n' | awk 'NR % 2 && NF { print $1 }'
 }
 
-# Prints what is wrong with a capture, or nothing.
+# Prints a capture's errors, or nothing.
 judge_capture() {
 	local file=$1 table=$2 judged least filter leasts=() filters=() counts index
 	{

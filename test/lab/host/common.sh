@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# Paths and small helpers shared by the lab's host-side scripts.
-# Wants lab_dir (the folder test/lab) to be set by the script that reads it.
+# Paths and small helpers shared by the lab's host-side scripts. The reading script sets lab_dir (the folder test/lab).
 
 repo_dir=$(cd "$lab_dir/../.." && pwd)
 artefacts=${LAB_BUILD:-$(realpath -m "${BUILD:-$repo_dir/build}")/lab}
@@ -18,8 +17,8 @@ die() {
 	exit 1
 }
 
-# Makes a folder for one run in REPLY; those of runs that were killed go. A lock tells them apart, as a process ID means
-# nothing in another process namespace.
+# Makes a folder for one run in REPLY, and removes those of killed runs. A lock identifies them, because a process ID is not
+# valid in another PID namespace.
 make_run_folder() {
 	local folder lock
 	mkdir -p "$artefacts"
@@ -37,7 +36,7 @@ pack_files() {
 	cpio --quiet --create --format=newc --owner=0:0 --reproducible
 }
 
-# link_merged FOLDER: of unpacked packages. Newer ones have all below usr; here the older places lead there.
+# link_merged FOLDER: of unpacked packages. Newer ones have all files below usr; links the older places there.
 link_merged() {
 	local name
 	for name in bin sbin lib lib64; do

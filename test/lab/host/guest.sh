@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# One virtual machine: starting it, talking with it, ending it by its process id.
-# A guest is known by its folder; guest_pid, guest_to and guest_from are per folder.
+# One virtual machine: starts it, communicates with it, ends it by its process id. A guest is identified by its folder;
+# guest_pid, guest_to and guest_from are per folder.
 
 declare -A guest_pid guest_to guest_from
 
@@ -73,11 +73,11 @@ guest_say() {
 	printf '%s\n' "$2" >&"${guest_to[$1]}"
 }
 
-# A pipe in which nothing ever comes, to wait with.
+# A pipe that never has input, for waiting.
 exec {never}<> <(:)
 
-# guest_line FOLDER: the next whole line in REPLY; 1 when there is none within 20 ms. What arrives just as a time limit
-# of bash's read ends is lost, so no limit ever ends there while a guest writes.
+# guest_line FOLDER: the next whole line in REPLY; 1 when there is none within 20 ms. Input that arrives just as a time limit
+# of bash's read ends is lost, so no limit ends there while a guest writes.
 guest_line() {
 	local from=${guest_from[$1]}
 	read -r -t 0 -u "$from" || read -r -t 0.02 -u "$never"

@@ -8,9 +8,9 @@ library_path=usr/lib/x86_64-linux-gnu
 guest_programs='ip tc rdma bridge rping ucmatose mckey cmtime ib_send_bw ib_send_lat
 	ib_write_bw ib_write_lat ib_read_bw ib_read_lat ibv_devinfo ibv_devices strace jq'
 
-# Libraries that no program names: providers are opened at run time, libgcc_s by
-# pthread_exit, nss modules by name look-ups, libev by the program under test.
-# libstdbuf makes stock tools write line by line, so that a scenario can wait for one.
+# Libraries not named by any program: providers are opened at run time, libgcc_s by pthread_exit, nss modules by name
+# look-ups, libev by the program under test. libstdbuf makes stock tools write line by line, so that a scenario can wait for
+# one.
 guest_extra_libraries='libibverbs/librxe-rdmav*.so libibverbs/libsiw-rdmav*.so
 	libgcc_s.so.1 libnss_files.so.2 libnss_dns.so.2 libresolv.so.2 libev.so.4
 	libm.so.6 libpthread.so.0 libdl.so.2 librt.so.1'
@@ -74,7 +74,7 @@ write_etc() {
 	printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n' >"$etc/passwd"
 	printf 'root:x:0:\nnogroup:x:65534:\n' >"$etc/group"
 	printf 'passwd: files\ngroup: files\nhosts: files\nservices: files\n' >"$etc/nsswitch.conf"
-	# No name service: a name that is not here must fail at once, not after a time-out.
+	# No name service: an unknown name must fail at once, not after a time-out.
 	: >"$etc/resolv.conf"
 	cat >"$etc/hosts" <<-HOSTS
 		127.0.0.1 localhost
@@ -86,7 +86,7 @@ write_etc() {
 	HOSTS
 }
 
-# busybox everywhere a real tool is not: links, because tools may exec each other. link_busybox ROOT [EMULATOR]
+# busybox links for all missing tools, because tools may exec each other. link_busybox ROOT [EMULATOR]
 link_busybox() {
 	local root=$1 applet
 	for applet in $(${2-} "$root/usr/bin/busybox" --list); do
@@ -98,7 +98,7 @@ pack() {
 	(cd "$1" && find . | sort | pack_files)
 }
 
-# The lab's own programs have all in them, so that they run in the bare image as well. add_own_program ROOT NAME [PREFIX]
+# The lab's own programs are static, so that they also run in the bare image. add_own_program ROOT NAME [PREFIX]
 add_own_program() {
 	"${3-}gcc" -O2 -Wall -Wextra -static -s -o "$1/usr/bin/$2" "$lab_dir/guest/$2.c"
 }
@@ -131,8 +131,8 @@ make_image() {
 	make_bare_image "$target/bare.cpio" "$from/bin/busybox" "$root"
 }
 
-# The image in which there is no library, no interpreter of programs and no tool but busybox: in the file $1. With the
-# prefix of its compiler and an emulator it is that of another processor.
+# The image without libraries, dynamic loader and tools except busybox: in the file $1. With a compiler prefix and an
+# emulator it is for another processor.
 make_bare_image() {
 	local busybox=$2 root=$3 prefix=${4-} emulator=${5-}
 	mkdir -p "$root"/{bin,usr/bin,dev,etc,proc,sys,tmp,run,root,lab,lib}

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# Puts one run's initramfs together: the cached base, an overlay if asked for, and a
-# small archive with what changes from run to run. The kernel unpacks archives that
-# follow each other as if they were one, so a rebuilt program costs nothing.
+# Puts one run's initramfs together: the cached base, an overlay if asked for, and a small archive with what changes from run
+# to run. The kernel unpacks consecutive archives as one, so a rebuilt program costs nothing.
 
 # Libraries the program links to that the base image lacks (sanitizers, for one).
 add_program_libraries() {
@@ -65,7 +64,7 @@ make_run_archive() {
 	else
 		complain "there is no program under test at $program; scenarios that use it will fail"
 	fi
-	# The conformance suite of transport.h is a program of its own, built beside it; so are the peers that break the rules.
+	# transport.h's conformance suite is a separate program, built beside it; so are the misbehaving peers.
 	for tool in conformance hostile; do
 		[ ! -x "${program%/*}/$tool" ] || cp -L "${program%/*}/$tool" "$root/opt/rdmatest/bin/$tool"
 	done
@@ -96,7 +95,7 @@ build_arm64() {
 }
 
 # The initramfs for overlay $2 ("none", a name, or "bare", which has no base) and role $3 in $1; made once a run. With
-# "arm64" guest b is of that processor, and both are bare.
+# "arm64" guest b has that processor, and both are bare.
 initrd_for() {
 	local work=$1 overlay=$2
 	[ "$overlay${3-}" = arm64b ] || overlay=${overlay/arm64/bare}

@@ -3,8 +3,8 @@
 # Unpacks Debian's kernel for the guest and builds the siw (iWARP) module, which
 # Debian leaves out, against the same release.
 
-# Only siw's own folder of the kernel source is unpacked, straight from the package. What is behind it need not even be
-# read, which is more than half: the archive is sorted, and drivers/infiniband/ulp comes next.
+# Only siw's own folder of the kernel source is unpacked, straight from the package. More than half of the package, after
+# this folder, need not be read: the archive is sorted, and drivers/infiniband/ulp comes next.
 unpack_siw() {
 	local archive=$1 work=$2 unpacking name
 	mkfifo "$work/names"
@@ -25,8 +25,8 @@ unpack_siw() {
 	[ -s "$work/siw/siw_main.c" ]
 }
 
-# Headers are used where they were unpacked: their one absolute path is redirected. No debugging information, which pahole
-# would make.
+# Headers are used where they were unpacked: their one absolute path is redirected. No debugging information, which would
+# need pahole.
 build_siw() {
 	local work=$1 release=$2 target=$3
 	local headers=$work/image/usr/src/linux-headers-$release
@@ -39,14 +39,13 @@ build_siw() {
 		die "siw.ko was not built for kernel $release"
 }
 
-# The kernel without its compression: unpacking it under emulation takes longer than
-# the rest of the boot. QEMU boots the ELF file inside directly; should a later
-# release compress otherwise, the packed kernel does as well, only slower.
+# The kernel without its compression: unpacking it under emulation takes longer than the rest of the boot. QEMU boots the ELF
+# file inside directly; if a later release compresses differently, the packed kernel also works, only slower.
 unpack_kernel() {
 	local packed=$1 target=$2 offset
 	offset=$(LC_ALL=C grep -aboP '\xFD7zXZ\x00' "$packed" | awk -F: 'NR == 1 { print $1 }' || :)
 	if [ -n "$offset" ]; then
-		# What follows the compressed part makes xz complain at its end.
+		# The bytes after the compressed part make xz report an error at its end.
 		tail -c "+$((offset + 1))" "$packed" | xz -dc >"$target" 2>/dev/null || :
 	fi
 	if ! readelf -h "$target" >/dev/null 2>&1; then
@@ -54,8 +53,8 @@ unpack_kernel() {
 	fi
 }
 
-# Of the modules only those that a guest could want, of the headers those of this processor: unpacking takes longer than
-# building. A file for each setting of the kernel's is only there for make to look whether it is new.
+# Only modules that a guest could need, and this processor's headers: unpacking takes longer than building. The file for each
+# kernel setting only lets make check whether it has changed.
 unneeded=(--exclude='*/lib/modules/*/kernel/'{sound,drivers/{gpu,media,scsi,iio,usb},drivers/net/{ethernet,wireless}}
 	--exclude='*/arch/[a-wyz]*' --exclude='*/include/config/[A-Z0-9]*' --exclude='*/include/dt-bindings' --exclude='Kconfig*')
 
@@ -86,7 +85,7 @@ make_kernel() {
 	rm -rf "$work"
 }
 
-# Makes kernel, modules.cpio and bare.cpio of another processor in $1: what a guest without a library boots.
+# Makes kernel, modules.cpio and bare.cpio of another processor in $1: the boot files of a guest without libraries.
 make_arm64() {
 	local target=$1 work=$1.work packed tree names
 	mkdir -p "$target" "$work"

@@ -5,8 +5,8 @@
 
 wanted_modules='virtio_pci virtio_console virtio_net
 	ib_uverbs rdma_ucm rdma_rxe veth sch_netem sch_ingress cls_u32 act_gact dummy bridge tun'
-# Asked for by name at run time (rxe at "rdma link add", siw at its first connection), or by siw, which no dependency
-# tells; newer kernels have their code built in.
+# Requested by name at run time (rxe at "rdma link add", siw at its first connection), or by siw, without a recorded
+# dependency; newer kernels have their code built in.
 older_modules='crc32_generic crc32c_generic libcrc32c'
 
 module_order=()
@@ -57,7 +57,7 @@ collect_modules() {
 	for name in $wanted_modules; do
 		add_module "$name" "$tree"
 	done
-	# Under the name the kernel lists them by, so that the guest need not translate.
+	# Under the kernel's name for them, so that the guest need not translate.
 	for file in "${module_order[@]}"; do
 		name=$(basename "$file" .ko | tr - _)
 		cp "$file" "$target/$name.ko"

@@ -9,14 +9,14 @@ pair_start() {
 	rm -f "$folder.segment"
 	for role in a b; do
 		number=$((number + 1)) record=()
-		# One guest sees all that the other sends, and the other way round.
+		# Each guest sees all packets of the other.
 		if [ "$capture$role" = yesb ]; then
 			record=(-object "filter-dump,id=capture,netdev=segment,file=$folder.b/capture")
 		fi
 		guest_start "$folder.$role" "$overlay" "$role" \
 			-netdev "stream,id=segment,server=$listens,addr.type=unix,addr.path=$folder.segment" \
 			-device "virtio-net-pci,netdev=segment,mac=52:54:00:00:00:0$number" "${record[@]}"
-		# The second connects, so the first must be there.
+		# The second connects, so the first must exist.
 		for ((try = 0; try < 100; try++)); do
 			[ -S "$folder.segment" ] && break
 			sleep 0.1
@@ -39,7 +39,7 @@ pair_worker() {
 		scenario_header "$name" capture no
 		wanted=$REPLY
 		scenario_header "$name" overlay none
-		# What is captured is one scenario's: the next needs another boot.
+		# A capture has one scenario: the next needs another boot.
 		if [ "$REPLY" != "$overlay" ] || [ "$wanted$capture" != nono ] || ! guest_is_running "$folder.a" ||
 			! guest_is_running "$folder.b"; then
 			overlay=$REPLY
@@ -62,8 +62,8 @@ pair_worker() {
 	pair_end "$folder"
 }
 
-# Lets guests go on at a barrier when both are there, and tells one that waits in
-# vain when the other has ended, or has left the case for the next one.
+# Lets guests continue at a barrier when both have reached it, and informs a waiting one if the other has ended, or has left
+# the case for the next one.
 pair_barriers() {
 	local folder=$1 role other
 	if [ -n "${at_barrier[a]}" ] && [ "${at_barrier[a]}" = "${at_barrier[b]}" ]; then
@@ -92,7 +92,7 @@ worse_verdict() {
 	esac
 }
 
-# One guest's part of a case: reported once the other's has come too, guest a's reason first.
+# One guest's part of a case: reported once the other's has also arrived, guest a's reason first.
 pair_case() {
 	local name=$1 role=$2 verdict=$3 took=$4 case_name=$5 reason=${6:+guest $2: $6}
 	if [ -z "$half_case" ]; then
@@ -164,6 +164,6 @@ run_in_pair() {
 		esac
 	done
 	[ "$cases" -gt 0 ] || report_result ok "${took_by[a]}" "$name" ''
-	# Some of the cases do not say everything.
+	# Some cases do not have a complete result.
 	[[ $name = *@* ]] || check_capture "$folder.b/capture" "$name"
 }

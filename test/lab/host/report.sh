@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# What a person sees of a run, and the results as files:
+# A run's output for a person, and the results as files:
 #   results/summary              one line a result: verdict, seconds, name, reason
 #   results/GROUP/NAME           the transcript
 
@@ -9,13 +9,13 @@ print_result() {
 	printf '%-4s %6ss %s%s\n' "$1" "$2" "$3" "${4:+: $4}"
 }
 
-# Where the end of a first attempt that failed is kept.
+# The end of a failed first attempt is kept here.
 first_failure() {
 	echo "$run_folder/first-${1//\//-}"
 }
 
 # report_result VERDICT SECONDS NAME REASON [TRANSCRIPT FILE]: one line, and for a
-# failure its transcript, never mixed with another worker's. What fails while $tries_again is "yes" may yet pass.
+# failure its transcript, never mixed with another worker's. A failure while $tries_again is "yes" may still pass.
 report_result() {
 	local verdict=$1 took=$2 name=$3 reason=$4 transcript=${5:-} label=$1 lock
 	[ "$verdict$tries_again" != FAILyes ] || label=fail
@@ -33,7 +33,7 @@ report_result() {
 	exec {lock}<&-
 }
 
-# Adds a console's end to a transcript: a panic is told nowhere else.
+# Adds a console's end to a transcript: a panic is reported nowhere else.
 append_console() {
 	printf '%s\n' '--- the end of the guest console:'
 	tail -n 40 "$1/console" | tr -d '\000-\010\013-\037'
@@ -50,8 +50,8 @@ has_result() {
 		END { exit !found }' "$results/summary"
 }
 
-# Every scenario asked for must have left a result: one that has none has failed. What failed is named once more at the
-# end, where it is looked for.
+# Every requested scenario must have left a result: one without has failed. Failures are named again at the end, where
+# readers look.
 report_totals() {
 	local name took reason passed failed skipped final=${LAB_RESULTS:-$artefacts/results}
 	for name in "$@"; do

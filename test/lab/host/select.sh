@@ -17,7 +17,7 @@ all_scenarios() {
 	(cd "$scenario_dir" && find . -mindepth 2 -type f ! -name '*.*' | sed 's#^\./##' | sort)
 }
 
-# list_scenarios HEADER: those that have it, each with what it says.
+# list_scenarios HEADER: the scenarios with it, each with its text.
 list_scenarios() {
 	local name
 	for name in $(all_scenarios); do
@@ -26,7 +26,7 @@ list_scenarios() {
 	done
 }
 
-# Those that a run without names takes: all, or those of the core, with their cases.
+# The scenarios of a run without names: all, or those of the core, with their cases.
 default_scenarios() {
 	local name
 	for name in $(all_scenarios); do
@@ -80,7 +80,7 @@ wanted_overlays() {
 	done | sort -u
 }
 
-# leave_out OVERLAY: those with two guests that want it are not run.
+# leave_out OVERLAY: excludes scenarios with two guests and that overlay.
 leave_out() {
 	local name chosen=("${pair_scenarios[@]}")
 	pair_scenarios=()
@@ -101,7 +101,7 @@ queue_write() {
 	: >"$file.lock"
 }
 
-# The next scenario in REPLY; 1 when there is none, or nobody left to tell the result.
+# The next scenario in REPLY; 1 if there is none, or no reader of the result.
 queue_take() {
 	local file=$1
 	kill -0 $$ 2>/dev/null || return 1

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# A worker: one guest at a time that runs scenarios from the queue. A guest that hangs
-# or dies costs the scenario it was running, and the next one gets a fresh guest.
+# A worker: one guest at a time that runs scenarios from the queue. If a guest hangs or dies, its present scenario fails, and
+# the next one gets a fresh guest.
 
-# For a busy machine, as are the limits of the guest (clock.sh).
+# For a busy machine, like the guest's limits (clock.sh).
 boot_limit=900
 # On top of a scenario's own limit, which the guest enforces.
 guest_grace=30
@@ -83,8 +83,8 @@ run_in_guest() {
 			return
 			;;
 		*)
-			# The guest ends a line that may not have had an end; where it had one,
-			# that leaves a blank line, which is held back until more follows.
+			# The guest adds an end to a possibly unfinished line; if it was complete, this is a blank line,
+			# which is held back until more follows.
 			if [ -z "$line" ]; then
 				blank+=$'\n'
 				continue

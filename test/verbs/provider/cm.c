@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connection identifiers and their manager: IBTA's REQ, REP, RTU, REJ, DREQ and DREP between ends of one process. */
+/*
+ * Connection identifiers and the connection manager: IBTA's REQ, REP, RTU, REJ, DREQ and DREP between ends in one
+ * process.
+ */
 #include "test/verbs/provider/provider.h"
 
 #include <arpa/inet.h>
@@ -17,7 +20,7 @@ enum {
 	REJECTED_TIMEOUT = 4,
 	REJECTED_NO_LISTENER = 8,
 	REJECTED_BY_CONSUMER = 28,
-	/* What is left of a message for the program on IP: it is padded to that. */
+	/* A message's private data for the program on IP, padded to this size. */
 	REQ_DATA = 56,
 	REP_DATA = 196,
 	REJ_DATA = 148,
@@ -79,7 +82,7 @@ static uint16_t port_of(const struct sockaddr *address)
 {
 	if (address->sa_family == AF_IB)
 		return (uint16_t)be64toh(((const struct sockaddr_ib *)(const void *)address)->sib_sid);
-	/* At the same place in both. */
+	/* At the same offset in both. */
 	return ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port);
 }
 
@@ -121,7 +124,7 @@ static bool same_host(const struct sockaddr *left, const struct sockaddr *right)
 	       !memcmp((const uint8_t *)left + 4, (const uint8_t *)right + 4, left->sa_family == AF_INET ? 4 : 20);
 }
 
-/* The listener of a port at an address, or on all of them. */
+/* The listener for a port on an address, or on all addresses. */
 static struct cm_id *listener_at(const struct sockaddr *address, enum rdma_port_space space)
 {
 	struct cm_id *id = provider.ids;
@@ -247,7 +250,7 @@ struct cm_event *cm_raise(struct cm_id *id, enum rdma_cm_event_type type, int st
 	return raise_on(id, id, type, status);
 }
 
-/* A message's data as the receiver's library shows it: padded, but on iWARP. */
+/* A message's data as in the receiver's library: padded, except on iWARP. */
 static void add_data(struct cm_event *event, const struct action *action, size_t padded)
 {
 	struct rdma_conn_param *parameters = &event->base.param.conn;
@@ -257,7 +260,7 @@ static void add_data(struct cm_event *event, const struct action *action, size_t
 		parameters->private_data_len = (uint8_t)padded;
 	memcpy(event->data, action->data, action->parameters.private_data_len);
 	parameters->private_data = parameters->private_data_len ? event->data : NULL;
-	/* What one end may have under way the other has to answer. */
+	/* One end's outstanding READs are the other's responder resources. */
 	parameters->responder_resources = action->parameters.initiator_depth;
 	parameters->initiator_depth = action->parameters.responder_resources;
 }
@@ -292,7 +295,7 @@ static struct queue_pair *qp_of(const struct cm_id *id)
 	return id->base.qp ? (struct queue_pair *)id->base.qp : qp_find(id->local.qp_num);
 }
 
-/* Moves an identifier's queue pair as the manager knows, which is less where both have agreed on less. */
+/* Modifies an identifier's queue pair with the connection manager's values, limited to the negotiated ones. */
 static int move(struct cm_id *id, struct queue_pair *qp, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attributes = { .qp_state = state };
@@ -317,7 +320,7 @@ static int move_to_work(struct cm_id *id, struct queue_pair *qp)
 	return move(id, qp, IBV_QPS_RTR) || move(id, qp, IBV_QPS_RTS) ? -1 : 0;
 }
 
-/* What the library does itself when an event is taken. */
+/* The library's own actions when an event is taken. */
 static void event_taken(struct cm_id *id, struct rdma_cm_event *event)
 {
 	struct queue_pair *qp = (struct queue_pair *)id->base.qp;
@@ -362,7 +365,7 @@ int rdma_get_cm_event(struct rdma_event_channel *base, struct rdma_cm_event **re
 
 	provider_pump();
 	if (provider_fails(__func__)) {
-		doorbell_set(&channel->bell, true); /* a channel that fails stays readable */
+		doorbell_set(&channel->bell, true); /* a failed channel stays readable */
 		return -1;
 	}
 	if (provider.events_without_end && provider.ids) {
@@ -404,7 +407,7 @@ const char *rdma_event_str(enum rdma_cm_event_type type)
 	return text;
 }
 
-/* ---- messages that arrive ---- */
+/* ---- arriving messages ---- */
 
 static void reject_arrives(struct action *action)
 {
@@ -460,7 +463,7 @@ static void request_arrives(struct action *action)
 		refuse(from);
 		return;
 	}
-	/* Dropped: it would be repeated for seconds. */
+	/* Dropped: a real peer would repeat it for seconds. */
 	if (waiting_at(listener) >= listener->backlog)
 		return;
 	id = new_id(listener->base.channel, listener->base.context, listener->base.ps);
@@ -492,7 +495,7 @@ static void reply_arrives(struct action *action)
 	id->remote = event->base.param.conn;
 	if (id->device->fabric != PROVIDER_IWARP)
 		return;
-	/* There it is the kernel that moves the queue pair, and it needs no third message. */
+	/* There the kernel moves the queue pair, without a third message. */
 	event->base.event = RDMA_CM_EVENT_ESTABLISHED;
 	id->state = CM_ESTABLISHED;
 	if (qp_of(id))
@@ -582,7 +585,8 @@ static void drop_events(struct cm_channel *channel, const struct cm_id *id)
 static void must_be_acknowledged(const struct cm_id *id, const char *call)
 {
 	if (id->taken != id->acknowledged)
-		provider_die("%s: %u events taken, %u acknowledged: waits for ever", call, id->taken, id->acknowledged);
+		provider_die("%s: %u events taken, %u acknowledged: would wait forever", call, id->taken,
+			     id->acknowledged);
 }
 
 static void say_goodbye(struct cm_id *id)
@@ -618,7 +622,7 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 	say_goodbye(id);
 	group_leave_all(id);
 	drop_events((struct cm_channel *)base->channel, id);
-	/* A request that nobody has taken goes with its listener; taken, it lives on its own. */
+	/* A request not yet taken is destroyed with its listener; a taken one is independent. */
 	for (struct cm_id *other = provider.ids; other; other = other->next)
 		if (other->listener == id)
 			other->listener = NULL;
@@ -707,7 +711,7 @@ static void route_resolved(struct action *action)
 	cm_raise(id, action->status ? RDMA_CM_EVENT_ROUTE_ERROR : RDMA_CM_EVENT_ROUTE_RESOLVED, action->status);
 }
 
-/* The end of a try to resolve, which may wait for its limit, milliseconds. */
+/* Ends a resolution attempt, perhaps only at its limit, milliseconds. */
 static struct action *try_resolve(action_run *resolved, struct cm_id *id, int limit)
 {
 	struct action *action = provider_action(resolved, id->number);
@@ -837,7 +841,7 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *parameters)
 	if (parameters_fit(id, parameters, REP_DATA))
 		return -1;
 	id->local = *parameters;
-	/* These two are REQ's to set. */
+	/* The REQ sets these two. */
 	id->local.retry_count = id->remote.retry_count;
 	if (base->qp)
 		id->local.qp_num = base->qp->qp_num;
@@ -931,7 +935,7 @@ int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attri
 	return 0;
 }
 
-/* What the manager knows for a state. */
+/* The connection manager's attributes for a state. */
 int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *attributes, int *mask)
 {
 	struct cm_id *id = cm(base);

@@ -120,10 +120,10 @@ int ibv_destroy_cq(struct ibv_cq *base)
 	if (cq->users)
 		provider_die("%s: a queue pair uses it", __func__);
 	if (cq->taken != cq->acknowledged)
-		provider_die("%s: %u events taken, %u acknowledged: waits for ever", __func__, cq->taken,
+		provider_die("%s: %u events taken, %u acknowledged: would wait forever", __func__, cq->taken,
 			     cq->acknowledged);
 	if (cq->asynchronous)
-		provider_die("%s: an event is not acknowledged: waits for ever", __func__);
+		provider_die("%s: an event is not acknowledged: would wait forever", __func__);
 	provider_forget(cq);
 	device_forget(device_of(base->context), cq);
 	((struct completion_channel *)base->channel)->users--;
@@ -197,7 +197,7 @@ int cq_poll(struct ibv_cq *base, int max, struct ibv_wc *completions)
 	return count;
 }
 
-/* What is in the queue already raises no event, and some comes in between the last look at it and this call. */
+/* Earlier completions raise no event, and some arrive between the last poll and this call. */
 int cq_notify(struct ibv_cq *base, int solicited)
 {
 	struct completion_queue *cq = cq_of(base);

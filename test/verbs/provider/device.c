@@ -93,7 +93,7 @@ struct device *device_add(enum provider_fabric fabric, unsigned index)
 	return device;
 }
 
-/* The limits of real drivers, as their sources have them (rdma-core 65 and Linux): docs/hardware.md says where. */
+/* The limits of real drivers, from their sources (rdma-core 65 and Linux): docs/hardware.md has the references. */
 void device_drive(struct device *device, const char *name)
 {
 	static const struct driver {
@@ -120,7 +120,7 @@ void device_drive(struct device *device, const char *name)
 	device->limits.max_qp_init_rd_atom = driver->reads_begun;
 	device->limits.max_cqe = 4194303;
 	device->limits.max_mcast_grp = driver->groups;
-	if (!strcmp(name, "mlx4")) /* a card whose second port is set to Ethernet */
+	if (!strcmp(name, "mlx4")) /* a card with its second port set to Ethernet */
 		device->ports[1].fabric = PROVIDER_ROCE;
 	device->limits.vendor_id = driver->vendor;
 }
@@ -152,7 +152,7 @@ bool device_is_held(const struct device *device)
 	return is_of_device(device->verbs.context.cmd_fd) || is_of_device(device->bell.fd);
 }
 
-/* As librdmacm since release 30: a device that was seen to be gone is closed once no identifier is on it. */
+/* Like librdmacm since release 30: a device known to be removed is closed once no identifier uses it. */
 void device_put(struct device *device)
 {
 	for (const struct cm_id *id = provider.ids; id; id = id->next)
@@ -166,7 +166,7 @@ void device_put(struct device *device)
 	device_free(device);
 }
 
-/* It looks for what has come and gone when it meets a device that it does not know. */
+/* It looks for added and removed devices when it meets an unknown one. */
 void device_get(struct cm_id *id)
 {
 	id->base.verbs = &id->device->verbs.context;
@@ -418,6 +418,6 @@ void device_remove(struct device *device, unsigned ways)
 			doorbell_set(&channel->bell, true);
 	for (struct queue_pair *qp = provider.qps; qp; qp = qp->next)
 		if (qp->device == device)
-			qp->base.state = IBV_QPS_ERR; /* and nothing is flushed any more */
+			qp->base.state = IBV_QPS_ERR; /* and no more work is flushed */
 	provider_pump();
 }

@@ -25,7 +25,7 @@ static union ibv_gid gid_of(const struct cm_id *id, const struct sockaddr *addre
 	}
 	if (!four->sin_addr.s_addr)
 		return assigned;
-	/* RoCE v2 maps the address into IPv6; else it is as on IPoIB. */
+	/* RoCE v2 maps the address into IPv6; otherwise the mapping is IPoIB's. */
 	if (id->device->fabric == PROVIDER_ROCE)
 		gid = (union ibv_gid){ .raw = { [10] = 0xff, [11] = 0xff } };
 	memcpy(&gid.raw[12], &four->sin_addr, 4);
@@ -113,7 +113,7 @@ static int detach(struct queue_pair *qp, const union ibv_gid *gid)
 	return 0;
 }
 
-/* The library attaches a queue pair that it knows. */
+/* The library attaches a queue pair that it has created. */
 void group_join_taken(struct cm_id *id, struct rdma_cm_event *event)
 {
 	struct membership *group = id->groups;
@@ -142,7 +142,7 @@ int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *address)
 
 	provider_trace("leave %s\n", cm_text(address));
 	if (id->taken != id->acknowledged)
-		provider_die("%s: an event is not acknowledged: waits for ever", __func__);
+		provider_die("%s: an event is not acknowledged: would wait forever", __func__);
 	while (group && memcmp(&group->address, address, sizeof(struct sockaddr_in)) != 0)
 		group = group->next;
 	if (!group) {
@@ -176,7 +176,7 @@ static void write_header(uint8_t packet[GRH_SIZE], const struct queue_pair *qp, 
 	memcpy(packet + 36, &group->raw[12], 4);
 }
 
-/* A copy for each queue pair that is attached, has the key and a receive; the others' are lost without a word. */
+/* A copy for each attached queue pair with the key and a receive; other copies are lost silently. */
 void group_send(struct queue_pair *qp, const struct send_work *work, const uint8_t *data)
 {
 	const struct ibv_send_wr *request = &work->request;

@@ -33,7 +33,7 @@ static void start(struct pair *pair, struct child_run *run, const char *role, co
 	child_run_start(run, &pair->environment, *row, role, 5 * CLOCK_NS_PER_S, arguments);
 }
 
-/* A client may come. */
+/* A client may connect. */
 static void server_is_ready(struct pair *pair)
 {
 	if (pair->ready)

@@ -14,26 +14,26 @@ struct pair {
 	struct child_run server, client;
 	const char *client_line;
 	void (*begun)(struct pair *pair); /* called before the server */
-	void (*ready)(struct pair *pair); /* called once a client may come, before there is one */
-	void (*later)(struct pair *pair); /* and this so long after it */
+	void (*ready)(struct pair *pair); /* called once a client may connect, before there is one */
+	void (*later)(struct pair *pair); /* called that long after it */
 	int later_ms;
-	int grace_ms; /* of the one whose peer has ended; 0: 150 */
+	int grace_ms; /* of the end whose peer has ended; 0: 150 */
 	struct loop_timer timer, moment;
 	enum outcome server_outcome, client_outcome;
-	char *server_text, *client_text; /* what they printed */
+	char *server_text, *client_text; /* their output */
 	struct capture capture;		 /* of stderr */
 };
 
 /*
- * Runs both to their ends: "rping -s ..." and "rping -c ...". In them '@' is the address, '#' the group, and
- * "--timeout" is added (timeout: NULL for 5s). The client comes when the server is ready; when one has ended, the other
- * has a moment and is then interrupted. A line may be NULL.
+ * Runs both until they end: "rping -s ..." and "rping -c ...". In them '@' is the address, '#' the group, and
+ * "--timeout" is added (timeout: NULL for 5s). The client starts when the server is ready; when one has ended, the
+ * other gets a grace period and is then interrupted. A line may be NULL.
  */
 void pair_run(struct pair *pair, const char *server_line, const char *client_line, const char *timeout);
-/* Frees what it printed. */
+/* Frees the output. */
 void pair_free(struct pair *pair);
 
-/* Fails with all that is known of it and of what was tried, unless it is good; else it and the provider have an end. */
+/* If the condition is false, fails with the pair's output and command lines; else ends the pair and the provider. */
 void pair_finish(struct pair *pair, const char *tried, bool good);
 
 #endif

@@ -41,7 +41,7 @@ void provider_trace(const char *format, ...)
 	va_end(list);
 }
 
-/* The program's own: what it cannot do without memory it must say. */
+/* The program's own: it must report a lack of memory. */
 void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size)
 {
@@ -98,7 +98,7 @@ uint32_t provider_random(uint32_t below)
 	return *state % below;
 }
 
-/* Whoever watches a channel comes back while there is something to do. */
+/* A watcher of a channel is called again while there are actions. */
 static void set_bells(void)
 {
 	for (struct cm_channel *channel = provider.channels; channel; channel = channel->next)
@@ -196,12 +196,12 @@ void doorbell_set(struct doorbell *bell, bool raised)
 int doorbell_empty(const struct doorbell *bell, const char *call)
 {
 	if (!(fcntl(bell->fd, F_GETFL) & O_NONBLOCK))
-		provider_die("%s: waits for ever", call);
+		provider_die("%s: would wait forever", call);
 	errno = EAGAIN;
 	return -1;
 }
 
-/* ---- the file system, as far as the backend looks at it ---- */
+/* ---- the file system, as far as the backend reads it ---- */
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
 {
@@ -301,7 +301,7 @@ void provider_remove(const char *path)
 		provider_die("%s: %s", path, strerror(errno));
 }
 
-/* Of the interface "lo", which every machine has. */
+/* For the interface "lo", which every machine has. */
 size_t __wrap_interface_addresses(struct interface_address *list)
 {
 	size_t count = 0;
@@ -322,14 +322,14 @@ bool __wrap_interface_of(const struct address *address, char name[IF_NAMESIZE])
 	return true;
 }
 
-/* The kernel's tables, which know nothing of these devices. */
+/* The kernel's tables, which do not have these devices. */
 bool __wrap_route_cause(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	log_text(text, ROUTE_CAUSE_SIZE, "%s", provider.route_cause ? provider.route_cause : "");
 	return *text;
 }
 
-/* ---- from begin to end ---- */
+/* ---- begin and end ---- */
 
 void provider_begin(enum provider_fabric fabric, unsigned seed)
 {

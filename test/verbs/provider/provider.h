@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A verbs provider in memory: what transport/verbs uses of librdmacm and libibverbs, linked in their place. One process
- * is both hosts. Nothing has happened when a call returns: what the hardware and the connection manager have still to
- * do are actions, which every call that takes an event or a completion carries out, in sequence or scrambled.
- * What would make the real libraries wait for ever, or corrupt memory, ends the test with a line on stderr.
+ * A verbs provider in memory: the part of librdmacm and libibverbs that transport/verbs uses, linked in their place.
+ * One process is both hosts. A call returns before its effects: the remaining work of hardware and connection manager
+ * is a list of actions, executed by every call that takes an event or a completion, in order or scrambled. Misuse that
+ * would make the real libraries wait forever, or corrupt memory, ends the test with a line on stderr.
  *
  *   provider.c  begin and end, actions, descriptors, faults, the trace
  *   device.c    devices, ports, GIDs, asynchronous events, removal
@@ -38,7 +38,7 @@ enum {
 	GROUP_QPN = 0xffffff,
 };
 
-/* A descriptor that is readable while there is something to take. */
+/* A descriptor that is readable while an event is pending. */
 struct doorbell {
 	int fd;
 	bool raised;
@@ -48,7 +48,7 @@ struct port {
 	uint16_t lid;
 	struct ibv_gid_entry gids[GIDS_MAX];
 	int gid_count;
-	int gid_index; /* that the connection manager takes for IP */
+	int gid_index; /* that the connection manager uses for IP */
 	enum ibv_mtu mtu;
 	enum ibv_port_state state;
 	enum provider_fabric fabric;
@@ -68,8 +68,8 @@ struct device {
 	enum provider_fabric fabric;
 	struct ibv_device_attr limits;
 	uint32_t inline_max;
-	bool inline_is_refused_silently;	      /* with no errno value */
-	int (*refuses)(const struct ibv_qp_cap *cap); /* the errno value, or -1; NULL if it takes all */
+	bool inline_is_refused_silently;	      /* without an errno value */
+	int (*refuses)(const struct ibv_qp_cap *cap); /* the errno value, or -1; NULL: accepts all */
 	bool refuses_no_loopback;
 	bool has_no_provider; /* library */
 	struct port ports[PORTS];
@@ -95,7 +95,7 @@ struct cm_channel {
 	struct rdma_event_channel base;
 	struct doorbell bell;
 	struct cm_event *waiting;
-	struct cm_event *taken; /* kept until the channel goes, so that a second acknowledgement is seen */
+	struct cm_event *taken; /* kept until the channel is destroyed, to detect a second acknowledgement */
 	struct cm_channel *next;
 };
 
@@ -129,9 +129,9 @@ struct cm_id {
 	struct device *device; /* base.verbs is set when the event is taken */
 	unsigned connection;   /* the same at both ends */
 	bool passive;
-	bool synchronous; /* with a channel of its own */
+	bool synchronous; /* with its own channel */
 	struct cm_id *listener;
-	struct rdma_conn_param local, remote; /* what this end and the other asked for */
+	struct rdma_conn_param local, remote; /* requested by this end and the other */
 	unsigned taken, acknowledged;
 	int backlog;
 	int type_of_service, ack_timeout; /* -1: not set */
@@ -144,7 +144,7 @@ struct send_work {
 	struct ibv_sge sges[SGES_MAX];
 	uint8_t *inlined;
 	uint32_t length;
-	unsigned not_ready; /* answers of a receiver without a receive */
+	unsigned not_ready; /* RNR NAKs */
 	struct send_work *next;
 };
 
@@ -162,18 +162,18 @@ struct queue_pair {
 	bool signals_all;
 	bool no_loopback;
 	struct send_work *sends;
-	struct receive_work *receives, *last_receive; /* thousands wait: no walk to the last one */
-	unsigned sends_used, receives_used;	      /* until the completion that covers them is polled */
-	unsigned silent;			      /* sends that are done and wait for such a completion */
+	struct receive_work *receives, *last_receive; /* a pointer to the last: there are thousands */
+	unsigned sends_used, receives_used;	      /* until a completion that covers them is polled */
+	unsigned silent;			      /* completed sends waiting for such a completion */
 	bool scheduled;
-	unsigned attached;     /* to groups */
-	unsigned asynchronous; /* events taken and not acknowledged */
+	unsigned attached;     /* number of groups */
+	unsigned asynchronous; /* events taken, not acknowledged */
 	struct queue_pair *next;
 };
 
 struct completion_entry {
 	struct ibv_wc base;
-	unsigned sends, receives; /* that it gives back */
+	unsigned sends, receives; /* that it releases */
 };
 
 struct completion_queue {
@@ -217,21 +217,21 @@ typedef void action_run(struct action *action);
 struct action {
 	action_run *run;
 	unsigned lane;	     /* the actions of a lane keep their order */
-	const void *subject; /* that goes with it: provider_forget() */
-	unsigned id;	     /* the number of a connection identifier */
+	const void *subject; /* removed with it: provider_forget() */
+	unsigned id;	     /* a connection identifier's number */
 	unsigned connection;
-	bool passive; /* goes to the passive end */
+	bool passive; /* for the passive end */
 	int status;
-	int64_t until; /* not before clock_now() is that */
+	int64_t until; /* not before this time of clock_now() */
 	struct rdma_conn_param parameters;
 	uint8_t data[UINT8_MAX];
 	struct action *next;
 };
 
-/* All of it, open to the tests. provider_begin() clears it. */
+/* The whole state, accessible to tests. provider_begin() clears it. */
 struct provider {
 	enum provider_fabric fabric;
-	unsigned seed; /* 0: everything in sequence and at once */
+	unsigned seed; /* 0: everything in order and at once */
 	uint32_t random;
 	struct device *devices[DEVICES_MAX];
 	struct cm_channel *channels;
@@ -241,33 +241,32 @@ struct provider {
 	struct completion_channel *completion_channels;
 	struct region_entry *regions;
 	struct attachment *attachments;
-	struct ibv_ah_attr last_handle; /* that was created */
+	struct ibv_ah_attr last_handle; /* the last created */
 	struct action *actions;
 	unsigned protection_domains, handles;
-	unsigned last_number;			  /* of anything */
+	unsigned last_number;			  /* the last number given to any object */
 	unsigned signalled, unsignalled, inlined; /* sends posted */
 	char trace[TRACE_SIZE];
 	char root[64]; /* a folder in place of / for /sys and /dev/infiniband */
 
 	/* Misbehaviour. */
-	unsigned tries_unanswered; /* so many tries to resolve an address or a route end with their limit and -ETIMEDOUT
-				    */
-	bool answer_missed;	   /* of a neighbour: the kernel finds it when the limit of the try is over */
-	bool route_held;	   /* no try to resolve a route ends of itself */
-	int address_status;	   /* the verdict on an address, if it is not 0 */
-	const char *route_cause;   /* what the kernel's tables say; NULL: nothing */
+	unsigned tries_unanswered; /* that many resolution attempts end at their limit with -ETIMEDOUT */
+	bool answer_missed;	   /* a neighbour's: the kernel finds it at the attempt's limit */
+	bool route_held;	   /* no attempt to resolve a route ends by itself */
+	int address_status;	   /* the status of an address resolution, if not 0 */
+	const char *route_cause;   /* the kernel's tables' explanation; NULL: none */
 	const char *fails;	   /* the call of that name ... */
 	int fails_with;		   /* ... with this errno value ... */
-	unsigned fails_after;	   /* ... when it was called so often, ... */
+	unsigned fails_after;	   /* ... after this many calls, ... */
 	bool fails_once;	   /* ... and then works again */
 	unsigned calls;		   /* of that name */
 	bool rtu_lost;
-	bool events_without_end;		    /* instead of any other */
+	bool events_without_end;		    /* instead of any other event */
 	bool silent_flush;			    /* flushed work raises no event */
-	bool refuses_in_silence;		    /* a responder raises no event of the device, as rxe */
+	bool refuses_in_silence;		    /* a responder raises no device event, like rxe */
 	bool binds_no_holder;			    /* an identifier without an event channel */
-	bool retries_end;			    /* at once, where the other queue pair does not answer */
-	bool keeps_completions;			    /* of a destroyed queue pair, as rxe does */
+	bool retries_end;			    /* at once, if the other queue pair does not answer */
+	bool keeps_completions;			    /* of a destroyed queue pair, like rxe */
 	enum ibv_wc_status breaks_with;		    /* the next send */
 	void (*listening)(struct cm_id *id);	    /* called in rdma_listen() */
 	void (*destroying)(struct queue_pair *qp);  /* and in ibv_destroy_qp() */
@@ -277,7 +276,7 @@ struct provider {
 extern struct provider provider;
 
 void provider_begin(enum provider_fabric fabric, unsigned seed);
-/* Everything must have been given back. */
+/* Fails unless everything was released. */
 void provider_end(void);
 /* Ends the test. */
 void provider_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
@@ -286,12 +285,12 @@ void provider_trace(const char *format, ...) __attribute__((format(printf, 1, 2)
 bool provider_fails(const char *call);
 void provider_fail(const char *call, int error, unsigned after);
 
-/* The files of the machine, in the root: what device files are, and their number in /sys. */
+/* The machine's files, below the root: device files, and their numbers in /sys. */
 #define DEVICE_FILE   "/dev/null"
 #define DEVICE_NUMBER "1:3\n"
 bool provider_has(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void provider_write(const char *content, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Also a folder with all that is in it. */
+/* Also removes a folder with its contents. */
 void provider_remove(const char *path);
 
 /* A new action at the end of the list. */
@@ -303,7 +302,7 @@ uint32_t provider_random(uint32_t below);
 
 void doorbell_open(struct doorbell *bell);
 void doorbell_set(struct doorbell *bell, bool raised);
-/* What is about to read the descriptor finds nothing: fails with EAGAIN, or dies if it would block. */
+/* The next read of the descriptor finds no event: fails with EAGAIN, or aborts if it would block. */
 int doorbell_empty(const struct doorbell *bell, const char *call);
 
 /* device.c */
@@ -311,11 +310,11 @@ struct device *device_add(enum provider_fabric fabric, unsigned index);
 void device_free(struct device *device);
 /* Makes it one of "mlx5", "irdma", "bnxt_re", "mlx4". */
 void device_drive(struct device *device, const char *driver);
-/* libibverbs leaves out a device without a file or a provider library. */
+/* libibverbs omits a device without a file or a provider library. */
 bool device_is_known(const struct device *device);
-/* False once every file that keeps the driver from removing the device was closed. */
+/* False once every file that blocks the driver's removal of the device was closed. */
 bool device_is_held(const struct device *device);
-/* librdmacm finds an identifier's device, or gives it back. */
+/* librdmacm finds an identifier's device, or releases it. */
 void device_get(struct cm_id *id);
 void device_put(struct device *device);
 static inline struct device *device_of(const struct ibv_context *context)
@@ -324,12 +323,12 @@ static inline struct device *device_of(const struct ibv_context *context)
 }
 /* The device and port of an address; NULL if there is none. */
 struct device *device_at(const struct sockaddr *address, uint8_t *port);
-/* Its GID as the connection manager takes it for that address. */
+/* The GID that the connection manager uses for that address. */
 union ibv_gid device_gid(const struct device *device, uint8_t port, const struct sockaddr *address, uint8_t *index);
 void device_event(struct device *device, enum ibv_event_type type, void *element);
 void device_port_event(struct device *device, enum ibv_event_type type, uint8_t port);
 void device_forget(struct device *device, const void *element);
-/* How the news of a removal comes. */
+/* How a removal is reported. */
 enum {
 	REMOVAL_BY_MANAGER = 1,
 	REMOVAL_BY_ASYNC = 2,
@@ -338,12 +337,12 @@ void device_remove(struct device *device, unsigned ways);
 
 /* cm.c */
 struct cm_event *cm_raise(struct cm_id *id, enum rdma_cm_event_type type, int status);
-/* A client that is no endpoint, and has asked to connect: its identifier, on a channel of its own. */
+/* A client without an endpoint, which has requested a connection: its identifier, on its own channel. */
 struct cm_id *cm_ask(const struct sockaddr *source, const struct sockaddr *destination,
 		     const struct rdma_conn_param *parameters);
 void cm_ask_end(struct cm_id *id);
 struct cm_id *cm_find(unsigned number);
-/* TCP has broken the connection of that queue pair: iWARP. */
+/* TCP has broken that queue pair's connection: iWARP. */
 void cm_lost(const struct queue_pair *qp);
 const char *cm_text(const struct sockaddr *address);
 
@@ -360,7 +359,7 @@ struct ibv_qp *qp_create_extended(struct ibv_context *context, struct ibv_qp_ini
 struct ibv_qp *qp_create_own(struct ibv_context *context, struct ibv_qp_init_attr_ex *attributes);
 int qp_modify(struct queue_pair *qp, const struct ibv_qp_attr *attributes, int mask);
 void qp_schedule(struct queue_pair *qp);
-/* Puts a message into the next receive, which there is. */
+/* Puts a message into the next receive, which must exist. */
 enum ibv_wc_status qp_receive(struct queue_pair *qp, uint8_t *data, uint32_t length, struct ibv_wc *completion,
 			      bool solicited);
 
@@ -368,9 +367,9 @@ enum ibv_wc_status qp_receive(struct queue_pair *qp, uint8_t *data, uint32_t len
 void cq_push(struct completion_queue *cq, const struct completion_entry *entry, bool solicited, bool silent);
 int cq_poll(struct ibv_cq *cq, int max, struct ibv_wc *completions);
 int cq_notify(struct ibv_cq *cq, int solicited);
-/* Takes the completions of a queue pair that goes out of its queue, but where the device leaves them. */
+/* Removes a destroyed queue pair's completions from its queue, unless the device leaves them. */
 void cq_forget(const struct queue_pair *qp);
-/* The region of a key that allows that access to that memory; NULL if there is none. */
+/* The key's region if it allows that access to that memory, else NULL. */
 struct region_entry *region_find(const struct ibv_pd *domain, bool remote, uint32_t key, uint64_t address,
 				 uint64_t length, unsigned access);
 
@@ -392,7 +391,7 @@ struct region_entry *region_find(const struct ibv_pd *domain, bool remote, uint3
 			*link_ = (*link_)->next;                                                                       \
 	} while (0)
 
-/* Zeroed memory; dies without. */
+/* Zeroed memory; aborts without. */
 void *provider_allocate(size_t size);
 
 #endif

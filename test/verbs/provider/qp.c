@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue pairs: their states, the posting of work, and what a requester and its responder do with it. */
+/* Queue pairs: states, posting of work, and its execution by requester and responder. */
 #include "test/verbs/provider/provider.h"
 
 #include <errno.h>
@@ -122,7 +122,7 @@ int ibv_destroy_qp(struct ibv_qp *base)
 	if (qp->attached)
 		provider_die("%s: it is still attached to a group", __func__);
 	if (qp->asynchronous)
-		provider_die("%s: an event is not acknowledged: waits for ever", __func__);
+		provider_die("%s: an event is not acknowledged: would wait forever", __func__);
 	((struct completion_queue *)base->send_cq)->users--;
 	cq_forget(qp);
 	device_forget(qp->device, qp);
@@ -330,7 +330,7 @@ int qp_post_receive(struct ibv_qp *base, struct ibv_recv_wr *request, struct ibv
 
 /* ---- completions ---- */
 
-/* Of a failed one only these four fields mean anything. */
+/* In a failed one only these four fields are valid. */
 static struct ibv_wc completion_of(const struct queue_pair *qp, uint64_t number, enum ibv_wc_status status)
 {
 	struct ibv_wc completion;
@@ -536,7 +536,7 @@ static enum answer answer(struct queue_pair *qp, struct queue_pair *peer, struct
 		*status = access_memory(qp, peer, work, data);
 	if (*status == IBV_WC_SUCCESS && takes_a_receive(request))
 		*status = deliver(peer, work, data);
-	/* iWARP's requester hears of it from TCP alone. */
+	/* iWARP's requester only learns of it from TCP. */
 	if (*status != IBV_WC_SUCCESS && *status != IBV_WC_LOC_PROT_ERR && is_iwarp(qp)) {
 		if (request->opcode == IBV_WR_RDMA_READ)
 			*status = IBV_WC_WR_FLUSH_ERR;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hash tables, lists and rings of objects that have what links them as a member. */
+/* Intrusive hash tables, lists and rings: the links are members of the objects. */
 #ifndef TRANSPORT_SOFT_BASE_CONTAINER_H
 #define TRANSPORT_SOFT_BASE_CONTAINER_H
 
@@ -29,7 +29,7 @@ struct soft_table {
 
 /* The table is zeroed, and is not moved while it is open. */
 void soft_table_open(struct soft_table *table);
-/* Also of a zeroed table. */
+/* Also closes a zeroed table. */
 void soft_table_close(struct soft_table *table);
 
 void soft_table_insert(struct soft_table *table, struct soft_table_entry *entry, uint32_t key, void *object);
@@ -86,7 +86,7 @@ struct soft_ring {
 	uint32_t count;
 };
 
-/* Returns where the entry of that index is, counted from the oldest. index: at most the capacity. */
+/* Returns the position of entry index, counted from the oldest. index: at most the capacity. */
 static inline uint32_t soft_ring_at(const struct soft_ring *ring, uint32_t index)
 {
 	uint32_t slot = ring->head + index;
@@ -94,7 +94,7 @@ static inline uint32_t soft_ring_at(const struct soft_ring *ring, uint32_t index
 	return slot < ring->capacity ? slot : slot - ring->capacity;
 }
 
-/* Returns where the new entry is. The ring must not be full. */
+/* Returns the new entry's position. The ring must not be full. */
 static inline uint32_t soft_ring_push(struct soft_ring *ring)
 {
 	return soft_ring_at(ring, ring->count++);

@@ -6,15 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether the kernel has random numbers for this process; if not, errno says why. */
+/* Whether this process can get random numbers from the kernel; if not, errno says why. */
 bool soft_random_works(void);
-/* Some numbers of the kernel's, as a connection needs four. */
+/* Buffers some of the kernel's numbers: a connection needs four. */
 struct soft_random {
 	uint64_t numbers[32];
 	unsigned left;
 };
 
-/* Unpredictable. soft_open() has found that it works. */
+/* Unpredictable. Cannot fail: soft_open() has tried it. */
 uint64_t soft_random(struct soft_random *random);
 
 /* Permutes 64 bits. Each result bit depends on each bit of the value. */

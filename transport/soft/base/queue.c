@@ -11,7 +11,7 @@ enum {
 	SCRAMBLE_DELAY_MAX_US = 2000
 };
 
-/* Order and time by chance are for the tests. */
+/* Random order and timing are for the tests. */
 #ifdef NDEBUG
 #define IS_TESTED false
 #else
@@ -78,7 +78,7 @@ void soft_fail_no_memory(struct soft_endpoint *endpoint)
 	soft_schedule(transport);
 }
 
-/* values: the kind of the event, and of a failure its error. */
+/* values: the event's kind, and a failure's error. */
 static void queue_event(struct soft_endpoint *endpoint, const struct soft_event *values, const void *data,
 			size_t length)
 {
@@ -116,7 +116,7 @@ void soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int 
 		    data, length);
 }
 
-/* Of the other codes, none has the value of an errno that endpoint_errno_kind() knows. */
+/* No other code equals an errno that endpoint_errno_kind() knows. */
 void soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code)
 {
 	queue_event(endpoint,
@@ -192,7 +192,7 @@ static bool event_is_next(struct soft_queue *queue)
 		return queue->events.count;
 	event = queue->events.first->object;
 	completion = &queue->completions[queue->ring.head];
-	/* The peer sends nothing before the RTU, and librdmacm reports the connection as it sends that. */
+	/* The peer sends no data before the RTU, and librdmacm reports the connection when it sends the RTU. */
 	if (IS_TESTED && queue->scramble &&
 	    !(completion->endpoint && completion->endpoint->base.state == ENDPOINT_CONNECTING))
 		return scramble_random(queue, 2);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Events and completions for the command, in two queues like a kernel's CM and CQ descriptors. They are delivered in
- * the order of queueing. In the build of the tests, with RDMATEST_SCRAMBLE=SEED, a seeded generator chooses the queue
- * and the time: commands may rely on no order that a kernel does not guarantee.
+ * the order of queueing. In the test build, with RDMATEST_SCRAMBLE=SEED, a seeded generator chooses the queue and the
+ * time: commands must not rely on an order that a kernel does not guarantee.
  */
 #ifndef TRANSPORT_SOFT_BASE_QUEUE_H
 #define TRANSPORT_SOFT_BASE_QUEUE_H
@@ -21,9 +21,9 @@ struct soft_event {
 	struct soft_endpoint *endpoint; /* NULL: detached */
 	enum soft_event_kind kind;
 	uint64_t order;
-	struct failure failure; /* of SOFT_EVENT_FAILED */
+	struct failure failure; /* SOFT_EVENT_FAILED's */
 	const char *cause;	/* NULL: it has no error */
-	bool answered;		/* by the peer, so nothing was lost */
+	bool answered;		/* by the peer, so no packet was lost */
 	size_t length;
 	uint8_t data[];
 };
@@ -45,7 +45,7 @@ void soft_queue_close(struct soft_queue *queue);
  */
 void soft_callback_begin(struct soft_transport *transport);
 void soft_callback_end(struct soft_transport *transport);
-/* Outside of such a callback: schedules one for the next turn of the loop. */
+/* Outside such a callback: schedules one for the next turn of the loop. */
 void soft_schedule(struct soft_transport *transport);
 /* Schedules soft_handlers.reap() for the next turn of the loop. */
 void soft_reap_later(struct soft_transport *transport);
@@ -62,26 +62,26 @@ void soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int 
 /* Out of memory: at delivery the endpoint fails; a listener reports EVENT_REQUEST_FAILED. */
 void soft_fail_no_memory(struct soft_endpoint *endpoint);
 /*
- * Queues a completion of COMPLETION_OK and returns it, for the caller to fill in where it is: a processor stalls if it
- * copies a struct at once that it has just written member by member. error: the errno of COMPLETION_OTHER, else 0.
+ * Queues a completion with COMPLETION_OK and returns it, for the caller to fill in place: a processor stalls if it
+ * copies a struct right after writing its members. error: COMPLETION_OTHER's errno, else 0.
  */
 struct completion *soft_complete(struct soft_endpoint *endpoint, enum work_kind kind, uint32_t tag, int error);
-/* Detaches what is queued from an endpoint that is being freed. */
+/* Detaches queued entries from an endpoint that is being freed. */
 void soft_queue_detach(struct soft_endpoint *endpoint);
 
 /* ---- for delivery.c ---- */
 
 enum soft_queued {
-	SOFT_QUEUED_NOTHING, /* or nothing now */
+	SOFT_QUEUED_NOTHING, /* or none due now */
 	SOFT_QUEUED_EVENT,
 	SOFT_QUEUED_COMPLETION,
 };
 
-/* What is delivered next. */
+/* The next queue to deliver from. */
 enum soft_queued soft_queue_next(struct soft_queue *queue);
 /* Takes the oldest event, which must exist; the caller frees it. */
 struct soft_event *soft_event_take(struct soft_queue *queue);
-/* Takes the oldest completion. False: there is none. */
+/* Takes the oldest completion. False: none. */
 bool soft_completion_take(struct soft_queue *queue, struct soft_completion *completion);
 
 #endif

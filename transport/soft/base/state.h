@@ -19,12 +19,12 @@
 
 enum {
 	SOFT_QPS_MAX = 1 << 16,
-	SOFT_LONGEST_MESSAGE = 8 << 20, /* bytes, as soft-RoCE: fewer packets than half the PSNs */
+	SOFT_LONGEST_MESSAGE = 8 << 20, /* bytes, as in soft-RoCE: fewer packets than half the PSNs */
 	SOFT_QP_DEPTH_MAX = 16384,
 	SOFT_READS_AT_ONCE = 16, /* outstanding RDMA READs in one direction of a connection */
-	/* Of a type of service, without ECN's two bits: we do not react to congestion marks. */
+	/* The type of service without ECN's two bits: we do not react to congestion marks. */
 	SOFT_DSCP = 0xfc,
-	SOFT_NETWORK_CONTROL = 0xc0, /* from here on: CS6 and CS7, of routing protocols (RFC 4594) */
+	SOFT_NETWORK_CONTROL = 0xc0, /* from here on: CS6 and CS7, for routing protocols (RFC 4594) */
 };
 
 struct packet;
@@ -35,16 +35,16 @@ struct soft_path;
 struct soft_icmp;
 
 /*
- * What a layer reports to those above it. Everything else is a call down. There is one table, soft.c's: the compiler
- * makes direct calls of these, and the files below it name nothing above them.
+ * A layer's reports to those above it. All other calls go down. There is one table, soft.c's: the compiler makes these
+ * calls direct, and lower files name no upper ones.
  */
 extern const struct soft_handlers {
 	/*
-	 * soft_callback_end(): delivers what is queued, acknowledges received packets and sends. Returns whether some
+	 * soft_callback_end(): delivers queued entries, acknowledges received packets and sends. Returns whether some
 	 * replies are left for the next turn of the loop.
 	 */
 	bool (*deliver)(struct soft_transport *transport);
-	/* The timer of soft_reap_later(). */
+	/* soft_reap_later()'s timer. */
 	void (*reap)(void *transport);
 	/* net: a packet from that address. damaged: its ICRC is wrong. */
 	void (*packet)(struct soft_socket *socket, const struct address *from, const struct packet *packet,
@@ -61,20 +61,20 @@ extern const struct soft_handlers {
 					   const struct address *peer);
 } soft_handlers;
 
-/* Losses and what else makes packets late. transport_network() has them, soft.c their names. */
+/* Losses and other causes of late packets. transport_network() reports them; soft.c has their names. */
 enum soft_count {
 	SOFT_OUT_OF_SEQUENCE, /* requests beyond the expected PSN */
 	SOFT_DUPLICATES,      /* requests that were executed before */
 	SOFT_DAMAGED,	      /* packets of a connection's peer with a wrong ICRC */
-	SOFT_STRAY,	      /* those of anybody else: they tell nothing of a path */
+	SOFT_STRAY,	      /* the same from anybody else: they say nothing about a path */
 	SOFT_SEQUENCE_NAKS,   /* received */
 	SOFT_IMPLIED_NAKS,    /* a response of a READ is missing */
 	SOFT_TIMEOUTS,	      /* the reply may be lost or late */
 	SOFT_LATE,	      /* it was late */
 	SOFT_RESENT,	      /* packets of requests */
-	SOFT_RESUMED_READS,   /* READs from a response on that was sent, and is not the first */
-	SOFT_REPEATED_REQS,   /* for a connection, which took long */
-	SOFT_RESPONSES_TWICE, /* of a READ whose request was sent once: the network duplicates packets */
+	SOFT_RESUMED_READS,   /* READs repeated from a later response on */
+	SOFT_REPEATED_REQS,   /* connection requests, after a long wait */
+	SOFT_RESPONSES_TWICE, /* READ responses to a request sent once: the network duplicates packets */
 	SOFT_RNR_NAKS,	      /* received */
 	SOFT_RNR_NAKS_SENT,
 	SOFT_SEQUENCE_NAKS_SENT,
@@ -85,22 +85,22 @@ enum soft_count {
 	SOFT_COUNTS,
 };
 
-/* Datagrams that the kernel did not accept: the last ones that the queue pair has sent. They are not retransmitted. */
+/* Datagrams that the kernel did not accept: the queue pair's last ones. They are not retransmitted. */
 struct soft_unsent {
 	uint32_t count;
 	int error; /* errno of the first; 0: no buffer space for now */
 };
 
-/* Where a queue pair or the connection manager sends its packets. */
+/* The path of a queue pair's or the connection manager's packets. */
 struct soft_path {
 	struct soft_socket *socket; /* of the local address; owned by the transport until it is closed */
-	struct soft_socket *sender; /* of soft_path_leave_from(); NULL: the socket sends, too */
+	struct soft_socket *sender; /* soft_path_leave_from()'s; NULL: the socket also sends */
 	struct address local;
 	struct address peer;
-	unsigned interface;	    /* index, that of the route */
+	unsigned interface;	    /* the route's, an index */
 	uint32_t mtu;		    /* payload bytes of a packet: 256, 512, 1024, 2048 or 4096 */
 	uint8_t type_of_service;    /* only bits of SOFT_DSCP */
-	struct soft_unsent *unsent; /* counts what the kernel does not accept; NULL: such packets are lost */
+	struct soft_unsent *unsent; /* counts packets that the kernel does not accept; NULL: they are lost */
 };
 
 /* An ICMP error for a packet to the peer. Firewalls and routers send them too, and anybody can forge one. */
@@ -110,7 +110,7 @@ struct soft_icmp {
 	uint8_t type, code;
 };
 
-/* A client that waits in vain asks the peer's host for an ICMP error, which shows that the host is up. */
+/* A client without an answer elicits an ICMP error from the peer's host, which shows that the host is up. */
 enum soft_probe {
 	SOFT_PROBE_NONE,
 	SOFT_PROBE_SENT,
@@ -126,11 +126,11 @@ struct soft_endpoint {
 	struct soft_endpoint *listener;	     /* of a request; NULL once destroyed */
 	unsigned pending_requests;	     /* of a listener: requests without accept or reject */
 	bool no_memory;			     /* it fails in the next soft_callback_end() */
-	bool connects;			     /* it is the client's */
-	enum soft_probe probe;		     /* of the present silence */
+	bool connects;			     /* this is the client */
+	enum soft_probe probe;		     /* the present silence's */
 	struct soft_icmp icmp;		     /* the last one since a packet of the peer */
 	struct soft_socket *group_socket;    /* a full member's, bound to the group */
-	struct soft_endpoint *next, **pprev; /* in the transport's listeners or endpoints */
+	struct soft_endpoint *next, **pprev; /* the transport's listeners or endpoints */
 	struct soft_endpoint *next_destroyed;
 	struct soft_path path; /* known from EVENT_ADDRESS_RESOLVED on */
 	struct group_address group;
@@ -138,7 +138,7 @@ struct soft_endpoint {
 
 /* The last route that was looked up. */
 struct soft_route {
-	struct address peer, local; /* as asked for */
+	struct address peer, local; /* as requested */
 	struct route route;
 	int64_t at; /* clock; 0: none */
 };
@@ -148,8 +148,8 @@ struct soft_transport {
 	uint64_t guid;		/* random: the CA GUID of this process */
 	struct channel channel; /* the only one: it has no descriptor, timers of the loop deliver its events */
 	struct soft_socket *sockets;
-	struct soft_socket *senders; /* with a port of their own, each in use */
-	unsigned probes;	     /* of soft_probe_host(), without an answer: others are forged */
+	struct soft_socket *senders; /* with their own ports, each in use */
+	unsigned probes;	     /* soft_probe_host()'s unanswered ones: further answers are forged */
 	int routes_fd;		     /* rtnetlink, for look-ups of routes */
 	unsigned watched;	     /* the index of the interface of the first route; 0: none yet */
 	uint32_t losses_before;	     /* of its link */
@@ -166,9 +166,9 @@ struct soft_transport {
 	uint32_t busy_qps;	   /* with outstanding work; they share a socket's window */
 	uint64_t packet_number;	   /* counts READs and packets with AckReq, of all queue pairs */
 	uint64_t largest_acked;	   /* the highest acknowledged one of those that were timed */
-	int64_t last_ack_at;	   /* clock, of the last acknowledgement */
+	int64_t last_ack_at;	   /* clock, the last acknowledgement's */
 	struct soft_table regions; /* by key */
-	uint8_t empty;		   /* the address of each range of length 0 */
+	uint8_t empty;		   /* the address of every empty range */
 	struct soft_cm *cm;
 	struct soft_queue *queue;
 	struct soft_packet_io *packet_io;
@@ -176,7 +176,7 @@ struct soft_transport {
 	struct loop_timer reaper;
 	struct loop_poller poller; /* of all sockets */
 	struct soft_route route;
-	struct holder holder; /* of the port of an address that could not be bound */
+	struct holder holder; /* the process that holds the port of an unbindable address */
 	struct soft_random random;
 	struct network_counter counts[SOFT_COUNTS];
 	struct icrc_table icrc;
@@ -188,7 +188,7 @@ static inline void soft_count(struct soft_transport *transport, enum soft_count 
 		transport->counts[count].increase++;
 }
 
-/* Its probe is SOFT_PROBE_NONE where none is built in. */
+/* Its probe is always SOFT_PROBE_NONE if probes are not built in. */
 static inline bool soft_has_probed(const struct soft_endpoint *endpoint, enum soft_probe probe)
 {
 	return SOFT_PROBES && endpoint->probe == probe;

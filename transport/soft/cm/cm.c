@@ -23,7 +23,7 @@ struct soft_cm *soft_cm_open(struct soft_transport *transport)
 }
 
 /*
- * No time is left to resend a DREQ or to answer a resent one. Copies make the loss of all unlikely. A kernel without a
+ * There is no time to resend a DREQ or to answer a resent one. Copies make a total loss unlikely. A kernel without a
  * DREP resends its DREQ for a minute.
  */
 static void send_final_copies(struct soft_cm *cm)
@@ -84,7 +84,7 @@ static struct soft_path path_back(struct soft_socket *socket, const struct addre
 }
 
 /*
- * Ends the resends of a peer whose message matches no cm_id, is late or not supported, without a hint whether the
+ * Ends a peer's resends of a message that matches no cm_id, is late or unsupported, without revealing whether the
  * connection or service exists.
  */
 static void reply_stateless(struct soft_cm *cm, const struct soft_path *path, const struct mad *mad)
@@ -111,8 +111,8 @@ static void reply_stateless(struct soft_cm *cm, const struct soft_path *path, co
 }
 
 /*
- * A peer that timed out waiting for our REP may not know our identifier: its REJ names its own and its GUID
- * (IBTA 12.6.7.2, reason 4). Neither is secret, so they are valid only in states in which that may happen (12.9).
+ * A peer that timed out waiting for our REP may not know our identifier: its REJ names its own identifier and GUID
+ * (IBTA 12.6.7.2, reason 4). Neither is secret, so such a REJ is valid only in states in which it may occur (12.9).
  */
 static struct soft_cm_id *find_rejected(struct soft_cm *cm, const struct soft_path *path, const struct mad *mad)
 {
@@ -160,7 +160,7 @@ static void next_turn(void *context)
 
 /*
  * Anybody can send a REQ, and it costs more than any other packet. A turn of the loop takes a few of them and reads on,
- * so that a flood does not delay the packets of connections. Peers resend those for which there is no room.
+ * so that a flood does not delay connections' packets. Peers resend dropped ones.
  */
 static void cm_request_received(struct soft_cm *cm, struct soft_path *path, const struct mad *mad, const uint8_t *bytes)
 {

@@ -15,9 +15,8 @@ enum {
 	LOCAL_RESPONSE_TIMEOUT = 18,  /* 1.1 s: the interval at which a kernel resends REP */
 	MAX_CM_RETRIES = 15,
 	/*
-	 * 1.1 s on both sides instead of the usual 2.1 s. A kernel waits that long for a lost packet that no
-	 * other follows. A QP fails after eight times that (CM_QP_RETRIES), before the command's own time-out, which
-	 * knows no cause.
+	 * 1.1 s on both sides instead of the usual 2.1 s. A kernel waits that long after losing the last packet. A QP
+	 * fails after eight times that (CM_QP_RETRIES), before the command's own time-out, which has no cause.
 	 */
 	ACK_TIMEOUT = 18,
 	PERMISSIVE_LID = 0xffff,

@@ -100,8 +100,8 @@ static void drain_timeout(void *context)
 
 /*
  * When the peer's DREQ arrives, our last messages may have been delivered although their ACKs were lost or overtaken.
- * As a FIN of TCP, the DREQ of an rdmatest peer is an acknowledgement itself, which is repeated until DREP. That of a
- * kernel is not, so DREP waits up to CM_DRAIN_TIME. Each resent DREQ checks again.
+ * Like a TCP FIN, an rdmatest peer's DREQ is itself an acknowledgement, and is resent until DREP. A kernel's is not, so
+ * DREP waits up to CM_DRAIN_TIME. Each resent DREQ checks again.
  */
 static bool must_drain(struct soft_cm_id *cm_id, const struct mad_dreq *dreq)
 {
@@ -156,7 +156,7 @@ enum {
 	QUOTED_ID_END = QUOTED_ID + 4,
 };
 
-/* A firewall answers as the peer's kernel does; only on this host's loopback there is none. */
+/* A firewall answers like the peer's kernel; only this host's loopback has none. */
 static const char *refusal_text(const struct soft_icmp *icmp)
 {
 	if (address_is_loopback(&icmp->peer))
@@ -165,7 +165,7 @@ static const char *refusal_text(const struct soft_icmp *icmp)
 							   : "a firewall or router on the way rejects UDP port 4791";
 }
 
-/* To a datagram of soft_probe_host(). All connections to that host had no answer. */
+/* The answer to soft_probe_host()'s datagram concerns all unanswered connections to that host. */
 static void host_answered(struct soft_transport *transport, const struct soft_icmp *icmp)
 {
 	if (!transport->probes || !address_same_host(&icmp->from, &icmp->peer))

@@ -60,7 +60,7 @@ enum {
 	CM_ORPHAN_RESENDS = 5,	      /* of an orphan's DREQ: 3.1 s */
 	CM_RESENDS = 40,	      /* of any other message: 73 s, as a stock peer */
 	CM_BACKOFF_STEPS = 5,	      /* resends until the interval is the longest */
-	CM_PROBE_RESENDS = 3,	      /* until a client asks whether the peer's host is up: 0.7 s */
+	CM_PROBE_RESENDS = 3,	      /* until a client probes the peer's host: 0.7 s */
 	CM_OUTGOING = 64,	      /* MADs between two flushes */
 	CM_CLOSE_COPIES = 2,	      /* extra copies of each DREQ and DREP when the transport closes */
 	CM_QP_RETRIES = 7,	      /* retry count and RNR retry count; for RNR, 7 is infinite */
@@ -95,21 +95,21 @@ struct soft_cm_id {
 	struct soft_endpoint *endpoint; /* NULL: destroyed */
 	enum cm_state state;
 	bool active;
-	bool awaited;	 /* by an MRA the peer wants more time */
+	bool awaited;	 /* the peer has requested more time with an MRA */
 	bool peer_known; /* remote_id, peer_guid and agreement.peer_qpn are set */
 	uint32_t local_id;
 	uint32_t remote_id;
 	uint64_t peer_guid;
-	uint64_t transaction;	   /* of REQ to RTU */
+	uint64_t transaction;	   /* from REQ to RTU */
 	bool dreq_received;	   /* drains, then sends DREP */
 	uint64_t dreq_transaction; /* of the peer's DREQ */
 	int64_t drep_sent_at;	   /* clock; 0: not sent */
 	uint32_t local_qpn;	   /* 0 before soft_cm_accept() */
 	unsigned resends;
-	unsigned repeats; /* of the REQ: the peer's, or the own one's before an MRA */
+	unsigned repeats; /* of the REQ: the peer's, or before an MRA our own */
 	struct soft_table_entry entries[CM_INDEXES];
 	struct soft_link by_state;	 /* in its state's list, if that has one */
-	struct soft_path path;		 /* of the MADs; the endpoint's, which may be destroyed, has the MTU */
+	struct soft_path path;		 /* the MADs' path; the endpoint's, which may be destroyed, has the MTU */
 	struct soft_agreement agreement; /* the offered or negotiated values */
 	struct loop_timer timer;
 	uint8_t message[MAD_SIZE]; /* the last one sent */
@@ -133,8 +133,8 @@ struct soft_cm {
 	struct loop_timer next_turn;   /* of the loop */
 	struct soft_ring waiting;      /* in requests */
 	struct soft_list timewait;     /* and rejected */
-	uint64_t reported_transaction; /* the last request that a NAT has changed */
-	uint32_t psn;		       /* of the next MAD; UD receivers ignore it */
+	uint64_t reported_transaction; /* the last request changed by a NAT */
+	uint32_t psn;		       /* the next MAD's; UD receivers ignore it */
 	unsigned outgoing_count;
 	uint8_t outgoing[CM_OUTGOING][MAD_SIZE]; /* unchanged until soft_flush() */
 	struct soft_request requests[CM_REQUESTS_MAX];
@@ -142,7 +142,7 @@ struct soft_cm {
 
 /* ---- cm_id.c ---- */
 
-/* Its identifier is new to this transport. NULL without memory. */
+/* With an unused identifier. NULL without memory. */
 struct soft_cm_id *soft_cm_id_create(struct soft_cm *cm, const struct soft_path *path);
 /* Before the first message, at the end of timewait, or when the connection manager closes. */
 void soft_cm_id_free(struct soft_cm_id *cm_id);
@@ -155,7 +155,7 @@ void soft_cm_id_detach(struct soft_cm_id *cm_id);
  */
 void soft_cm_id_enter(struct soft_cm_id *cm_id, enum cm_state state);
 
-/* A message came in timewait. */
+/* A message has arrived in timewait. */
 void soft_cm_id_restart_timewait(struct soft_cm_id *cm_id);
 
 void soft_cm_id_set_peer(struct soft_cm_id *cm_id, uint64_t guid, uint32_t remote_id, uint32_t qpn);
@@ -167,7 +167,7 @@ struct soft_cm_id *soft_cm_id_find(struct soft_cm *cm, uint32_t id, uint32_t rem
 /* By the peer's GUID and identifier, if the addresses match. */
 struct soft_cm_id *soft_cm_id_find_peer(struct soft_cm *cm, uint64_t guid, uint32_t remote_id,
 					const struct soft_path *path);
-/* By the peer's queue pair, which has one connection only, at any local address. */
+/* By the peer's queue pair, which has only one connection, at any local address. */
 struct soft_cm_id *soft_cm_id_find_qpn(struct soft_cm *cm, uint64_t guid, uint32_t qpn, const struct address *from);
 
 /* By local identifier, or if that is 0 by the peer's QPN: the first of several at one address. */
@@ -187,7 +187,7 @@ bool soft_cm_is_qpn(uint32_t number);
 struct mad soft_cm_id_mad(const struct soft_cm_id *cm_id, enum mad_kind kind);
 /* Sends a message, keeps it in cm_id->message, and resends it while the state waits for an answer. */
 void soft_cm_id_send(struct soft_cm_id *cm_id, const struct mad *mad);
-/* Sends the last message again now, because the peer sent its own again. */
+/* Resends the last message now, because the peer resent its own. */
 void soft_cm_id_resend(struct soft_cm_id *cm_id);
 /* The peer needs time: resends go on at the longest interval, counted from CM_BACKOFF_STEPS. */
 void soft_cm_id_mra_received(struct soft_cm_id *cm_id);
@@ -199,7 +199,7 @@ void soft_cm_report_disconnected(const struct soft_cm_id *cm_id);
 void soft_cm_fail(struct soft_cm_id *cm_id, const char *cause, int error);
 /* data: private data of the user, or NULL. */
 void soft_cm_send_rej(struct soft_cm_id *cm_id, uint16_t reason, const void *data, size_t length);
-/* The message received shows that the peer missed our REJ. */
+/* The received message shows that the peer missed our REJ. */
 void soft_cm_resend_rej(struct soft_cm_id *cm_id, const struct mad *received);
 /* Enters CM_REJECTED to make room, but sends no REJ before the peer sends RTU or REQ again. */
 void soft_cm_evict(struct soft_cm_id *cm_id);
@@ -212,9 +212,9 @@ bool soft_cm_retry_req(struct soft_cm_id *cm_id, const struct mad_rej *rej);
 
 /* ---- cm_passive.c ---- */
 
-/* path: the way back, of which the route is not known yet. */
+/* path: the return path, whose route is not known yet. */
 void soft_cm_req_received(struct soft_cm *cm, struct soft_path *path, const struct mad *req);
-/* A MAD with a wrong ICRC: nothing is answered; a request that a NAT has changed is reported. */
+/* A MAD with a wrong ICRC is not answered; a request changed by a NAT is reported. */
 void soft_cm_damaged_received(struct soft_cm *cm, const struct soft_path *path, const struct mad *mad);
 /* Also for a packet of the connection or a DREQ, which imply a lost RTU. */
 void soft_cm_rtu_received(struct soft_cm_id *cm_id);

@@ -67,7 +67,7 @@ bool soft_cm_is_qpn(uint32_t number)
 static void response_timeout(void *context);
 static void resends_exhausted(struct soft_cm_id *cm_id);
 
-/* The random identifier spreads the resends of cm_ids that began together: an eighth more or less. */
+/* The random identifier spreads simultaneous cm_ids' resends by an eighth. */
 static int64_t resend_interval(const struct soft_cm_id *cm_id)
 {
 	int64_t interval = CM_LONGEST_INTERVAL;
@@ -77,7 +77,7 @@ static int64_t resend_interval(const struct soft_cm_id *cm_id)
 	return interval + interval / 64 * ((int64_t)(cm_id->local_id % 16) - 8);
 }
 
-/* The REQs of a flood have forged addresses: their victims get no more than one REP for each REQ. */
+/* A flood's REQs have forged addresses: their owners get at most one REP for each REQ. */
 static bool may_resend(const struct soft_cm_id *cm_id)
 {
 	return cm_id->state != CM_REP_SENT || cm_id->cm->half_open <= CM_RESEND_HALF_OPEN_MAX;
@@ -125,7 +125,7 @@ void soft_cm_id_send(struct soft_cm_id *cm_id, const struct mad *mad)
 {
 	mad_write(mad, cm_id->message);
 	soft_cm_id_resend(cm_id);
-	/* Without a resend a timer has less to do: at the longest interval. */
+	/* A timer without a resend can use the longest interval. */
 	cm_id->resends = may_resend(cm_id) ? 0 : CM_BACKOFF_STEPS;
 	if (cm_id->state == CM_REQ_SENT || cm_id->state == CM_REP_SENT || cm_id->state == CM_DREQ_SENT)
 		start_response_timer(cm_id);
@@ -163,7 +163,7 @@ void soft_cm_fail(struct soft_cm_id *cm_id, const char *cause, int error)
 
 	soft_cm_stop_qp(cm_id);
 	soft_cm_id_enter(cm_id, CM_TIMEWAIT);
-	/* The command's own disconnect is no failure. */
+	/* The command's own disconnect is not a failure. */
 	if (disconnecting)
 		soft_cm_report_disconnected(cm_id);
 	else

@@ -65,7 +65,7 @@ static bool same_address(const struct address *address, const uint8_t bytes[16])
 	return !memcmp(address->bytes, bytes, address->family == ADDRESS_IP4 ? 4 : 16);
 }
 
-/* All packets go to the REQ's source address, so it may name no other. */
+/* All packets go to the REQ's source address, so it must not name another. */
 static uint16_t check_addresses(const struct soft_path *path, const struct mad *mad, const struct mad_address *address)
 {
 	uint8_t gid[MAD_GID_SIZE];
@@ -99,8 +99,8 @@ static uint16_t check_req(const struct soft_path *path, const struct mad *mad, s
 }
 
 /*
- * Reports a request that names other addresses than it comes from and to. The peer cannot know: behind a NAT it takes
- * no answer, because the ICRC covers the addresses.
+ * Reports a request that names other addresses than its packet has. The peer cannot learn of it: behind a NAT it
+ * accepts no answer, because the ICRC covers the addresses.
  */
 static void report_addresses(struct soft_cm *cm, const struct soft_endpoint *listener, const struct soft_path *path,
 			     const struct mad *mad)
@@ -114,14 +114,14 @@ static void report_addresses(struct soft_cm *cm, const struct soft_endpoint *lis
 	one = other = (struct address){ .family = named.version == 4 ? ADDRESS_IP4 : ADDRESS_IP6 };
 	memcpy(one.bytes, named.source, sizeof(one.bytes));
 	memcpy(other.bytes, named.destination, sizeof(other.bytes));
-	/* Resends are of one transaction. */
+	/* Resends have the same transaction. */
 	if ((same_address(&path->peer, named.source) && same_address(&path->local, named.destination)) ||
 	    mad->transaction == cm->reported_transaction || !endpoint_take_log_line(&listener->base))
 		return;
 	cm->reported_transaction = mad->transaction;
 	log_error(listener->base.transport->log, listener->base.name,
-		  "a request from %s is refused: it names %s and %s as its addresses, as after a NAT, which RoCE does "
-		  "not pass",
+		  "refused a request from %s: it names %s and %s as its addresses, as after a NAT, which RoCE does not "
+		  "support",
 		  address_host(&path->peer, peer), address_host(&one, source), address_host(&other, destination));
 }
 
@@ -206,7 +206,7 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_path *path, const stru
 		duplicate_req(cm_id, mad);
 		return;
 	}
-	/* A peer does not choose that our packets pass for those of routers. */
+	/* A peer must not make our packets look like routers' traffic. */
 	if (req->path.traffic_class < SOFT_NETWORK_CONTROL)
 		path->type_of_service = req->path.traffic_class & SOFT_DSCP;
 	/* A QP has one connection, so one of the two is stale. Anybody can send a REQ: a probe checks the old one. */
@@ -222,7 +222,7 @@ void soft_cm_req_received(struct soft_cm *cm, struct soft_path *path, const stru
 		reject_req(cm, path, mad, REJECTED_NO_LISTENER, 0);
 		return;
 	}
-	/* Without a route back no answer reaches the peer. */
+	/* Without a return route no answer reaches the peer. */
 	error = soft_path_route(cm->transport, path);
 	if (error) {
 		if (endpoint_take_log_line(&listener->base))

@@ -28,7 +28,7 @@ enum {
 	SEGMENTS_MAX = 64,    /* per message: Linux's UDP_MAX_SEGMENTS */
 	MESSAGE_MAX = 65000,  /* bytes of a message, less than the longest IP packet */
 	TRAILER_MAX = 3 + 4,  /* pad and ICRC */
-	SEND_TRIES = 8,	      /* of a message that this host seems to refuse */
+	SEND_TRIES = 8,	      /* for a message that this host seems to refuse */
 	COPIED_MAX = 128,     /* payload bytes: copying is faster than another iovec */
 };
 
@@ -205,8 +205,8 @@ static unsigned count_sendable(const struct soft_packet_io *packet_io, size_t fi
 }
 
 /*
- * Whether a failed call may only have reported an ICMP error of an earlier packet, which anybody can forge, and tried
- * to send nothing. What this host itself refuses fails each time.
+ * Whether a failed call may merely have reported an earlier packet's ICMP error, which anybody can forge, without
+ * sending. A refusal by this host itself recurs each time.
  */
 static bool may_be_pending(int error, unsigned *tries)
 {
@@ -214,7 +214,7 @@ static bool may_be_pending(int error, unsigned *tries)
 	       (error != EAGAIN && error != ENOBUFS && ++*tries < SEND_TRIES);
 }
 
-/* A short packet says nothing about what is too long: ACKs and messages of the CM pass. EAGAIN is no error. */
+/* A short packet does not show which length passes: ACKs and CM messages pass. EAGAIN is not an error. */
 static void record_send(struct soft_socket *socket, int error, size_t size)
 {
 	if (error && error != EAGAIN) {
@@ -227,8 +227,8 @@ static void record_send(struct soft_socket *socket, int error, size_t size)
 
 /*
  * UDP_SEGMENT fails on an interface without checksum offload (EIO), or because the packets are too long for the path
- * (EINVAL); by themselves these then have the true error. Sent one by one, each packet has identification 0, so its
- * ICRC is computed again.
+ * (EINVAL); sent singly they then get the true error. A single packet has identification 0, so its ICRC is computed
+ * again.
  */
 static void send_one_by_one(struct soft_transport *transport, struct message *message)
 {
@@ -431,7 +431,7 @@ static bool receive_error(struct soft_socket *socket)
 
 	if (length < 0)
 		return false;
-	/* There is no other row: the socket asks for none. */
+	/* There is no other control message: the socket requests none. */
 	if (!row || (row->cmsg_type != IP_RECVERR && row->cmsg_type != IPV6_RECVERR))
 		return true;
 	memcpy(&error, CMSG_DATA(row), sizeof(error));
@@ -445,7 +445,7 @@ static bool receive_error(struct soft_socket *socket)
 	return true;
 }
 
-/* Returns whether some may be left. The socket stays readable until then. */
+/* Returns whether some may be left. The socket stays readable until all are read. */
 static bool receive_errors(struct soft_socket *socket)
 {
 	unsigned count = 0;
@@ -462,20 +462,20 @@ static int receive_batch(struct soft_socket *socket, unsigned max)
 	int count = recvmmsg(socket->fd, packet_io->in_headers, max, MSG_DONTWAIT, NULL);
 	bool failed = count < 0 && errno != EAGAIN && errno != EINTR;
 
-	/* An ICMP error, whose call has received nothing: packets wait for no more of them. */
+	/* A call that reported an ICMP error received nothing: further errors must not delay packets. */
 	if (failed)
 		count = recvmmsg(socket->fd, packet_io->in_headers, max, MSG_DONTWAIT, NULL);
 	for (int index = 0; index < count; index++) {
 		receive_message(socket, &packet_io->in_headers[index]);
 		reset_lengths(&packet_io->in_headers[index].msg_hdr);
 	}
-	/* The first call that reports a socket error clears it, and that may be a send. The error queue stays. */
+	/* The first call that reports a socket error clears it, perhaps a send. The error queue remains. */
 	if (failed || socket->errors_queued)
 		socket->errors_queued = receive_errors(socket);
 	return count > 0 ? count : 0;
 }
 
-/* Returns whether anything was received. */
+/* Returns whether a packet was received. */
 static bool receive_batches(struct soft_socket *socket)
 {
 	int count = RECEIVE_BATCH;
@@ -518,8 +518,8 @@ void soft_packet_io_sender_readable(void *context)
 }
 
 /*
- * After an idle period the first message is usually a request that someone waits for: polling for a second one would
- * delay the reply.
+ * After an idle period the first message is usually a request whose sender waits: polling for a second one would delay
+ * the reply.
  */
 static bool poll_socket(struct soft_socket *socket)
 {

@@ -34,8 +34,8 @@ enum {
 	MTU_CODE_LEAST = 1,
 	SKB_OVERHEAD = 512,	/* at most: headers, headroom, struct skb_shared_info */
 	SKB_SIZE = 256,		/* Linux's struct sk_buff */
-	SPARE_DESCRIPTORS = 16, /* for look-ups of routes, files of figures, ... */
-	GROUP_HOPS = 64,	/* as Linux's rdma_cm; the default of a socket is 1 */
+	SPARE_DESCRIPTORS = 16, /* for route look-ups, report files, ... */
+	GROUP_HOPS = 64,	/* as in Linux's rdma_cm; a socket's default is 1 */
 };
 
 #define RESOLVING "resolving the address"
@@ -63,9 +63,9 @@ static size_t enlarge_buffers(int fd)
 }
 
 /*
- * MTU_DISCOVER_PROBE sets DF, so that IPv4 packets have identification 0, which the ICRC covers; it also ignores the
- * path MTU of ICMP, which anybody can forge. RECVERR queues ICMP errors. NO_CHECK6_RX accepts IPv6 packets without a
- * UDP checksum, as soft-RoCE sends them. UDP_GRO receives many packets of a sender in one message.
+ * MTU_DISCOVER_PROBE sets DF, so that IPv4 packets have identification 0, which the ICRC covers; it also ignores ICMP's
+ * path MTU, which anybody can forge. RECVERR queues ICMP errors. NO_CHECK6_RX accepts soft-RoCE's IPv6 packets without
+ * a UDP checksum. UDP_GRO receives many packets of a sender in one message.
  */
 static void socket_set_options(int fd, enum address_family family)
 {
@@ -89,8 +89,8 @@ static struct soft_socket **list_of(const struct soft_socket *socket)
 }
 
 /*
- * Returns NULL with errno on failure. SO_REUSEADDR shares a group's port with other processes, and a sender's, at which
- * nothing arrives, with whoever looks for the routers of its path.
+ * Returns NULL with errno on failure. SO_REUSEADDR shares a group's port with other processes, and a sender's port,
+ * which receives nothing, with a process that traces its path.
  */
 static struct soft_socket *socket_open(struct soft_transport *transport, const struct address *address, uint16_t port,
 				       bool group)
@@ -203,7 +203,7 @@ enum outcome soft_sockets_open(struct soft_transport *transport, struct error *r
 	return is_shortage(error) ? OUTCOME_INTERNAL : OUTCOME_NO_DEVICE;
 }
 
-/* With a list of targets all have the same local address: its holder is looked up once. */
+/* All targets of a list have the same local address: its holder is looked up once. */
 static void report_holder(const struct endpoint *endpoint, const struct address *address, const char *text)
 {
 	struct holder *holder = &soft_of(endpoint->transport)->holder;
@@ -337,7 +337,7 @@ int soft_path_route(struct soft_transport *transport, struct soft_path *path)
 	return error;
 }
 
-/* Opens the socket of the local address that the route has given. */
+/* Opens the socket of the route's local address. */
 static enum outcome open_route_socket(const struct endpoint *endpoint, struct soft_path *path)
 {
 	struct soft_transport *transport = soft_of(endpoint->transport);
@@ -416,7 +416,7 @@ enum outcome soft_path_find(const struct endpoint *endpoint, const struct addres
 
 /* ---- senders ---- */
 
-/* NULL: no path leaves from that port. */
+/* NULL: no path uses that port. */
 static struct soft_socket *find_sender(const struct soft_path *path, uint16_t port, unsigned *count)
 {
 	struct soft_socket *found = NULL;
@@ -471,7 +471,7 @@ void soft_path_release(struct soft_path *path)
 	socket_close(sender);
 }
 
-/* The first call may only report an ICMP error of an earlier packet. */
+/* The first call may merely report an earlier packet's ICMP error. */
 void soft_probe_host(struct soft_endpoint *endpoint)
 {
 	struct soft_socket *sender = soft_path_sender(&endpoint->path);
@@ -493,7 +493,7 @@ void soft_probe_host(struct soft_endpoint *endpoint)
 	}
 }
 
-/* As socket_open(), but leaves descriptors for other uses; the kernel numbers them from the lowest free one. */
+/* As socket_open(), but reserves descriptors for other uses; the kernel assigns the lowest free number. */
 static bool open_one_of_many(struct soft_transport *transport, const struct address *address, rlim_t limit)
 {
 	struct soft_socket *socket = socket_open(transport, address, UDP_PORT_ROCE, false);
@@ -506,8 +506,8 @@ static bool open_one_of_many(struct soft_transport *transport, const struct addr
 }
 
 /*
- * Opens a socket on every local address of any's family but 127.x.x.x. Returns the errno of *failed, if another process
- * has that address. What the limits of this process do not allow is left out.
+ * Opens a socket on every local address of any's family but 127.x.x.x. Returns the errno for *failed, if another
+ * process has that address. Addresses beyond this process's limits are left out.
  */
 static int open_all_local(struct soft_transport *transport, const struct address *any, struct address *failed)
 {
@@ -547,7 +547,7 @@ static int open_all_local(struct soft_transport *transport, const struct address
 	return error;
 }
 
-/* Closes the sockets of addresses that this host has no more. What is still in use is left to the next change. */
+/* Closes the sockets of addresses that this host no longer has. Those in use are left until the next change. */
 static void close_removed(struct soft_transport *transport)
 {
 	struct soft_socket *next;
@@ -582,7 +582,7 @@ static void addresses_changed(void *context)
 	soft_callback_end(transport);
 }
 
-/* Without it, addresses that come later are not served. */
+/* Without it, later addresses are not served. */
 static void watch_addresses(struct soft_transport *transport)
 {
 	struct sockaddr_nl groups = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR };

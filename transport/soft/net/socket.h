@@ -23,17 +23,17 @@ struct soft_socket {
 	bool group;
 	bool no_segmentation; /* its interface refused UDP_SEGMENT */
 	bool errors_queued;   /* perhaps: ICMP errors */
-	uint32_t path_mtu;    /* bytes of an IP packet, by the last ICMP error that one is too long; 0: none */
-	int send_error;	      /* errno of the last failed send; 0 since a packet as long was sent */
+	uint32_t path_mtu;    /* bytes of an IP packet, from the last "packet too long" ICMP error; 0: none */
+	int send_error;	      /* errno of the last failed send; 0 again once an equally long packet was sent */
 	size_t refused;	      /* bytes of that packet */
-	uint32_t dropped;     /* packets, until its last user came */
+	uint32_t dropped;     /* packets, before its last user came */
 	unsigned users;	      /* queue pairs; of a group socket: members; of a sender: paths */
-	unsigned interface;   /* index, of a group socket */
+	unsigned interface;   /* a group socket's, an index */
 	size_t buffer;	      /* SO_RCVBUF, bytes */
 	struct loop_io readable;
 	bool streaming;	  /* the last poll received something */
-	bool unread;	  /* the last read left packets in the buffer, perhaps */
-	unsigned resends; /* of soft_may_resend(), since then */
+	bool unread;	  /* the last read may have left packets in the buffer */
+	unsigned resends; /* soft_may_resend()'s, since then */
 	struct soft_socket *next;
 };
 
@@ -50,25 +50,25 @@ int soft_path_route(struct soft_transport *transport, struct soft_path *path);
 /* Applies --tos, --dscp and --mtu. */
 void soft_path_apply_options(struct soft_path *path, const struct endpoint *endpoint);
 /*
- * From now on the path's packets leave from that UDP port, or if another process has it, the first free one in steps
- * (0: none). They still arrive at 4791. Without a port nothing changes. Returns 0 or an
- * errno: EUSERS if all of UDP_SENDERS_MAX are in use.
+ * Sends the path's packets from that UDP port from now on, or if another process has it, the first free one in steps
+ * (0: none). Packets are still received at 4791. Without a port nothing changes. Returns 0 or an errno: EUSERS if all
+ * of UDP_SENDERS_MAX are in use.
  */
 int soft_path_leave_from(struct soft_path *path, uint16_t port, unsigned step);
 /*
- * Of a client that gets no answer: one datagram to a port of the peer's host at which no program is, for the ICMP error
- * of a host that is up. soft_handlers.icmp gets it. Does nothing if the present silence has had one.
+ * For a client without an answer: sends one datagram to an unused port of the peer's host, whose ICMP error shows that
+ * the host is up. soft_handlers.icmp gets it. A no-op if the present silence has had one.
  */
 void soft_probe_host(struct soft_endpoint *endpoint);
-/* Registered to traceroute, whose datagrams no program should receive. */
+/* Registered to traceroute: no program should listen there. */
 #define UDP_PORT_CLOSED 33434
-/* A copy of a path shares its sender. Each is released, after which the path has none. */
+/* A copy of a path shares its sender. Each copy is released, and then has none. */
 void soft_path_share(const struct soft_path *path);
 void soft_path_release(struct soft_path *path);
 
 /*
  * Opens the socket of a local address. For the any address: of every local address of its family (IPv6: both families),
- * also of those added later.
+ * including later ones.
  */
 enum outcome soft_socket_listen(const struct endpoint *listener, const struct address *address);
 
@@ -77,7 +77,10 @@ enum outcome soft_socket_listen(const struct endpoint *listener, const struct ad
  * that its peer has an equal buffer.
  */
 size_t soft_socket_window(const struct soft_socket *socket, size_t payload);
-/* Returns how many packets it has dropped since its last user came (SK_MEMINFO_DROPS); mostly for a full buffer. */
+/*
+ * Returns how many packets it has dropped since its last user came (SK_MEMINFO_DROPS), mostly because its buffer was
+ * full.
+ */
 uint32_t soft_socket_dropped(const struct soft_socket *socket);
 
 /*
@@ -89,15 +92,15 @@ enum outcome soft_group_socket_join(const struct endpoint *endpoint, const struc
 				    struct soft_socket **result);
 void soft_group_socket_leave(struct soft_socket *socket);
 
-/* Returns the socket that its packets leave from. */
+/* Returns the socket that sends its packets. */
 static inline struct soft_socket *soft_path_sender(const struct soft_path *path)
 {
 	return path->sender ? path->sender : path->socket;
 }
 
 /*
- * Adds to the number of queue pairs. What a new one fails by happens from now on: earlier errors are forgotten. Sockets
- * that have some come first in the transport's list: a poller looks at no others, of which a host may have thousands.
+ * Adds to the number of queue pairs. A new one's failures begin now: earlier errors are forgotten. Sockets with queue
+ * pairs come first in the transport's list: a poller skips the others, perhaps thousands.
  */
 void soft_socket_use(struct soft_socket *socket, int change);
 
@@ -127,16 +130,16 @@ void soft_flush(struct soft_transport *transport);
 
 /* Loop callback: a socket has packets, or an ICMP error. */
 void soft_packet_io_readable(void *socket);
-/* The same of a sender, to which nobody sends but routers: packets are dropped. */
+/* The same for a sender, to which only routers send: packets are dropped. */
 void soft_packet_io_sender_readable(void *socket);
 
 /*
- * Whether a time-out may send again from that socket. While received packets, which may be the answer, wait in its
- * buffer, time-outs send no more packets than are read: else thousands would keep each other from being answered.
+ * Whether a time-out may resend from that socket. While received packets, perhaps the answer, wait in its buffer,
+ * time-outs send no more packets than are read: else thousands of queue pairs would block each other's answers.
  */
 bool soft_may_resend(struct soft_socket *socket);
 
-/* Loop poller: receives from the sockets that have queue pairs. Returns whether anything was received. */
+/* Loop poller: receives from the sockets that have queue pairs. Returns whether a packet was received. */
 bool soft_packet_io_poll(void *transport);
 
 #endif

@@ -91,8 +91,8 @@ void datagram_transmit(struct soft_qp *qp)
 /* ---- receive ---- */
 
 /*
- * The socket reports no IP header, only addresses and length: what else an IP header has is 0. An IPv4 header is the
- * last 20 of the 40 bytes.
+ * The socket reports no IP header, only addresses and length: the other fields are 0. An IPv4 header is the last 20 of
+ * the 40 bytes.
  */
 static void write_grh(uint8_t header[DATAGRAM_HEADER_SIZE], const struct address *from, const struct address *to,
 		      const struct packet *packet)

@@ -22,7 +22,7 @@ enum {
 	PROBES_PER_PERIOD = 512,   /* of all queue pairs; the next period sends more */
 };
 
-/* Silence of an idle peer before a probe. The interval doubles with each probe until work is posted. */
+/* An idle peer's silence before a probe. The interval doubles with each probe until work is posted. */
 #define PROBE_INTERVAL_MIN (1 * CLOCK_NS_PER_S)
 #define PROBE_INTERVAL_MAX (8 * CLOCK_NS_PER_S)
 #define KEEPALIVE_PERIOD   (500 * CLOCK_NS_PER_MS)
@@ -147,7 +147,7 @@ void soft_qp_stop(struct soft_qp *qp)
 
 	if (qp->state == QP_DRAINING)
 		return;
-	/* The command may stop in the callback of the peer's last message, before that is acknowledged. */
+	/* The command may stop in the callback for the peer's last message, before that is acknowledged. */
 	if (qp->state == QP_RTS) {
 		responder_drain(qp);
 		state = QP_DRAINING;
@@ -260,7 +260,7 @@ static bool is_send_ring_full(const struct requester *requester)
 /* False if the ring is full. */
 static bool post_work(struct soft_qp *qp, const struct work *work)
 {
-	/* As with the verbs backend, work for a failed queue pair is dropped without completion. */
+	/* As in the verbs backend, work for a failed queue pair is dropped without completion. */
 	if (qp->state >= QP_NAK_SENT)
 		return true;
 	if (work->kind == WORK_RECEIVE)
@@ -332,7 +332,7 @@ void soft_qp_receive(struct soft_transport *transport, struct soft_socket *socke
 		requester_receive(qp, packet);
 }
 
-/* The datagram of a sender in this process with no_loopback, which shares its socket with senders without. */
+/* A datagram from a sender in this process with no_loopback, which shares its socket with senders without. */
 static bool is_unwanted_loopback(const struct soft_qp_table *table, const struct address *from, uint32_t qpn)
 {
 	const struct soft_qp *sender = soft_table_find(&table->by_qpn, qpn);

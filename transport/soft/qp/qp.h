@@ -40,19 +40,19 @@ uint32_t soft_qp_last_ack(const struct soft_qp *qp);
 /* The peer's last acknowledgement, which came with its DREQ. */
 void soft_qp_acknowledged(struct soft_qp *qp, uint32_t psn);
 
-/* The endpoint's path, of a group's queue pair, is its destination. */
+/* A group's queue pair sends to the endpoint's path. */
 void soft_qp_join(struct soft_qp *qp, uint32_t qkey);
 
 /* The contract of endpoint_post(). No completion is reported before the next turn of the loop. */
 enum outcome soft_qp_post(struct soft_qp *qp, const struct work *work, size_t count);
 
-/* True if that address is the peer's of the connection with that queue pair. */
+/* True if the queue pair's connection has that peer address. */
 bool soft_qp_is_peer(struct soft_transport *transport, const struct soft_socket *socket, const struct address *from,
 		     uint32_t qpn);
 /* One packet from that address. */
 void soft_qp_receive(struct soft_transport *transport, struct soft_socket *socket, const struct address *from,
 		     const struct packet *packet);
-/* A multicast datagram, for the queue pair of each member with that group socket. */
+/* A multicast datagram, for each member's queue pair with that group socket. */
 void soft_qp_receive_group(struct soft_transport *transport, const struct soft_socket *socket,
 			   const struct address *from, const struct packet *packet);
 
@@ -84,7 +84,7 @@ enum outcome soft_region_create(struct domain *domain, size_t length, unsigned a
 void soft_region_destroy(struct region *region);
 void soft_region_free(struct soft_region *region);
 /*
- * The memory of a peer's RDMA request. NULL: unknown key, access right missing, or range outside the region. access:
+ * The memory for a peer's RDMA request. NULL: unknown key, access right missing, or range outside the region. access:
  * REGION_REMOTE_READ or REGION_REMOTE_WRITE. A range of length 0 is always valid (IBTA C9-88).
  */
 uint8_t *soft_region_find(struct soft_transport *transport, uint32_t key, uint64_t address, uint64_t length,

@@ -30,7 +30,7 @@ enum qp_state {
 };
 
 enum {
-	PSN_AHEAD_MAX = 1 << 20, /* further beyond epsn: dropped, as no peer sends so far ahead */
+	PSN_AHEAD_MAX = 1 << 20, /* further beyond epsn: dropped, because no peer sends so far ahead */
 	QPN_ROUNDS = 6,
 };
 
@@ -43,11 +43,11 @@ struct request {
 	uint32_t tag;
 	uint32_t immediate;
 	uint32_t psn;	  /* the first */
-	uint32_t packets; /* of a READ: response packets, which take a PSN each */
+	uint32_t packets; /* a READ's response packets, which take a PSN each */
 	uint8_t kind;	  /* enum work_kind */
 	bool unsignalled;
 	bool has_immediate;
-	bool probe; /* no work of the command */
+	bool probe; /* not the command's work */
 };
 
 /* A posted receive. */
@@ -60,7 +60,7 @@ struct receive {
 /*
  *      unacked_psn <= next_psn <= highest_psn <= end_psn
  *
- * The times are of the loop's clock in nanoseconds.
+ * Times are of the loop's clock, in nanoseconds.
  */
 struct requester {
 	struct request *requests; /* send_depth + 1: one for the probe */
@@ -91,17 +91,17 @@ struct requester {
 	uint8_t rnr_naks;	      /* consecutive */
 	uint8_t consecutive_timeouts; /* since the last progress or RNR NAK */
 	/*
-	 * Time-outs since the last RTT sample or detected loss. The RTO is doubled for each but the first.
-	 * A packet that a time-out sent again gives no RTT sample (Karn's algorithm), so only the doubled RTO adapts to
-	 * a peer that became slow. Thousands of queue pairs that keep a short RTO would keep the peer slow.
+	 * Time-outs since the last RTT sample or detected loss. The RTO is doubled for each but the first. A packet
+	 * resent by a time-out gives no RTT sample (Karn's algorithm), so only the doubled RTO adapts to a slower peer.
+	 * Thousands of queue pairs with a short RTO would keep the peer slow.
 	 */
 	uint8_t backoff;
 	uint32_t rtt_psn;
-	uint32_t ambiguous_psn; /* replies before it may be to a former transmission */
-	uint32_t once_psn;	/* highest_psn when a packet was last sent again: from it on each was sent once */
+	uint32_t ambiguous_psn; /* replies before it may answer an earlier transmission */
+	uint32_t once_psn;	/* highest_psn at the last resend: later packets were sent once */
 	int64_t rtt_sent_at;
 	uint64_t rtt_packet_number;  /* soft_transport.packet_number of rtt_psn */
-	uint64_t last_packet_number; /* and of the last packet that requested a reply */
+	uint64_t last_packet_number; /* and that of the last packet that requested a reply */
 	int64_t last_unsignalled_at; /* send time of the last unsignalled request */
 	int64_t srtt;		     /* RFC 6298; 0 before the first sample */
 	int64_t rttvar;
@@ -110,7 +110,7 @@ struct requester {
 	int64_t unanswered_since;   /* the last progress or RNR NAK, or the first packet sent after idleness */
 	uint32_t retransmitted_psn; /* unacked_psn of the last retransmission */
 	int64_t retransmitted_at;   /* 0: no retransmission yet */
-	uint8_t retransmissions;    /* further ones of retransmitted_psn */
+	uint8_t retransmissions;    /* further ones for retransmitted_psn */
 };
 
 enum resource_state {
@@ -121,8 +121,8 @@ enum resource_state {
 };
 
 /*
- * A responder resource (IBTA 9.7.5): a READ of the peer, kept to repeat its responses until a later READ reuses the
- * slot. Each response looks the key up again: the region may be destroyed at any time.
+ * A responder resource (IBTA 9.7.5): a peer's READ, kept to repeat its responses until a later READ reuses the slot.
+ * Each response looks the key up again: the region may be destroyed at any time.
  */
 struct resource {
 	uint64_t address;
@@ -182,16 +182,16 @@ struct soft_qp {
 	uint8_t retry_limit;
 	uint8_t rnr_retry_limit;    /* 7: none */
 	bool packet_received;	    /* at least one valid packet */
-	bool drop_sends;	    /* a group's on the loopback interface with no_loopback: nobody may receive them */
-	bool awaits_buffer;	    /* of the socket, before further datagrams are sent */
+	bool drop_sends;	    /* a group's on the loopback interface with no_loopback: there are no receivers */
+	bool awaits_buffer;	    /* of the socket, before it sends further datagrams */
 	struct soft_link scheduled; /* with a reply to send */
 	int64_t ack_timeout;	    /* nanoseconds; 0: no time-out */
 	int64_t last_packet_at;
 	int64_t probe_interval; /* silence before the next probe */
-	int64_t suspected_at;	/* the time of the ICMP error; 0: none since the last packet of the peer */
+	int64_t suspected_at;	/* the ICMP error's time; 0: none since the peer's last packet */
 	uint32_t qkey;
-	uint32_t sent_datagrams;   /* from the head of the requester's ring: given to the socket, not completed */
-	struct soft_unsent unsent; /* those of them that the socket did not send */
+	uint32_t sent_datagrams;   /* from the head of the requester's ring: passed to the socket, not completed */
+	struct soft_unsent unsent; /* those that the socket did not send */
 	struct soft_table_entry by_qpn;
 	struct responder responder;
 	struct loop_timer timer; /* of the requester, or of sent datagrams */
@@ -229,17 +229,17 @@ static inline struct receive *qp_oldest_receive(const struct responder *responde
 
 /* The clock, read once for each batch of packets. */
 int64_t qp_now(struct soft_qp *qp);
-/* A valid packet of the peer. */
+/* A valid packet has arrived from the peer. */
 void qp_valid_packet(struct soft_qp *qp);
 /* The next soft_qp_batch_end() calls responder_reply(). */
 void qp_schedule_reply(struct soft_qp *qp);
 /* Stops the timer and drops all work. */
 void qp_halt(struct soft_qp *qp, enum qp_state state);
-/* The work fails: enters the error state; no other work completes. error: as of soft_complete(). */
+/* The work fails: enters the error state; no other work completes. error: as for soft_complete(). */
 void qp_fail_work(struct soft_qp *qp, enum work_kind kind, uint32_t tag, enum completion_status status, int error);
-/* Enters the error state. The cause is not a posted work's. */
+/* Enters the error state, for a cause other than posted work. */
 void qp_fail_connection(struct soft_qp *qp, const char *cause, const char *code_name, int code);
-/* Packets of a message of that many bytes; 1 for an empty one. */
+/* Packets for a message of that many bytes; 1 for an empty one. */
 uint32_t qp_packets(const struct soft_qp *qp, uint32_t length);
 /* Sends to the peer's queue pair. */
 void qp_send(struct soft_qp *qp, struct packet *packet);
@@ -253,7 +253,7 @@ bool responder_reply(struct soft_qp *qp);
 /* Sends the last ACKs before the queue pair enters QP_DRAINING. */
 void responder_drain(struct soft_qp *qp);
 
-/* The oldest receive has that many bytes, of which the packet has the last. */
+/* The oldest receive has that many bytes; the packet has the last of them. */
 void responder_complete_receive(struct soft_qp *qp, const struct packet *packet, uint32_t length);
 
 /* ---- recovery.c ---- */
@@ -280,7 +280,7 @@ void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn);
 /* The oldest outstanding packet is missing: the peer sent a sequence NAK, or a reply to a later packet. */
 void recovery_nak(struct soft_qp *qp);
 void recovery_implied_nak(struct soft_qp *qp);
-/* The peer sent an RNR NAK of the oldest outstanding packet. */
+/* The peer sent an RNR NAK for the oldest outstanding packet. */
 void recovery_rnr(struct soft_qp *qp, int64_t nanoseconds);
 
 /* ---- requester.c ---- */
@@ -297,8 +297,8 @@ void requester_receive(struct soft_qp *qp, const struct packet *packet);
 /* The oldest request is done: reports its completion, unless it is unsignalled. */
 void requester_complete_oldest(struct soft_qp *qp);
 /*
- * ICMP reported the peer's port closed: outstanding work serves as the probe. Without an ACK time-out it gets the one
- * of a probe, until the peer sends a valid packet.
+ * ICMP reported the peer's port closed: outstanding work serves as the probe. Without an ACK time-out it gets a
+ * probe's, until the peer sends a valid packet.
  */
 void requester_suspect(struct soft_qp *qp);
 

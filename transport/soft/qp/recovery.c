@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Loss recovery of the requester. Two replies show a loss: a sequence NAK, and one beyond a READ whose responses have
- * not all come (an implied NAK). The requester then sends everything again from the oldest missing packet on
- * (go-back-N).
+ * Loss recovery of the requester. Two replies show a loss: a sequence NAK, and one beyond a READ with missing responses
+ * (an implied NAK). The requester then sends everything again from the oldest missing packet on (go-back-N).
  *
  * Without a reply there is a time-out, which follows the measured round trips and doubles (RFC 6298). It sends one new
- * packet, a probe: the peer's reply shows, as above, that one before it is lost, or else that the peer was only late.
- * If there is a probe already, or other packets wait for the window, it sends the last one again (the tail loss probe
- * of RFC 8985), and so does each further time-out. Each second one then sends the oldest again, because a kernel's peer
- * sends one NAK only, and that may be lost. So few packets add little to the load of a peer that is only busy, and the
- * time-out can be short.
+ * packet, a probe: the peer's reply shows, as above, that an earlier packet was lost, or else that the peer was merely
+ * late. If there is a probe already, or other packets wait for the window, it resends the last one (the tail loss probe
+ * of RFC 8985), and so does each further time-out. Every second one also resends the oldest, because a kernel sends
+ * only one NAK, which may be lost. So few packets barely load a busy peer, and the time-out can be short.
  *
  * A loss reduces the congestion window, and acknowledgements increase it, as in TCP.
  */
@@ -24,7 +22,7 @@ enum {
 	CWND_MIN = 4, /* 1 after two time-outs */
 	CWND_MAX = 1024,
 	SSTHRESH_INITIAL = 128,
-	CWND_RNR = 8, /* after an RNR NAK, as the peer would drop most of a larger window; 1 after another */
+	CWND_RNR = 8, /* after an RNR NAK, because the peer would drop most of a larger window; 1 after another */
 
 	/* Counters stop there. */
 	TIMEOUTS_MAX = 200,
@@ -43,7 +41,7 @@ enum {
 #define RTO_MARGIN_MIN	  (250 * CLOCK_NS_PER_US)
 #define PROBE_ACK_TIMEOUT (2 * CLOCK_NS_PER_S) /* maximum; about the ack_timeout of stock peers */
 #define HOST_PROBE_AFTER  (500 * CLOCK_NS_PER_MS)
-#define RNR_BACKOFF_MAX	  (5 * CLOCK_NS_PER_MS) /* of the doubled wait; the peer's RNR timer may be longer */
+#define RNR_BACKOFF_MAX	  (5 * CLOCK_NS_PER_MS) /* limit of the doubled wait; the peer's RNR timer may be longer */
 
 void recovery_connect(struct soft_qp *qp)
 {
@@ -98,9 +96,9 @@ void recovery_arm(struct soft_qp *qp)
 }
 
 /*
- * Many queue pairs together may keep a network or a peer busy for longer than the RTO of each. While acknowledgements
- * come, on any queue pair, and none is for a packet sent after ours, ours may still be queued. RACK (RFC 8985) judges
- * by the sending order too, but within one connection.
+ * Many queue pairs together may keep a network or a peer busy for longer than each RTO. While acknowledgements arrive,
+ * on any queue pair, and none is for a packet sent after ours, ours may still be queued. RACK (RFC 8985) uses the
+ * sending order too, but within one connection.
  */
 static bool may_be_queued(struct soft_qp *qp)
 {
@@ -114,7 +112,7 @@ static bool may_be_queued(struct soft_qp *qp)
 static void rtt_sample(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
-	int64_t rtt = qp_now(qp) - requester->rtt_sent_at + 1; /* an srtt of 0 is none */
+	int64_t rtt = qp_now(qp) - requester->rtt_sent_at + 1; /* an srtt of 0 means none */
 	int64_t error = rtt - requester->srtt;
 
 	if (qp->transport->largest_acked < requester->rtt_packet_number)
@@ -145,8 +143,8 @@ uint32_t recovery_window(const struct soft_qp *qp)
 }
 
 /*
- * Times one packet at a time, and none that a time-out sent again: the reply may be to the former one (Karn's
- * algorithm). Before a NAK the peer has dropped all that go_back() sends again.
+ * Times one packet at a time, and none resent by a time-out: the reply may be to the earlier one (Karn's algorithm).
+ * Before a NAK the peer has dropped all packets that go_back() resends.
  */
 void recovery_sent(struct soft_qp *qp)
 {
@@ -206,8 +204,8 @@ static void reduce_cwnd(struct requester *requester)
 }
 
 /*
- * The oldest packet, or the response to it, is missing. Many replies may report one loss, and the effect of a
- * retransmission takes about a round trip to show: within holdoff, further reports of the same PSN are ignored.
+ * The oldest packet, or the response to it, is missing. Many replies may report one loss, and a retransmission takes
+ * effect after about a round trip: within holdoff, further reports of the same PSN are ignored.
  */
 static void retransmit(struct soft_qp *qp, enum soft_count cause, int64_t holdoff)
 {
@@ -215,7 +213,7 @@ static void retransmit(struct soft_qp *qp, enum soft_count cause, int64_t holdof
 	int64_t now = qp_now(qp);
 	bool first = requester->retransmitted_psn != requester->unacked_psn || !requester->retransmitted_at;
 
-	/* Sides that disagree on the next PSN would otherwise exchange NAKs and retransmissions without pause. */
+	/* Otherwise two sides that disagree on the next PSN would exchange NAKs and retransmissions without pause. */
 	if ((!requester->srtt || requester->retransmissions >= RESENDS_IMMEDIATE) && holdoff < RTO_MIN)
 		holdoff = RTO_MIN;
 	if (requester->rnr_waiting || requester->next_psn == requester->unacked_psn ||
@@ -269,8 +267,8 @@ void recovery_rnr(struct soft_qp *qp, int64_t nanoseconds)
 }
 
 /*
- * A stock queue pair fails after retry_limit + 1 ACK timeouts in a row. This one has usually timed out more often by
- * then: it fails after more than TIMEOUTS_PER_RETRY times as many time-outs that also took at least as long.
+ * A stock queue pair fails after retry_limit + 1 ACK timeouts in a row. Ours has shorter time-outs: it fails after more
+ * than TIMEOUTS_PER_RETRY times as many, which also took at least as long.
  */
 static bool are_retries_exhausted(struct soft_qp *qp)
 {
@@ -281,7 +279,7 @@ static bool are_retries_exhausted(struct soft_qp *qp)
 	       qp_now(qp) - requester->unanswered_since >= tries * limited_ack_timeout(qp);
 }
 
-/* A new silence begins with a time-out. A short one is of packets lost by chance, or of a busy peer. */
+/* A new silence begins with a time-out. A short one is caused by random losses, or a busy peer. */
 static void probe_host(struct soft_qp *qp)
 {
 	const struct requester *requester = &qp->requester;
@@ -340,14 +338,14 @@ void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn)
 
 	if (requester->rtt_timing && psn_before(requester->rtt_psn, requester->unacked_psn))
 		rtt_sample(qp);
-	/* As soon after a time-out the peer has answered that packet, not a former one late. */
+	/* So soon after a time-out the peer has answered that packet, not an earlier one. */
 	else if (!requester->rtt_timing && qp_now(qp) - requester->rtt_sent_at < 2 * requester->srtt)
 		requester->backoff = 0;
-	/* The reply to all that was sent before the probe, not to the probe. */
+	/* The reply to the packets before the probe, not to the probe. */
 	else if (requester->consecutive_timeouts && requester->rtt_timing && !requester->in_recovery &&
 		 qp_is_probe_oldest(requester))
 		soft_count(qp->transport, SOFT_LATE);
-	/* A window of which less than half is in use does not grow. */
+	/* A window with less than half in use does not grow. */
 	if (2 * ((requester->next_psn - old_unacked_psn) & PSN_MASK) >= requester->cwnd)
 		increase_cwnd(requester, packets);
 	/* A late acknowledgement covers packets that go_back() has scheduled for retransmission. */

@@ -20,13 +20,13 @@ enum outcome soft_region_create(struct domain *domain, size_t length, unsigned a
 		free(region);
 		return transport_no_memory(&domain->transport->error, domain->device, "allocating memory");
 	}
-	/* A peer may take key 0 for no key. */
+	/* A peer may interpret key 0 as no key. */
 	do
 		key = (uint32_t)soft_random(&transport->random);
 	while (!key || soft_table_find(table, key));
 	region->base.domain = domain;
 	region->base.length = length;
-	/* Where the memory is tells a peer how to attack the process. */
+	/* A real memory address would help a peer attack the process. */
 	region->base.remote_address = (uint64_t)key << 32;
 	region->base.local_key = key;
 	region->base.remote_key = key;

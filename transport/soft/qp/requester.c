@@ -7,7 +7,7 @@
  *
  * Each posted request owns its PSNs, so the PSN alone determines what to send again. A READ owns one PSN for each
  * response packet. A long READ is requested in slices that always end at the same PSNs: a request for the rest of a
- * slice is then a part of one that the responder has seen, which it finds by the PSN.
+ * slice is then part of one that the responder has seen, and finds by PSN.
  *
  * recovery.c decides when to send again, and the size of the window.
  */
@@ -93,7 +93,7 @@ static uint32_t outstanding(const struct requester *requester)
 	return (requester->next_psn - requester->unacked_psn) & PSN_MASK;
 }
 
-/* No outstanding packet has AckReq, so no reply would open the window: one more packet may be sent, with AckReq. */
+/* No outstanding packet has AckReq, so no reply would open the window: allow one more packet, with AckReq. */
 static bool lacks_ack_request(const struct requester *requester)
 {
 	return requester->packets_since_ack_request >= outstanding(requester);
@@ -169,8 +169,8 @@ static bool send_read(struct soft_qp *qp, const struct request *request, uint32_
 	if (requester->outstanding_reads >= requester->reads_max)
 		return false;
 	/*
-	 * The first READ takes its whole slice, also if the window, which busy queue pairs share, is smaller. Slices as
-	 * long as the share lose fewer packets in the receive buffer, but usually cost more in round trips.
+	 * The first READ takes its whole slice, even if the window, which busy queue pairs share, is smaller. Slices of
+	 * the share's size lose fewer packets in the receive buffer, but usually cost more in round trips.
 	 */
 	if (!lacks_ack_request(requester) && outstanding(requester) + packets > window &&
 	    outstanding(requester) + packets > READ_WINDOW_MIN)
@@ -212,7 +212,7 @@ static void send_allowed(struct soft_qp *qp)
 
 static void requester_timer_expired(void *context);
 
-/* The timer may expire before a later deadline and is restarted then: cheaper than a restart with each packet. */
+/* The timer may expire before a later deadline and is then restarted: cheaper than a restart for each packet. */
 static void requester_start_timer(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
@@ -240,7 +240,7 @@ static void requester_fail(struct soft_qp *qp, const struct request *request, en
 		qp_fail_work(qp, (enum work_kind)request->kind, request->tag, status, 0);
 }
 
-/* The failure of a probe is reported as that of the work posted after it, if any. */
+/* A probe's failure is reported as that of the work posted after it, if any. */
 static void fail_oldest(struct soft_qp *qp, enum completion_status status)
 {
 	struct requester *requester = &qp->requester;
@@ -267,7 +267,7 @@ void requester_complete_oldest(struct soft_qp *qp)
 		soft_complete(qp->endpoint, (enum work_kind)request->kind, request->tag, 0);
 }
 
-/* Everything before psn is acknowledged. False if a READ before it lacks responses, which are lost then. */
+/* Everything before psn is acknowledged. False if a READ before it lacks responses, which are then lost. */
 static bool ack_requests(struct soft_qp *qp, uint32_t psn)
 {
 	struct requester *requester = &qp->requester;
@@ -384,7 +384,7 @@ void requester_receive(struct soft_qp *qp, const struct packet *packet)
 
 	/* Not the PSN of an outstanding packet. */
 	if (psn_before(packet->psn, requester->unacked_psn) || !psn_before(packet->psn, requester->highest_psn)) {
-		/* Of an ACK it proves nothing: a queue pair that stops sends its last one again. */
+		/* An ACK proves nothing here: a stopping queue pair resends its last one. */
 		if (opcode_form(packet->opcode) & FORM_READ && psn_before(packet->psn, requester->unacked_psn) &&
 		    !psn_before(packet->psn, requester->once_psn))
 			soft_count(qp->transport, SOFT_RESPONSES_TWICE);
@@ -413,10 +413,7 @@ void requester_receive(struct soft_qp *qp, const struct packet *packet)
 
 /* ---- time-outs ---- */
 
-/*
- * Sends an outstanding packet again with AckReq; of a READ: the rest of its slice that has no response. Returns the PSN
- * from which on.
- */
+/* Resends an outstanding packet with AckReq; for a READ the unanswered rest of its slice. Returns its first PSN. */
 static uint32_t requester_resend(struct soft_qp *qp, uint32_t psn)
 {
 	struct requester *requester = &qp->requester;
@@ -444,7 +441,7 @@ static uint32_t requester_resend(struct soft_qp *qp, uint32_t psn)
 	return psn;
 }
 
-/* What recovery.c says of time-outs. */
+/* recovery.c decides about time-outs. */
 static void resend_some(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;

@@ -61,7 +61,7 @@ static void schedule_rnr_nak(struct soft_qp *qp)
 
 	responder->nak_due = true;
 	responder->syndrome = syndrome_make(SYNDROME_RNR, RNR_TIMER_CODE);
-	/* The packets after it need no sequence NAK: after the RNR NAK the peer sends them again. */
+	/* Later packets need no sequence NAK: after the RNR NAK the peer resends them. */
 	responder->gap = true;
 	responder->gap_last_psn = responder->epsn;
 	responder->gap_naks_left = 0;
@@ -135,7 +135,7 @@ static bool execute_write(struct soft_qp *qp, const struct packet *packet, unsig
 		fatal_nak(qp, NAK_INVALID_REQUEST, "the peer sent an RDMA WRITE of another length than announced");
 		return false;
 	}
-	/* For each packet: the region may be destroyed since the first. */
+	/* For each packet: the region may have been destroyed since the first. */
 	target = soft_region_find(qp->transport, responder->write.key, responder->write.address, packet->length,
 				  REGION_REMOTE_WRITE);
 	if (!target) {
@@ -164,7 +164,7 @@ static bool execute_read(struct soft_qp *qp, const struct packet *packet)
 		fatal_nak(qp, NAK_REMOTE_ACCESS, "the peer sent an RDMA READ of memory that it may not access");
 		return false;
 	}
-	/* A peer within its limit has the responses of the oldest: it needs no repetition of them. */
+	/* A peer within its limit has the oldest's responses, and needs no repetition. */
 	if (resource->state != RESOURCE_REPEATED)
 		responder->resources_due++;
 	responder->msn = psn_add(responder->msn, 1);
@@ -191,7 +191,7 @@ static void refuse_read(struct soft_qp *qp, uint32_t psn, const char *cause)
 	fatal_nak(qp, NAK_REMOTE_ACCESS, cause);
 }
 
-/* True if the packet may follow the former one, and has a valid length for its position in the message. */
+/* True if the packet may follow the previous one, and has a valid length for its position in the message. */
 static bool is_sequence_valid(const struct soft_qp *qp, const struct packet *packet, unsigned form)
 {
 	unsigned incomplete = qp->responder.message_form;
@@ -251,8 +251,8 @@ static void execute(struct soft_qp *qp, const struct packet *packet, unsigned fo
 /* ---- packets with any other PSN ---- */
 
 /*
- * The READ of which the packet is a duplicate: same key, and a part of its range, which begins at the PSN that the part
- * had. Any other is dropped (IBTA 9.9.3, class D), so a peer cannot try keys here.
+ * The READ that the packet duplicates: same key, and a part of its range at the part's PSN. Any other is dropped (IBTA
+ * 9.9.3, class D), so a peer cannot try keys here.
  */
 static struct resource *find_resource(struct soft_qp *qp, const struct packet *packet)
 {
@@ -272,8 +272,8 @@ static struct resource *find_resource(struct soft_qp *qp, const struct packet *p
 }
 
 /*
- * A duplicate READ, from the first missing response on. Responses that are still due restart there. They precede those
- * of later READs, which the peer does not accept before.
+ * A duplicate READ, from the first missing response on. Responses that are still due restart there. They precede later
+ * READs' responses, which the peer would not accept yet.
  */
 static void repeat_responses(struct soft_qp *qp, struct resource *resource, const struct packet *packet)
 {
@@ -294,7 +294,7 @@ static void repeat_responses(struct soft_qp *qp, struct resource *resource, cons
 	qp_schedule_reply(qp);
 }
 
-/* Replies to a duplicate again; resource: of a READ. */
+/* Repeats the reply to a duplicate; resource: a READ's. */
 static void reply_again(struct soft_qp *qp, struct resource *resource, const struct packet *packet)
 {
 	soft_count(qp->transport, SOFT_DUPLICATES);
@@ -305,16 +305,16 @@ static void reply_again(struct soft_qp *qp, struct resource *resource, const str
 }
 
 /*
- * A packet is missing. The peer gets one NAK for it. It gets another one if it went back without success: only then do
- * its PSNs not increase. The NAK may be lost too: it is repeated GAP_NAK_REPEATS times for packets with AckReq, which
- * the peer sends before its window is full.
+ * A packet is missing. The peer gets one NAK for it, and another one if it went back without success: only then do its
+ * PSNs not increase. The NAK may be lost too: it is repeated GAP_NAK_REPEATS times for packets with AckReq, which the
+ * peer sends before its window is full.
  */
 static void schedule_gap_nak(struct soft_qp *qp, const struct packet *packet)
 {
 	struct responder *responder = &qp->responder;
 	bool nak_sent = responder->gap && psn_before(responder->gap_last_psn, packet->psn);
 
-	/* Behind an RNR NAK nothing is lost. */
+	/* After an RNR NAK no packet is lost. */
 	if (!responder->gap || syndrome_kind(responder->syndrome) != SYNDROME_RNR)
 		soft_count(qp->transport, SOFT_OUT_OF_SEQUENCE);
 	responder->gap = true;
@@ -333,8 +333,8 @@ static void schedule_gap_nak(struct soft_qp *qp, const struct packet *packet)
 }
 
 /*
- * The PSN of the last executed packet of a SEND or WRITE. An ACK names no later PSN: a requester would take it for the
- * response of a READ, without the data (IBTA 9.7.5.1.2).
+ * The PSN of the last executed packet of a SEND or WRITE. An ACK names no later PSN: a requester would take it for a
+ * READ's response, without the data (IBTA 9.7.5.1.2).
  */
 static uint32_t ackable_psn(const struct responder *responder)
 {
@@ -347,7 +347,7 @@ static bool has_ackable_psn(const struct responder *responder)
 	return responder->trailing_read_psns < responder->psns_received;
 }
 
-/* A duplicate SEND or WRITE is acknowledged again (IBTA C9-105) if one with that or a later PSN was executed. */
+/* Acknowledges a duplicate SEND or WRITE again (IBTA C9-105) if one with that or a later PSN was executed. */
 static bool is_duplicate(const struct responder *responder, const struct packet *packet, unsigned form)
 {
 	return !(form & FORM_READ) && has_ackable_psn(responder) && !psn_before(ackable_psn(responder), packet->psn);
@@ -480,8 +480,8 @@ static void send_ack(struct soft_qp *qp)
 }
 
 /*
- * A NAK acknowledges all earlier requests too. But the kernel's soft-RoCE goes back for one NAK only until an ACK
- * comes: without it, a second gap in a message would wait for its time-out.
+ * A NAK acknowledges all earlier requests, too. But the kernel's soft-RoCE acts on one NAK only until an ACK comes:
+ * without it, a second gap in a message would wait for its time-out.
  */
 static void send_nak(struct soft_qp *qp)
 {
@@ -505,7 +505,7 @@ bool responder_reply(struct soft_qp *qp)
 
 	if (!send_responses(qp))
 		return false;
-	/* The same batch brought the missing packet, and then again each packet that was dropped after it. */
+	/* The same batch brought the missing packet, and each dropped packet after it again. */
 	gap_closed = responder->nak_due && !responder->fatal && syndrome_kind(responder->syndrome) == SYNDROME_NAK &&
 		     psn_before(responder->gap_last_psn, responder->epsn);
 	if (gap_closed) {
@@ -529,8 +529,8 @@ uint32_t soft_qp_last_ack(const struct soft_qp *qp)
 }
 
 /*
- * The DREQ that follows names the last ACK to an rdmatest peer. A kernel's may enter the error state with the DREQ, and
- * then repeats nothing, which QP_DRAINING would acknowledge: several ACKs make the loss of all unlikely.
+ * The DREQ that follows names the last ACK to an rdmatest peer. A kernel's QP may enter the error state with the DREQ,
+ * and then repeats nothing that QP_DRAINING could acknowledge: several ACKs make a total loss unlikely.
  */
 void responder_drain(struct soft_qp *qp)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a queue pair's work, and what requester, responder and datagrams have in common. */
+/* The end of a queue pair's work, and helpers for requester, responder and datagrams. */
 #include "core/clock.h"
 #include "transport/soft/base/queue.h"
 #include "transport/soft/qp/qp_internal.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How icrc_check() finds the IPv4 identification of a packet.
+ * How icrc_check() finds a packet's IPv4 identification.
  *
  * A message is a polynomial over GF(2), its first bit the highest power. Its CRC is, up to constants, the remainder of
  * message * x^32 modulo P, a polynomial of degree 32. It is linear: if two messages of one length differ by D, their
@@ -10,7 +10,7 @@
  * d be the difference of these bytes, a polynomial of degree 31 at most, and n the bytes from the first of them to the
  * end of what the CRC covers. Then D * x^32 is d * x^(8 n). P has a constant term, so x has an inverse modulo P, and
  *
- *	d = (received CRC - CRC of the assumed header) * x^(-8 n) mod P
+ *  *	d = (received CRC - CRC of the assumed header) * x^(-8 n) mod P
  *
  * which icrc_solve() computes. A valid d is any identification, DF or nothing in the byte of flags, and 0 in the last
  * byte: 2^17 of 2^32 values. So a corrupted packet has a valid d with a probability of 2^-15.
@@ -149,7 +149,7 @@ bool icrc_check(const struct icrc_table *table, const struct icrc_flow *flow, co
 	difference = ~crc ^ load_icrc(bytes + length - ICRC_SIZE);
 	if (!difference || flow->family != ICRC_IP4)
 		return !difference;
-	/* Of the four bytes the first two are the identification, the third DF alone or nothing, the last 0. */
+	/* The first two bytes are the identification, the third is DF or 0, the last 0. */
 	solution = icrc_solve(table, difference, IP4_SIZE - IP4_IDENTIFICATION + UDP_SIZE + length - ICRC_SIZE);
 	*identification ^= (uint16_t)((solution & 0xff) << 8 | (solution >> 8 & 0xff));
 	return !(solution >> 16 & ~(uint32_t)IP4_DO_NOT_FRAGMENT);

@@ -3,8 +3,8 @@
  * The invariant CRC that ends every RoCEv2 packet (IBTA annex A17): a CRC-32 over the IP and UDP headers, with the
  * fields that routers change set to ones, and the UDP payload before it.
  *
- * A UDP socket does not show the IP header of a received packet. All of it is known but the IPv4 identification, which
- * icrc_check() solves for: of 2^15 damaged packets, one has a solution.
+ * A UDP socket does not show the IP header of a received packet. All of it is known except the IPv4 identification,
+ * which icrc_check() solves for: one of 2^15 damaged packets has a solution.
  */
 #ifndef TRANSPORT_SOFT_ICRC_H
 #define TRANSPORT_SOFT_ICRC_H
@@ -45,7 +45,7 @@ void icrc_prepare(struct icrc_table *table);
 /* Uses the table only; for tests. */
 void icrc_prepare_plain(struct icrc_table *table);
 
-/* Of an instruction this CPU and kernel do not have: NULL. For tests. */
+/* NULL if this CPU or kernel lacks the instruction. For tests. */
 icrc_updater *icrc_find_updater(enum icrc_instruction instruction);
 
 /* CRC-32 without the initial and final complement. Any length and alignment. */
@@ -74,7 +74,7 @@ void icrc_flow_prepare(struct icrc_flow *flow, enum icrc_family family, const ui
 
 /*
  * Returns the ICRC of a packet to send, for icrc_store(). header: from packet_write(). pad: 0 to 3 bytes of zeros after
- * the payload. identification: of IPv4; with IP_MTU_DISCOVER=PROBE 0; UDP_SEGMENT numbers its segments from 0.
+ * the payload. identification: IPv4's; 0 with IP_MTU_DISCOVER=PROBE; UDP_SEGMENT numbers its segments from 0.
  */
 uint32_t icrc_compute(const struct icrc_table *table, const struct icrc_flow *flow, uint16_t identification,
 		      const uint8_t *header, size_t header_length, const uint8_t *payload, size_t payload_length,
@@ -83,8 +83,8 @@ uint32_t icrc_compute(const struct icrc_table *table, const struct icrc_flow *fl
 void icrc_store(uint8_t bytes[ICRC_SIZE], uint32_t icrc);
 
 /*
- * Checks a received UDP payload with its ICRC. *identification: the one that is expected of IPv4, for which all 32 bits
- * are checked; then that of the packet.
+ * Checks a received UDP payload with its ICRC. *identification: the expected IPv4 identification, for which all 32 bits
+ * are checked; on return the packet's.
  */
 bool icrc_check(const struct icrc_table *table, const struct icrc_flow *flow, const uint8_t *bytes, size_t length,
 		uint16_t *identification);

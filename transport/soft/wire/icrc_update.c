@@ -150,7 +150,7 @@ WIDE_CODE static uint32_t update_vpclmul(const struct icrc_table *table, uint32_
 	__m512i first, second, third, fourth, factors;
 	uint8_t rest[WIDE * LANES];
 
-	/* What is left costs as much as some 500 bytes. */
+	/* The rest costs as much as some 500 bytes. */
 	if (length < 3 * sizeof(rest))
 		return update_pclmul(table, crc, bytes, length);
 	first = _mm512_xor_si512(_mm512_loadu_si512(bytes), _mm512_maskz_set1_epi32(1, (int)crc));
@@ -268,7 +268,7 @@ void icrc_prepare_plain(struct icrc_table *table)
 	table->initial = update_table(table, ALL_ONES, ones, sizeof(ones));
 }
 
-/* Nanoseconds, the least of a few attempts: the scheduler may interrupt one. */
+/* Nanoseconds, the minimum of a few attempts: the scheduler may interrupt one. */
 static int64_t icrc_measure(const struct icrc_table *table, icrc_updater *update)
 {
 	int64_t shortest = INT64_MAX;
@@ -285,8 +285,8 @@ static int64_t icrc_measure(const struct icrc_table *table, icrc_updater *update
 }
 
 /*
- * An emulated CPU has the instruction too, but may be ten times slower with it than with the table. Two instructions
- * are not compared: a CPU may need longer than this takes to power its widest registers.
+ * An emulated CPU also has the instruction, but may be ten times slower with it than with the table. Two instructions
+ * are not compared: powering up the widest registers may take longer than the measurement.
  */
 void icrc_prepare(struct icrc_table *table)
 {

@@ -175,7 +175,7 @@ static void field_write(const struct field *field, const struct mad *mad, uint8_
 		memcpy(bytes, member, field->size);
 		return;
 	}
-	/* Other fields share its bytes. */
+	/* Its bytes are shared with other fields. */
 	value = bytes_read(bytes, size);
 	value |= (member_get(member, field->size) & field_mask(field)) << field_shift(field);
 	bytes_write(bytes, size, value);

@@ -54,7 +54,7 @@ enum mad_transport {
 };
 
 /*
- * The messages have more fields than these. mad_write() sets the others to 0.
+ * The messages have further fields, which mad_write() sets to 0.
  *
  * The path as the sender of a REQ sees it.
  */
@@ -97,11 +97,11 @@ struct mad_rep {
 	uint64_t ca_guid;
 };
 
-/* Which message a REJ or an MRA answers. */
+/* The message that a REJ or an MRA answers. */
 enum mad_answered {
 	MAD_ANSWERED_REQ = 0,
 	MAD_ANSWERED_REP = 1,
-	MAD_ANSWERED_OTHER = 2, /* of a REJ: none, as after a timeout */
+	MAD_ANSWERED_OTHER = 2, /* for a REJ: none, as after a timeout */
 };
 
 struct mad_rej {
@@ -120,7 +120,7 @@ enum {
 	MAD_SIDR_UNSUPPORTED = 1
 };
 
-/* The start of its private data is ours: a stock peer sends zeros, and ignores what it receives. */
+/* The start of its private data is our own format: a stock peer sends zeros, and ignores it. */
 struct mad_dreq {
 	uint32_t remote_qpn; /* of the receiver, 24 bits */
 	uint32_t mark;	     /* MAD_DREQ_MARK: acked_psn is set */
@@ -140,17 +140,17 @@ struct mad {
 		struct mad_dreq dreq;
 		uint8_t status; /* of a SIDR_REP */
 	};
-	const uint8_t *private_data; /* points into the parsed bytes; to write: NULL for none */
-	size_t private_length;	     /* after mad_parse(): all that the kind has */
+	const uint8_t *private_data; /* points into the parsed bytes; for writing NULL: none */
+	size_t private_length;	     /* after mad_parse(): the kind's maximum */
 };
 
 /*
- * Parses a MAD. Returns false if it is none of the kinds above, class version 2. Values fit their bits; they are not
- * checked otherwise.
+ * Parses a MAD. Returns false unless it is one of the above kinds, class version 2. Values fit their bits, and are not
+ * checked further.
  */
 bool mad_parse(const uint8_t *bytes, size_t length, struct mad *mad);
 
-/* Writes all 256 bytes. Truncates values to their bits, and private data and information to what the kind holds. */
+/* Writes all 256 bytes. Truncates values to their bits, and private data and information to the kind's maximum. */
 void mad_write(const struct mad *mad, uint8_t bytes[MAD_SIZE]);
 
 /* The header before the consumer's private data in a REQ between IP addresses (IBTA annex A11). */
@@ -158,7 +158,7 @@ struct mad_address {
 	uint8_t version; /* of IP: 4 or 6 */
 	uint16_t port;	 /* of the requester, host order */
 	uint8_t source[16];
-	uint8_t destination[16]; /* of both: an IPv4 address is in the first 4 bytes */
+	uint8_t destination[16]; /* in both an IPv4 address is in the first 4 bytes */
 };
 
 /* Returns false if the private data does not begin with such a header. */

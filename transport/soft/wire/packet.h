@@ -50,7 +50,7 @@ enum opcode {
 	OPCODE_DATAGRAM_IMMEDIATE = 0x65,
 };
 
-/* What a packet of an opcode carries: bits. */
+/* The parts of an opcode's packet: bits. */
 enum opcode_form {
 	/* Extension headers, in their order on the wire. */
 	FORM_DATAGRAM = 1 << 0,	       /* DETH, 8 bytes */
@@ -100,9 +100,9 @@ struct packet {
 };
 
 /*
- * Parses a UDP payload with its ICRC, which icrc_check() checks. Returns false if it is not a packet: another header
- * version, an unknown opcode, too short for its headers, a length that is no multiple of 4, payload where the opcode
- * has none, or a pad that is longer than the payload or not in the last packet of a message.
+ * Parses a UDP payload with its ICRC, which icrc_check() checks. Returns false for another header version, an unknown
+ * opcode, a length that is too short for the headers or not a multiple of 4, payload with an opcode that has none, or a
+ * pad that is longer than the payload or not in a message's last packet.
  */
 bool packet_parse(const uint8_t *bytes, size_t length, struct packet *packet);
 

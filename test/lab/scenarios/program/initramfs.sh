@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=dash
-# Two hosts whose initramfs holds busybox, the static program and its links, and not one library.
+# Two hosts whose initramfs has busybox, the static program and its links, but no library.
 
 if [ "$LAB_ROLE" = a ]; then
 	here=1
@@ -8,7 +8,7 @@ else
 	here=2
 fi
 
-# What a dynamic program would need, and what would make this one dynamic.
+# A dynamic program's needs, and signs that this one is dynamic.
 expect 'there is no shared library' sh -c '! find / -xdev -name "*.so*" | grep .'
 expect 'there is nothing to load one' sh -c '! find / -xdev -name "ld-*" | grep .'
 expect 'no driver is configured' test ! -e /etc/libibverbs.d

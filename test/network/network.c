@@ -674,6 +674,11 @@ int __wrap_getsockopt(int fd, int level, int option, void *value, socklen_t *len
 }
 
 /* Interface 1 has 127.0.0.0/8, interface 3 10.0.1.0/24, interface 2 all others. */
+struct route_link __wrap_route_link(int fd, unsigned interface)
+{
+	return (struct route_link){ .losses = 0 };
+}
+
 int __wrap_route_find(int fd, unsigned vrf, const struct address *peer, const struct address *source,
 		      struct route *route)
 {

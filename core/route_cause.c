@@ -188,7 +188,7 @@ static void without_network(const struct address *peer, char text[ROUTE_CAUSE_SI
 		alone = alone && list[i].loopback;
 	if (alone)
 		log_text(text, ROUTE_CAUSE_SIZE,
-			 "no interface but lo has an address: a container may need --network host, a service "
+			 "no interface but lo has an address: a container may need the host's network, a service "
 			 "PrivateNetwork=no");
 	for (size_t i = 0; i < count && !*text; i++)
 		if (list[i].address.family == peer->family && !list[i].loopback &&

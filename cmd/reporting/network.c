@@ -50,7 +50,7 @@ static const char rows[] =
 	LOSS_HERE "damaged packet*|rx_icrc_encapsulated|icrc_error|CRC errors|\n"
 	LOSS_HERE "discarded packet*|rx_roce_discards|\n"
 	LOSS_THERE "discarded packet*|port_xmit_discards|tx_roce_discards|\n"
-	LOSS_THERE "READ* asked for again from the middle|resumed_reads|\n"
+	LOSS_THERE "READ* resumed|resumed_reads|\n"
 	LOSS_THERE "packet* dropped by this host's own queue (tc -s qdisc)|send_drops|\n"
 	LOSS "connection request* sent again|repeated_requests|\n"
 	LOSS "TCP segment* sent again|tcpRetransSegs|RetransSegs|\n"

@@ -216,7 +216,7 @@ TEST(another_process_forks, NULL, no_child)
 	assert_string_equal(capture.text, "tool: unknown.test: looking up: Name or service not known (-2)\n");
 	assert_int_equal(look_up_by_process("killed.test"), OUTCOME_INTERNAL);
 	assert_string_equal(capture.text,
-			    "tool: killed.test: looking up: the process for it has ended (wait status 0)\n");
+			    "tool: killed.test: looking up: the look-up process ended (wait status 0)\n");
 	resolver_process_stop(&process);
 	/* With it ends what it has forked. */
 	capture_begin(&capture);

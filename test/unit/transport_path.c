@@ -104,7 +104,7 @@ TEST(source_addresses)
 		{ NULL, NULL, "10.9.9.9", ADDRESS_IP4, "10.9.9.9", 0 },
 		/* An index without a device means the only device with it. */
 		{ NULL, NULL, NULL, ADDRESS_IP4, "10.0.1.1", 0, 1 },
-		{ NULL, NULL, NULL, ADDRESS_IP4, NULL, 0, 2, "127.0.0.1 and of 10.0.0.1" },
+		{ NULL, NULL, NULL, ADDRESS_IP4, NULL, 0, 2, "belongs to 127.0.0.1 and to 10.0.0.1" },
 		{ "eth1", NULL, NULL, ADDRESS_IP4, "10.0.1.1", 0, 2 },
 		{ NULL, NULL, "10.0.0.1", ADDRESS_IP4, "10.0.0.1", 0, 2 },
 	};

@@ -226,7 +226,7 @@ TEST(network_in_words)
 		{ { { .device = "udp", .name = "ack_timeout", .increase = 2 },
 		    { .device = "udp", .name = "send_drops", .increase = 4 },
 		    { .device = "udp", .name = "link_downed", .increase = 2 } },
-		  "udp: 2 ACK timeouts, 4 packets dropped by this host's own queue (tc -s qdisc): packets were lost or "
+		  "udp: 4 packets dropped by this host's own queue (tc -s qdisc), 2 ACK timeouts: packets were lost or "
 		  "late on the way there; 2 link failures: check the cable" },
 		{ { { .device = "udp", .name = "repeated_requests", .increase = 5 } },
 		  "udp: 5 connection requests sent again: packets were lost or late" },

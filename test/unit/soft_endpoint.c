@@ -300,7 +300,7 @@ TEST(explained_errors, begin, end)
 		{ ERROR_NO_REPLY, EHOSTUNREACH, 0, 13, "10.0.9.9", false, ERROR_BLOCKED, "let 10.0.9.9 pass UDP" },
 		{ ERROR_OTHER, EHOSTUNREACH, 0, 13, "10.0.9.9", false, ERROR_OTHER, "" },
 		{ ERROR_NO_REPLY, EHOSTUNREACH, 0, 1, "10.0.9.1", false, ERROR_NO_REPLY, "is the address right" },
-		{ ERROR_NO_REPLY, 0, EPERM, 0, NULL, false, ERROR_NO_REPLY, "" },
+		{ ERROR_NO_REPLY, 0, EPERM, 0, NULL, false, ERROR_NO_REPLY, "this host's firewall forbids it" },
 		{ ERROR_NO_REPLY, 0, 0, 0, NULL, false, ERROR_NO_REPLY,
 		  "if the server there shows no line about this client" },
 		{ ERROR_NO_REPLY, 0, 0, 0, NULL, true, ERROR_NO_REPLY, "this host's firewall drops" },

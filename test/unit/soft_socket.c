@@ -89,6 +89,11 @@ int __wrap_route_open(void)
 	return fake.netlink_error ? -1 : __real_route_open();
 }
 
+struct route_link __wrap_route_link(int fd, unsigned interface)
+{
+	return (struct route_link){ .losses = 1 };
+}
+
 int __wrap_getifaddrs(struct ifaddrs **list)
 {
 	for (size_t i = 0; i < fake.address_count; i++) {

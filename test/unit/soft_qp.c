@@ -91,7 +91,7 @@ static uint64_t counted(enum soft_count count)
 	return testbed.hosts[0].transport->counts[count].increase + testbed.hosts[1].transport->counts[count].increase;
 }
 
-/* All zero without a loss. With losses all except damage, late and repeated responses, and missing receives. */
+/* Of the network, not of this host: all zero without a loss. With losses all except damage, late and repeated responses, and missing receives. */
 TEST(losses_are_counted)
 {
 	for (unsigned loss = 0; loss <= 50; loss += 50) {
@@ -102,7 +102,7 @@ TEST(losses_are_counted)
 		for (size_t index = 0; index < 64; index++)
 			run_add(run, 0, (struct plan){ .kind = index % 2 ? WORK_READ : WORK_SEND, .length = 65536 });
 		run_all(run);
-		for (enum soft_count count = 0; count < SOFT_SENT; count++) {
+		for (enum soft_count count = 0; count < SOFT_SEND_DROPS; count++) {
 			bool of_loss = count != SOFT_DAMAGED && count != SOFT_STRAY && count != SOFT_LATE &&
 				       count != SOFT_REPEATED_REQS && count != SOFT_RESPONSES_TWICE &&
 				       count != SOFT_RNR_NAKS && count != SOFT_RNR_NAKS_SENT;

@@ -61,103 +61,8 @@ CC := $(CROSS_COMPILE)gcc
 endif
 AR := $(CROSS_COMPILE)ar
 PKG_CONFIG ?= $(CROSS_COMPILE)pkg-config
-# Table rows omit zero members, and macros empty arguments, of which only clang warns.
-WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
-	    -Wpointer-arith -Wcast-qual -Wwrite-strings -Wvla -Wundef -Wformat=2 -Wno-variadic-macros \
-	    -Wno-gnu-zero-variadic-macro-arguments -Wno-missing-field-initializers $(if $(filter 1,$(or $(WERROR),$(SANITIZE))),-Werror)
-ifneq ($(SANITIZE),)
-# Only tests run it: -O1 compiles in half the time, -g1 has line numbers for the sanitizers' traces.
-ifeq ($(origin CFLAGS),file)
-CFLAGS := -O1 -g1
-endif
-sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-# gcc's, for programs that start often: loading these libraries is a quarter of a start.
-static_sanitizers = $(call known,-static-libasan -static-libubsan)
-$(BUILD)/rdmatest $(BUILD)/conformance: private LDFLAGS += $(static_sanitizers)
-endif
-# Before a packager's flags, which take precedence. FORTIFY needs optimisation, adds nothing to the sanitizers, and is left
-# to those who set it themselves. A file without shared libraries is not position-independent.
-ifeq ($(strip $(HARDEN)),1)
-optimises := $(filter-out -O0,$(lastword $(filter -O%,$(CFLAGS))))
-fortify = $(if $(or $(SANITIZE),$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS) $(CC))),,\
-	  $(if $(optimises),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
-harden_code = -fstack-protector -fPIE $(fortify)
-harden_file = $(if $(STATIC),,-pie) -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
-else
-# Where a PIE is the compiler's default.
-harden_code = -fno-pie
-harden_file = $(if $(STATIC),,-no-pie)
-endif
-known = $(shell $(CC) -Werror $(1) -S -o /dev/null -x c /dev/null >/dev/null 2>&1 && echo $(1))
-# An empty argument of a macro, by clang 19's name.
-WARNINGS += $(call known,-Wno-c23-extensions)
-# Flags that make a program smaller than -Os alone, if the compiler supports them, by 300 bytes or more each. Bytes of
-# rdmatest without each of them (gcc 12, x86-64): +2,700, +600, +700, +900, +600, +700; the last, of aarch64 alone: +8,300,
-# but a static program is too large for it. Hoisting less out of loops saves 700 bytes (-fno-tree-loop-im) or 500
-# (-fno-move-loop-invariants), and costs 9 or 2 % of the rate of large messages.
-small := -Oz -fno-optimize-sibling-calls -fno-caller-saves -fno-expensive-optimizations -fno-tree-forwprop \
-	 -malign-data=abi $(if $(STATIC),,-mcmodel=tiny)
-smaller := $(if $(filter -Os,$(CFLAGS)),$(if $(SANITIZE),,$(foreach flag,$(small),$(call known,$(flag)))))
-# Only with gcc for x86, which supports -malign-data=abi: no guessed branch probabilities, -430 (+200 on aarch64), and calls
-# through the GOT, which full RELRO has filled before main(), -2,110 (+3,100 on aarch64, +1,500 with clang).
-x86 := $(filter -malign-data=abi,$(smaller))
-smaller += $(if $(x86),-fno-tree-dominator-opts $(if $(STATIC),,-fno-plt))
-# Whole-program optimisation: -4.7 KB, aarch64 -12 KB. The objects also contain ordinary code, for the tests, and for an ar
-# without LTO support.
-ifeq ($(strip $(LTO))$(SANITIZE),1)
-whole_program := $(call known,-flto -flto-partition=none -ffat-lto-objects)
-endif
-integers := $(call known,-mgeneral-regs-only)
-# Unwind tables: without them 50 KB less on aarch64. gdb uses those of -g.
-code := -fno-strict-aliasing -fno-asynchronous-unwind-tables -fno-unwind-tables -ffunction-sections -fdata-sections
-# Assertions are only for the tests, which have the sanitizers.
-compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE -DRDMATEST_VERSION='"$(VERSION)"' -DRDMATEST_COMMIT='"$(commit)"' \
-	  $(foreach part,$(parts),-DWITH_$(part)=$(WITH_$(part))) -D'COMMANDS(ROW)=$(foreach name,$(COMMANDS),ROW($(name)))' \
-	  $(foreach name,$(commands),-DCOMMAND_$(name)=$(if $(filter $(name),$(COMMANDS)),1,0)) \
-	  -DHAS_WORDS=$(if $(filter 1,$(WITH_EXTRAS))$(filter ucmatose mckey,$(COMMANDS)),1,0) \
-	  -DHAS_GROUPS=$(if $(filter mckey doctor,$(COMMANDS)),1,0) -DHAS_GIDS=$(if $(filter ucmatose mckey doctor,$(COMMANDS)),1,0) \
-	  $(code) $(harden_code) $(libev_headers) $(kernel_headers) $(or $(sanitizers),-DNDEBUG) $(CPPFLAGS) $(CFLAGS) $(smaller) $(whole_program)
-# The tables are full of pointers: packed, their relocations take 1 KiB instead of 20 (older linkers ignore the wish).
-# Unreferenced sections are dropped, including code that only a missing part would use. Only the start file that calls main()
-# is needed, with glibc from 2.34 on: -580.
-start_file = $(shell file=$$($(CC) -print-file-name=Scrt1.o 2>/dev/null) && echo 'int main(void) { return 0; }' | \
-	     $(CC) -pie -fPIE -x c - -x none -nostartfiles "$$file" -o /dev/null 2>/dev/null && echo "-nostartfiles $$file")
-no_start_files := $(if $(sanitizers)$(STATIC),,$(if $(harden_file),$(start_file)))
-# An undefined weak symbol needs no dynamic entry, and without unwind tables no index of them is needed. Sections in order of
-# alignment leave no gaps: -50. No build ID: -36; code and constants in one segment: -4,096 of the file. LDFLAGS come last:
-# -Wl,--build-id and -Wl,-z,separate-code there undo the last two.
-smaller_file := -Wl,--sort-section=alignment -Wl,--build-id=none -Wl,-z,noseparate-code
-link = $(CC) $(if $(whole_program),-fno-lto) $(sanitizers) $(harden_file) $(if $(whole_program),$(harden_code)) $(CFLAGS) $(smaller) -Wl,--gc-sections -Wl,--as-needed -Wl,-z,pack-relative-relocs $(smaller_file) \
-       $(if $(sanitizers)$(STATIC),,-Wl,-z,nodynamic-undefined-weak -Wl,--no-eh-frame-hdr) $(no_start_files) $(static) $(LDFLAGS)
-LIBEV := $(strip $(LIBEV))
-libraries := $(if $(filter 1,$(WITH_VERBS)),-lrdmacm -libverbs) $(if $(LIBEV),,-lev)
+include cmd/flags.mk
 
-ifneq ($(LIBEV),)
-# Only the parts that core/loop.c uses; if both are compiled, the headers need the same settings.
-libev_headers := -isystem $(LIBEV) -DEV_STANDALONE=1 -DEV_FEATURES=4 -DEV_SIGNAL_ENABLE=1 -DEV_ASYNC_ENABLE=1 \
-		 -DEV_USE_EPOLL=1 -DEV_USE_POLL=0 -DEV_USE_SELECT=0 -DEV_USE_LINUXAIO=0 -DEV_USE_IOURING=0 \
-		 -DEV_USE_EVENTFD=1 -DEV_USE_SIGNALFD=0 -DEV_USE_TIMERFD=0 -DEV_USE_MONOTONIC=1
-libev := $(BUILD)/objects/libev.o
-endif
-
-ifneq ($(STATIC),)
-comma := ,
-static := -static -Wl,-T,cmd/static.ld
-# A driver is linked if it is requested by name; an unknown name ends the link.
-ifeq ($(WITH_VERBS),1)
-libraries := $(patsubst %,-Wl$(comma)--require-defined=verbs_provider_%,$(subst $(comma), ,$(strip $(STATIC_PROVIDERS)))) \
-	     -Wl,--start-group $(shell $(PKG_CONFIG) --static --libs librdmacm libibverbs 2>/dev/null) -Wl,--end-group \
-	     $(if $(LIBEV),,-lev) -lm
-# Of an empty program: minutes of compiling would end with what is missing.
-find_libraries = && $(PKG_CONFIG) --print-errors --exists librdmacm libibverbs && \
-		 echo 'int main(void) { return 0; }' | $(CC) -x c - -x none $(filter-out $(CC),$(link)) -o /dev/null $(libraries)
-endif
-endif
-
-# Debian's musl-gcc only finds the C library's headers: the kernel's are in gcc's path.
-ifeq ($(notdir $(firstword $(CC))),musl-gcc)
-kernel_headers := $(addprefix -idirafter /usr/include/,. $(shell gcc -print-multiarch))
-endif
 build = $(MAKE) --no-print-directory -j$$(nproc)
 Q := $(if $(V),,@)
 silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
@@ -318,19 +223,9 @@ uninstall: ## remove what install has put there
 	$(Q)[ ! -d $(doc) ] || rmdir --ignore-fail-on-non-empty $(doc)
 	$(Q)DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) docs/completion/install remove
 
-# Reproducible: the same commit, or the same tree without git, makes the same bytes for any user and place.
 archived := rdmatest-$(VERSION)
 dist: writable ## the source as $(BUILD)/rdmatest-VERSION.tar.gz: the last commit's, or what an archive was unpacked to
-	@if [ ! -e .git ]; then \
-		tar -c -f $(BUILD)/$(archived).tar --format=gnu --sort=name --owner=0 --group=0 --numeric-owner --mode=go=u,go-w \
-			--mtime="@$$(stat -c %Y README.md)" --transform='s,^\.,$(archived),S' --exclude=./build --exclude=./$(BUILD) \
-			--exclude=./compile_commands.json .; \
-	elif command -v git >/dev/null; then \
-		git -c tar.umask=0022 archive --format=tar --prefix=$(archived)/ -o $(BUILD)/$(archived).tar HEAD; \
-	else \
-		echo "dist: packing a commit needs git: apt-get install git" >&2; exit 1; \
-	fi
-	@gzip -9 -n -f $(BUILD)/$(archived).tar && echo $(BUILD)/$(archived).tar.gz
+	@docs/packaging/source $(BUILD) $(archived)
 
 deb: setup-deb dist ## Debian packages of that, in $(BUILD)/deb
 	@$(if $(V),,test/quiet $(BUILD)/deb.log 'building Debian packages') docs/packaging/deb $(BUILD)/$(archived).tar.gz $(BUILD)/deb

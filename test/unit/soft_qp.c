@@ -91,7 +91,8 @@ static uint64_t counted(enum soft_count count)
 	return testbed.hosts[0].transport->counts[count].increase + testbed.hosts[1].transport->counts[count].increase;
 }
 
-/* Of the network, not of this host: all zero without a loss. With losses all except damage, late and repeated responses, and missing receives. */
+/* Those of the network: zero without a loss. With losses all except damage, late and repeated responses, and missing
+ * receives. */
 TEST(losses_are_counted)
 {
 	for (unsigned loss = 0; loss <= 50; loss += 50) {

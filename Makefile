@@ -111,11 +111,11 @@ endif
 # others.
 built_from := $(if $(wildcard .git),$(shell git describe --always --dirty --exclude '*' 2>/dev/null))
 released := $(if $(built_from),$(filter v$(VERSION),$(shell git describe --exact-match --dirty --match 'v$(VERSION)' 2>/dev/null)))
-versioned := $(call object,cmd/main.c cmd/run.c cmd/reporting/json.c)
+versioned := $(call object,cmd/main.c cmd/command.c cmd/reporting/json.c)
 $(versioned): private commit := $(if $(built_from),$(if $(released),,+g$(built_from)))
 $(versioned): $(BUILD)/objects/commit
 # Functions with "..." save no floating-point registers: -640. test/layers checks that no floating-point number is passed to them.
-$(call object,core/log.c core/log_error.c core/log_text.c core/output.c core/output_short.c core/state.c core/sysfs.c cmd/environment.c): private code += $(integers)
+$(call object,core/log.c core/log_error.c core/log_text.c core/output.c core/output_short.c core/state.c core/sysfs.c cmd/run.c): private code += $(integers)
 $(BUILD)/objects/commit: FORCE $(settings)
 	@$(call remember,$(built_from) $(released))
 

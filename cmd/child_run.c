@@ -7,92 +7,92 @@
 
 #include "core/privileges.h"
 
-static enum outcome parse(struct child_run *run, int64_t timeout, const char *arguments)
+static enum outcome parse(struct child_run *child, int64_t timeout, const char *arguments)
 {
-	const struct command *command = run->command;
-	struct environment *environment = &run->environment;
-	char *words[CHILD_RUN_ARGUMENTS_MAX], *rest = run->arguments;
+	const struct command *command = child->command;
+	struct run *run = &child->run;
+	char *words[CHILD_RUN_ARGUMENTS_MAX], *rest = child->arguments;
 	enum outcome outcome;
 	int count = 0;
 
-	log_text(run->arguments, sizeof(run->arguments), "%s --timeout %" PRId64 "ns %s", command->name, timeout,
+	log_text(child->arguments, sizeof(child->arguments), "%s --timeout %" PRId64 "ns %s", command->name, timeout,
 		 arguments);
 	while (rest && count < CHILD_RUN_ARGUMENTS_MAX)
 		words[count++] = strsep(&rest, " ");
-	outcome = options_parse(command->options, &environment->log, count, words, run->options, &environment->given);
+	outcome = options_parse(command->options, &run->log, count, words, child->options, &run->given);
 	if (!outcome && command->check)
-		outcome = command->check(environment, run->options);
+		outcome = command->check(run, child->options);
 	return outcome;
 }
 
-void child_run_stop(struct child_run *run)
+void child_run_stop(struct child_run *child)
 {
-	if (run->output.stream)
-		environment_print_verdict(&run->environment);
-	if (run->state)
-		run->command->stop(run->state);
-	run->running = false;
-	run->state = NULL;
-	free(run->options);
-	run->options = NULL;
-	if (run->output.stream)
-		fclose(run->output.stream);
-	run->output.stream = NULL;
+	if (child->output.stream)
+		run_print_verdict(&child->run);
+	if (child->state)
+		child->command->stop(child->state);
+	child->running = false;
+	child->state = NULL;
+	free(child->options);
+	child->options = NULL;
+	if (child->output.stream)
+		fclose(child->output.stream);
+	child->output.stream = NULL;
 }
 
-bool child_run_goes_on(struct child_run *run)
+bool child_run_goes_on(struct child_run *child)
 {
-	if (run->running && run->environment.ended)
-		child_run_stop(run);
-	return run->running;
+	if (child->running && child->run.ended)
+		child_run_stop(child);
+	return child->running;
 }
 
-void child_run_start(struct child_run *run, const struct environment *parent, const struct command *command,
-		     const char *role, int64_t timeout, const char *arguments)
+void child_run_start(struct child_run *child, const struct run *parent, const struct command *command, const char *role,
+		     int64_t timeout, const char *arguments)
 {
-	struct environment *environment = &run->environment;
+	struct run *run = &child->run;
 	enum outcome outcome = OUTCOME_INTERNAL;
 
-	log_text(run->name, sizeof(run->name), "%s %s", parent->log.name, role);
-	run->command = command;
-	run->output.stream = open_memstream(&run->text, &run->text_length);
-	run->options = common_options_create(command->options_size);
-	*environment = (struct environment){
+	log_text(child->name, sizeof(child->name), "%s %s", parent->log.name, role);
+	child->command = command;
+	child->output.stream = open_memstream(&child->text, &child->text_length);
+	child->options = common_options_create(command->options_size);
+	*run = (struct run){
 		.command = command,
 		.begun = parent->begun,
 		.loop = parent->loop,
 		.log = parent->log,
 		.transport = parent->transport,
-		.output = &run->output,
+		.output = &child->output,
 		.child = true,
 	};
-	environment->log.name = run->name;
-	if (!run->options || !run->output.stream)
-		log_error(&environment->log, NULL, "out of memory");
+	run->log.name = child->name;
+	if (!child->options || !child->output.stream)
+		log_error(&run->log, NULL, "out of memory");
 	else
-		outcome = parse(run, timeout, arguments);
+		outcome = parse(child, timeout, arguments);
 	if (!outcome)
-		outcome = command->start(environment, run->options, &run->state);
-	environment_record_outcome(environment, outcome);
+		outcome = command->start(run, child->options, &child->state);
+	run_record_outcome(run, outcome);
 	if (outcome) {
-		child_run_stop(run);
+		child_run_stop(child);
 		return;
 	}
-	run->running = true;
-	environment_drop_privileges(parent, PRIVILEGE_BUFFERS);
+	child->running = true;
+	run_drop_privileges(parent, PRIVILEGE_BUFFERS);
 }
 
-void child_run_interrupt(struct child_run *run, enum interruption reason)
+void child_run_interrupt(struct child_run *child, enum interruption reason)
 {
-	if (!run->running || run->interrupted)
+	if (!child->running || child->interrupted)
 		return;
-	run->interrupted = true;
-	run->command->interrupt(run->state, reason);
+	child->interrupted = true;
+	child->command->interrupt(child->state, reason);
 }
 
-void child_run_free(struct child_run *run)
+void child_run_free(struct child_run *child)
 {
-	child_run_stop(run);
-	free(run->text);
-	memset(run, 0, sizeof(*run));
+	child_run_stop(child);
+	free(child->text);
+	memset(child, 0, sizeof(*child));
 }

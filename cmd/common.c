@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/run.h"
+#include "cmd/command.h"
 
 #if WITH_EXTRAS
 static const uint16_t mtus[] = { 256, 512, 1024, 2048, 4096 };
@@ -130,16 +130,13 @@ void common_hint_transport(const struct common_options *common, enum outcome out
 		error_hint(error, "RDMATEST_TRANSPORT selects this transport");
 }
 
-enum outcome common_open(const struct common_options *common, const char *name, struct environment *environment,
-			 struct error *error)
+enum outcome common_open(const struct common_options *common, const char *name, struct run *run, struct error *error)
 {
-	enum outcome outcome =
-		transport_open(name, environment->loop, &environment->log, error, &environment->transport);
+	enum outcome outcome = transport_open(name, run->loop, &run->log, error, &run->transport);
 
 	common_hint_transport(common, outcome, error);
 	if (!outcome && EXTRA(common->poll || common->spin))
-		transport_spin(environment->transport,
-			       common->poll ? LOOP_SPIN_ALWAYS : common->spin * CLOCK_NS_PER_US);
+		transport_spin(run->transport, common->poll ? LOOP_SPIN_ALWAYS : common->spin * CLOCK_NS_PER_US);
 	return outcome;
 }
 
@@ -187,19 +184,19 @@ char *common_path_words(const struct option *table, uint64_t given, const struct
 	return text;
 }
 
-static const struct option *given(const struct environment *environment, const char *name)
+static const struct option *given(const struct run *run, const char *name)
 {
-	return options_given(environment->command->options, environment->given, name);
+	return options_given(run->command->options, run->given, name);
 }
 
-enum outcome common_check_path(const struct environment *environment, const struct common_options *options)
+enum outcome common_check_path(const struct run *run, const struct common_options *options)
 {
-	const struct log *log = &environment->log;
+	const struct log *log = &run->log;
 	char option[64];
 
 	for (size_t i = 0; i < sizeof(feature_options) / sizeof(feature_options[0]); i++) {
 		const struct feature_option *needs = &feature_options[i];
-		const struct option *row = given(environment, needs->option);
+		const struct option *row = given(run, needs->option);
 		const struct unsupported unsupported = transport_unsupported(common_transport(options), needs->feature);
 
 		if (!row || !unsupported.reason ||
@@ -209,7 +206,7 @@ enum outcome common_check_path(const struct environment *environment, const stru
 		log_error(log, option, "not with --transport %s: %s", unsupported.backend, unsupported.reason);
 		return OUTCOME_USAGE;
 	}
-	if (WITH_EXTRAS && given(environment, "port-num") && !given(environment, "device")) {
+	if (WITH_EXTRAS && given(run, "port-num") && !given(run, "device")) {
 		log_error(log, NULL, "--port-num needs --device");
 		return OUTCOME_USAGE;
 	}

@@ -9,7 +9,7 @@
 #include "core/report.h"
 #include "transport/transport.h"
 
-struct environment;
+struct run;
 
 /* The first member of every command's options struct, filled by the rows of the tables below. */
 struct common_options {
@@ -131,12 +131,11 @@ void *common_options_create(size_t size);
 /* Adds a hint to the error if the transport's name is not from an option. */
 void common_hint_transport(const struct common_options *common, enum outcome outcome, struct error *error);
 
-/* Opens the transport as environment->transport and applies --poll and --spin. */
-enum outcome common_open(const struct common_options *common, const char *name, struct environment *environment,
-			 struct error *error);
+/* Opens the transport as run->transport and applies --poll and --spin. */
+enum outcome common_open(const struct common_options *common, const char *name, struct run *run, struct error *error);
 
 /* Returns OUTCOME_USAGE after it has reported an option that the transport does not support, or that needs --device. */
-enum outcome common_check_path(const struct environment *environment, const struct common_options *options);
+enum outcome common_check_path(const struct run *run, const struct common_options *options);
 
 enum {
 	PATH_WORDS_SIZE = 384

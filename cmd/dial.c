@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/param.h>
 
+#include "cmd/command.h"
 #include "core/clock.h"
 #include "core/interface.h"
 #include "core/units.h"
@@ -34,7 +35,7 @@ static void forget_error(struct dial *dial)
 /* Takes over the transport's error. If it cannot be stored, reports it now. */
 static void keep_error(struct dial *dial)
 {
-	struct error *error = &dial->options.environment->transport->error;
+	struct error *error = &dial->options.run->transport->error;
 
 	if (!error_is_set(error))
 		return;
@@ -42,7 +43,7 @@ static void keep_error(struct dial *dial)
 	if (!dial->error)
 		dial->error = calloc(1, sizeof(*dial->error));
 	if (!dial->error)
-		environment_report_error(dial->options.environment);
+		run_report_error(dial->options.run);
 	else if (error->kind != ERROR_OTHER || dial->error->kind == ERROR_OTHER)
 		*dial->error = *error;
 	error_clear(error);
@@ -51,7 +52,7 @@ static void keep_error(struct dial *dial)
 /* Demotes the previous failure to a hint. */
 static void hint_next(struct dial *dial)
 {
-	const struct log *log = &dial->options.environment->log;
+	const struct log *log = &dial->options.run->log;
 	char text[ERROR_TEXT_SIZE];
 
 	if (dial->error)
@@ -75,7 +76,7 @@ static enum outcome connect_next(struct dial *dial)
 
 	/* Once the deadline has passed, keeps the last attempt's error and starts no other. */
 	while (outcome && dial->address_next < dial->resolver.count &&
-	       !(dial->error && loop_deadline_passed(dial->options.environment->loop))) {
+	       !(dial->error && loop_deadline_passed(dial->options.run->loop))) {
 		dial->address = dial->resolver.addresses[dial->address_next++];
 		address_text(&dial->address, dial->name);
 		if (WITH_NAMES && dial->address_next > 1 && !EXTRA(dial->until))
@@ -100,7 +101,7 @@ static void pause_over(void *context)
 /* The last round starts when --wait-server expires. */
 static bool pause_before_next_round(struct dial *dial)
 {
-	struct loop *loop = dial->options.environment->loop;
+	struct loop *loop = dial->options.run->loop;
 	int64_t left = dial->until - clock_now();
 
 	if (!WITH_EXTRAS || !(dial->may_retry || dial->until == INT64_MAX) || left <= 0 || loop_deadline_passed(loop))
@@ -140,13 +141,12 @@ void dial_begin(struct dial *dial)
 /* The peer drops its older connection when it rejects the request that shows it (IBTA 12.9.8.3.1). */
 static bool is_first_stale(struct dial *dial)
 {
-	const struct environment *environment = dial->options.environment;
-	struct error *error = &environment->transport->error;
+	const struct run *run = dial->options.run;
+	struct error *error = &run->transport->error;
 
-	if (dial->stale || !error_is_set(error) || error->kind != ERROR_STALE ||
-	    loop_deadline_passed(environment->loop))
+	if (dial->stale || !error_is_set(error) || error->kind != ERROR_STALE || loop_deadline_passed(run->loop))
 		return false;
-	log_debug(&environment->log, "%s: %s: once more", error->object, error->cause);
+	log_debug(&run->log, "%s: %s: once more", error->object, error->cause);
 	error_clear(error);
 	dial->stale = true;
 	return true;
@@ -183,22 +183,22 @@ static void hint_waited(const struct dial_options *options)
 
 	if (!is_first_hint(options, HINT_WAITED))
 		return;
-	log_hint(&options->environment->log, "no server within %s (--wait-server)",
-		 units_limit(options->wait_server, limit));
+	log_hint(&options->run->log, "no server within %s (--wait-server)",
+		 units_duration(options->wait_server, limit));
 }
 
 /* Doctor tries the path options, which the transport's own hint does not consider. */
 static void hint_doctor(struct dial *dial)
 {
 	const struct dial_options *options = &dial->options;
-	const struct environment *environment = options->environment;
+	const struct run *run = options->run;
 	char words[PATH_WORDS_SIZE];
 
-	common_path_words(environment->command->options, environment->given, options->common, words);
+	common_path_words(run->command->options, run->given, options->common, words);
 	if (*words)
 		*dial->error->hint = '\0';
 	error_hint(dial->error, "to check the path: rdmatest doctor %s -p %u%s --transport %s", options->host,
-		   options->port, words, transport_name(environment->transport));
+		   options->port, words, transport_name(run->transport));
 }
 
 /* One of a host's several addresses may be without a server. */
@@ -217,11 +217,11 @@ static const char *resolved_to(const struct dial *dial, char text[ERROR_HINT_SIZ
 void dial_give_up(struct dial *dial)
 {
 	const struct dial_options *options = &dial->options;
-	const struct environment *environment = options->environment;
-	const struct log *log = &environment->log;
-	const char *transport = transport_name(environment->transport);
+	const struct run *run = options->run;
+	const struct log *log = &run->log;
+	const char *transport = transport_name(run->transport);
 	enum error_kind kind = dial->error ? dial->error->kind : ERROR_OTHER;
-	bool ended = loop_deadline_passed(environment->loop);
+	bool ended = loop_deadline_passed(run->loop);
 	bool waited = EXTRA(options->wait_server) && dial->until && dial->error &&
 		      (ended || (dial->may_retry && clock_now() >= dial->until));
 	bool first = kind && is_first_hint(options, kind);
@@ -239,12 +239,12 @@ void dial_give_up(struct dial *dial)
 				   : "if the host and port are right, start a server there",
 			   options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
 			   transport);
-	else if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && !environment->ping) /* not in doctor's ping */
+	else if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && !run->ping) /* not in doctor's ping */
 		hint_doctor(dial);
 	if (dial->error)
 		log_report(log, dial->error);
 	if (waited && ended && is_first_hint(options, HINT_WAITED))
-		log_hint(log, "--wait-server: %s", loop_phase_text(environment->loop, 0, text));
+		log_hint(log, "--wait-server: %s", loop_phase_text(run->loop, 0, text));
 	else if (waited && !ended && !*dial->error->hint)
 		hint_waited(options);
 	dial_stop(dial);
@@ -255,8 +255,7 @@ void dial_hint(struct dial *dial)
 	char text[ERROR_TEXT_SIZE];
 
 	if (dial->error)
-		log_hint(&dial->options.environment->log, "last error of %s: %s", dial->name,
-			 error_text(dial->error, text));
+		log_hint(&dial->options.run->log, "last error of %s: %s", dial->name, error_text(dial->error, text));
 	dial_stop(dial);
 }
 
@@ -288,9 +287,9 @@ enum outcome dial_look_up(struct dial *dial)
 {
 	const struct dial_options *options = &dial->options;
 
-	start_look_up(dial, &dial->resolver, &options->environment->log);
-	return end_look_up(
-		dial, lookup_finish(&dial->resolver, options->environment, options->common, options->source->family));
+	start_look_up(dial, &dial->resolver, &options->run->log);
+	return end_look_up(dial,
+			   lookup_finish(&dial->resolver, options->run, options->common, options->source->family));
 }
 
 static void stop_look_up(struct dial *dial)
@@ -312,7 +311,7 @@ static void look_again(void *context);
 static bool dial_look(struct dial *dial, enum outcome *outcome)
 {
 	struct dial_lookup *beside = dial->lookup;
-	struct loop *loop = dial->options.environment->loop;
+	struct loop *loop = dial->options.run->loop;
 
 	loop_io_stop(&beside->readable);
 	if (!lookup_continue(&beside->lookup)) {
@@ -324,7 +323,7 @@ static bool dial_look(struct dial *dial, enum outcome *outcome)
 	*outcome = lookup_result(&beside->lookup, dial->options.common, dial->options.source->family);
 	if (!*outcome || !beside->again) {
 		dial->resolver = beside->resolver;
-		dial->resolver.log = &dial->options.environment->log;
+		dial->resolver.log = &dial->options.run->log;
 		dial->address_next = 0;
 	}
 	stop_look_up(dial);
@@ -345,22 +344,22 @@ static void look_again(void *context)
 /* Returns true when it is over, with its outcome. */
 static bool begin_look_up(struct dial *dial, bool again, enum outcome *outcome)
 {
-	const struct environment *environment = dial->options.environment;
-	struct dial_lookup *beside = environment_allocate(environment, 1, sizeof(*beside));
+	const struct run *run = dial->options.run;
+	struct dial_lookup *beside = run_allocate(run, 1, sizeof(*beside));
 
 	*outcome = OUTCOME_INTERNAL;
 	if (!beside)
 		return true;
 	dial->lookup = beside;
-	beside->log = environment->log;
+	beside->log = run->log;
 	beside->again = again;
 	if (again) {
 		beside->log.silent = true;
 		beside->log.errors = NULL;
 		beside->log.reported = NULL;
 	}
-	start_look_up(dial, &beside->resolver, again ? &beside->log : &environment->log);
-	lookup_begin(&beside->lookup, &beside->resolver, environment, dial->options.common, clock_now());
+	start_look_up(dial, &beside->resolver, again ? &beside->log : &run->log);
+	lookup_begin(&beside->lookup, &beside->resolver, run, dial->options.common, clock_now());
 	beside->lookup.hinted = dial->options.hinted;
 	beside->lookup.brief = again;
 	beside->lookup.may_ask &= !again;

@@ -33,7 +33,7 @@ struct dial_handlers {
 struct dial_options {
 	const struct dial_handlers *handlers;
 	void *context;
-	const struct environment *environment;
+	const struct run *run;
 	const struct common_options *common;
 	enum address_format format;
 	const struct resolver_process *process; /* for look-ups while the loop runs; may be NULL */

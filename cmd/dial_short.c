@@ -7,8 +7,8 @@ enum outcome dial_look_up(struct dial *dial)
 	const struct dial_options *options = &dial->options;
 	enum outcome outcome;
 
-	resolver_start(&dial->resolver, &options->environment->log, options->host, options->format, 0);
-	outcome = lookup_finish(&dial->resolver, options->environment, options->common, options->source->family);
+	resolver_start(&dial->resolver, &options->run->log, options->host, options->format, 0);
+	outcome = lookup_finish(&dial->resolver, options->run, options->common, options->source->family);
 	if (outcome)
 		return outcome;
 	dial->address = dial->resolver.addresses[0];
@@ -38,7 +38,7 @@ void dial_failed(struct dial *dial, enum outcome outcome)
 
 void dial_give_up(struct dial *dial)
 {
-	environment_report_error(dial->options.environment);
+	run_report_error(dial->options.run);
 }
 
 void dial_hint(struct dial *dial)

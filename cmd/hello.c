@@ -96,9 +96,9 @@ void hello_explain_rejection(const struct endpoint_event *event, struct error *e
 		error_hint(error, "another RDMA service listens there: its answer has an unknown format");
 }
 
-bool request_is_foreign(const struct environment *environment, const struct endpoint_event *event, enum hello_tool tool)
+bool request_is_foreign(const struct run *run, const struct endpoint_event *event, enum hello_tool tool)
 {
-	struct transport *transport = environment->transport;
+	struct transport *transport = run->transport;
 	struct hello hello = { 0 };
 	char text[PRIVATE_DATA_MAX];
 
@@ -109,19 +109,19 @@ bool request_is_foreign(const struct environment *environment, const struct endp
 		      "the client is %s, not %s", tool_name(hello.tool), tool_name(tool));
 	if (!log_allows(&transport->request_log_limit))
 		error_clear(&transport->error);
-	environment_report_error(environment);
+	run_report_error(run);
 	log_text(text, sizeof(text), "the server is %s, not %s", tool_name(tool), tool_name(hello.tool));
 	endpoint_reject(event->request, text, strlen(text));
 	return true;
 }
 
-void request_refuse(const struct environment *environment, struct endpoint *request)
+void request_refuse(const struct run *run, struct endpoint *request)
 {
 	const char *reason = HELLO_REFUSED;
 	char text[PRIVATE_DATA_MAX];
 
-	environment_report_error(environment);
+	run_report_error(run);
 	if (WITH_CAUSES)
-		reason = log_text(text, sizeof(text), "%s", environment->log.errors->last.cause);
+		reason = log_text(text, sizeof(text), "%s", run->log.errors->last.cause);
 	endpoint_reject(request, reason, strlen(reason));
 }

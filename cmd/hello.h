@@ -80,13 +80,12 @@ void hello_explain_rejection(const struct endpoint_event *event, struct error *e
  * Whether the request is another of our tools', of any version, which a server cannot serve. Then rejects it, with a
  * rate-limited line here and the reason for the client.
  */
-bool request_is_foreign(const struct environment *environment, const struct endpoint_event *event,
-			enum hello_tool tool);
+bool request_is_foreign(const struct run *run, const struct endpoint_event *event, enum hello_tool tool);
 
 /*
  * The request cannot be accepted: reports the error, rejects the request with its cause, which our clients print, and
  * destroys the request's endpoint.
  */
-void request_refuse(const struct environment *environment, struct endpoint *request);
+void request_refuse(const struct run *run, struct endpoint *request);
 
 #endif

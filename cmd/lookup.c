@@ -265,15 +265,15 @@ static enum outcome lookup_give_up(const struct lookup *lookup)
 	}
 	log_cause(resolver->log, resolver->text, "looking up", 0,
 		  lookup->at_deadline ? "deadline of %s exceeded" : "timed out after %s",
-		  units_limit(lookup->limit, text));
+		  units_duration(lookup->limit, text));
 	resolver->temporary = true;
 	return OUTCOME_NO_CONNECTION;
 }
 
-void lookup_begin(struct lookup *lookup, struct resolver *resolver, const struct environment *environment,
+void lookup_begin(struct lookup *lookup, struct resolver *resolver, const struct run *run,
 		  const struct common_options *options, int64_t begun)
 {
-	int64_t limit = resolver->wait + options->timeout, end = environment->begun + options->deadline;
+	int64_t limit = resolver->wait + options->timeout, end = run->begun + options->deadline;
 	bool at_deadline = options->deadline && end < begun + limit;
 
 	if (at_deadline)
@@ -358,20 +358,20 @@ void lookup_stop(struct lookup *lookup)
 	lookup->servers.count = 0;
 }
 
-enum outcome lookup_finish(struct resolver *resolver, const struct environment *environment,
-			   const struct common_options *options, enum address_family source)
+enum outcome lookup_finish(struct resolver *resolver, const struct run *run, const struct common_options *options,
+			   enum address_family source)
 {
 	struct lookup lookup;
 
-	lookup_begin(&lookup, resolver, environment, options, environment->begun);
+	lookup_begin(&lookup, resolver, run, options, run->begun);
 	while (!lookup_continue(&lookup))
 		signals_wait(resolver->child ? resolver->pipe : -1, lookup.next);
 	return lookup_result(&lookup, options, source);
 }
 
-enum outcome lookup(struct resolver *resolver, const struct environment *environment,
-		    const struct common_options *options, const char *text, enum address_format format)
+enum outcome lookup(struct resolver *resolver, const struct run *run, const struct common_options *options,
+		    const char *text, enum address_format format)
 {
-	resolver_start(resolver, &environment->log, text, format, 0);
-	return lookup_finish(resolver, environment, options, ADDRESS_NONE);
+	resolver_start(resolver, &run->log, text, format, 0);
+	return lookup_finish(resolver, run, options, ADDRESS_NONE);
 }

@@ -48,7 +48,7 @@ enum {
 };
 
 /* Of a look-up that resolver_start() has started, at that time of the clock. */
-void lookup_begin(struct lookup *lookup, struct resolver *resolver, const struct environment *environment,
+void lookup_begin(struct lookup *lookup, struct resolver *resolver, const struct run *run,
 		  const struct common_options *options, int64_t begun);
 /* Returns true when the look-up is over. Reports an error. It closes the pipe: no watcher may be active. */
 bool lookup_continue(struct lookup *lookup);
@@ -62,11 +62,11 @@ enum outcome lookup_result(const struct lookup *lookup, const struct common_opti
 void lookup_stop(struct lookup *lookup);
 
 /* Waits for a look-up that resolver_start() has started in this run, and returns lookup_result(). */
-enum outcome lookup_finish(struct resolver *resolver, const struct environment *environment,
-			   const struct common_options *options, enum address_family source);
+enum outcome lookup_finish(struct resolver *resolver, const struct run *run, const struct common_options *options,
+			   enum address_family source);
 
 /* Starts and finishes the look-up of an address that the run needs, without --source. */
-enum outcome lookup(struct resolver *resolver, const struct environment *environment,
-		    const struct common_options *options, const char *text, enum address_format format);
+enum outcome lookup(struct resolver *resolver, const struct run *run, const struct common_options *options,
+		    const char *text, enum address_format format);
 
 #endif

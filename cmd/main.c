@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/run.h"
+#include "cmd/command.h"
 #include "cmd/signals.h"
 #include "core/spelling.h"
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A command is one const row. A run lasts from the arguments to the exit code: run.c opens the transport, calls
- * start(), and prints the summary, the verdict and "return status N". The command gets a struct environment, and
- * reports through it that it is set up and that it has ended.
- */
+/* A run of a command: what command.c gives it, and what it calls to report, to say that it is set up, and to end. */
 #ifndef CMD_RUN_H
 #define CMD_RUN_H
 
@@ -21,92 +17,6 @@
 #include "transport/transport.h"
 
 struct command;
-struct environment;
-
-/* Why a run is interrupted. */
-enum interruption {
-	INTERRUPTION_SIGNAL = 1, /* SIGINT, SIGTERM or SIGHUP */
-	INTERRUPTION_DEADLINE,	 /* run.c has reported the error and recorded the failure */
-};
-
-struct command {
-	const char *name;
-	const char *summary;  /* half a line for --help and the man page; NULL without WITH_HELP */
-	const char *synopsis; /* the lines of "Usage:" without the name, each ending in a newline */
-	const char *examples; /* three such lines with a comment each, for -h; NULL without WITH_HELP */
-	const struct option *options;
-	size_t options_size;
-	bool linked;		/* symlinks.sh makes a link with its name */
-	bool chooses_transport; /* start() opens environment->transport, not run.c */
-	bool prints_status;	/* the last line is the stock tool's "return status N" */
-
-	/*
-	 * Checks the options beyond the tables, before any device is opened. Reports an error and returns
-	 * OUTCOME_USAGE. May be NULL.
-	 */
-	enum outcome (*check)(struct environment *environment, const void *options);
-
-	/*
-	 * Reads the input that the options name, while a signal still ends the process and before root's privileges are
-	 * dropped. Reports and returns a failure. May be NULL.
-	 */
-	enum outcome (*read)(struct environment *environment, const void *options);
-
-	/*
-	 * True if a run with these options is open-ended and exists for its output: SIGPIPE ends it once that has no
-	 * reader. NULL: never.
-	 */
-	bool (*is_open_ended)(const void *options);
-
-	/* The output of a run with these options while it lasts. NULL: LIVE_ROWS. */
-	enum live (*live)(const void *options);
-
-	/*
-	 * Allocates the state, looks names up, starts the first steps and returns. The run ends when the command calls
-	 * environment_finish(), also within start(). After a failure stop() follows, too, unless *state is still NULL.
-	 */
-	enum outcome (*start)(struct environment *environment, const void *options, void **state);
-
-	/*
-	 * The whole run, step by step: waits in environment_wait() for reports of loop callbacks, and calls
-	 * environment_finish(). NULL: the callbacks do everything.
-	 */
-	void (*run)(void *state);
-
-	/*
-	 * Starts an orderly shutdown: leave, disconnect, print results, environment_finish(). Called at most once.
-	 * run.c limits the time of a shutdown.
-	 */
-	void (*interrupt)(void *state, enum interruption reason);
-
-	/* Updates the run's figures, and returns the same table and struct each time. May be NULL. */
-	struct figures (*figures)(void *state);
-
-	/* Frees the state after the loop has ended or start() has failed, even if the run is not finished. */
-	void (*stop)(void *state);
-};
-
-/* ---- the rows ---- */
-
-/* A row's summary and examples. */
-#define COMMAND_TEXT(text) (WITH_HELP ? text : NULL)
-
-/*
- * cmd/table.c has the program's rows, up to NULL: dispatch, --list, help, links, man pages and completions use them.
- * The Makefile defines COMMAND_x as 1 if the program has x, else as 0.
- */
-extern const struct command *const command_table[];
-
-extern const struct command rping_command;
-extern const struct command ucmatose_command;
-extern const struct command mckey_command;
-extern const struct command selftest_command;
-extern const struct command doctor_command;
-
-/* A stop() that is needed only if the end of the process does not suffice. */
-#define CLEAN_UP(function) (TRANSPORT_CLEANS_UP ? function : NULL)
-
-/* ---- a run's environment ---- */
 
 /* Whether a command runs other commands in its process. */
 #define HAS_CHILD_RUNS (COMMAND_selftest || COMMAND_doctor)
@@ -135,7 +45,7 @@ struct ping_facts {
 	size_t path_count;
 };
 
-struct environment {
+struct run {
 	struct loop *loop;
 	struct log log;
 	struct transport *transport; /* opened before start() */
@@ -143,7 +53,7 @@ struct environment {
 	enum outcome outcome;	     /* the run's: the first failure */
 	const struct command *command;
 	int64_t begun;	       /* on the clock: start of the look-ups' limits */
-	bool ended;	       /* environment_finish() was called: other callbacks of this iteration do nothing */
+	bool ended;	       /* run_finish() was called: other callbacks of this iteration do nothing */
 	struct output *output; /* for results in classic lines */
 	char *input;	       /* the command's read() allocates it */
 
@@ -151,7 +61,7 @@ struct environment {
 	struct reporting *reporting;
 	struct loop_timer waiting;		/* for a server that has received nothing */
 	int daemon;				/* the pipe to the parent of --daemon, else 0 */
-	const struct common_options *to_set_up; /* NULL also after the first environment_ready() */
+	const struct common_options *to_set_up; /* NULL also after the first run_setup_done() */
 
 	bool child;		 /* a child run: it also stops the loop once a peer may come */
 	struct address ready;	 /* the address for peers; without a family before */
@@ -160,31 +70,31 @@ struct environment {
 };
 
 /* Reports the error of the transport's last call or event, unless that has been done. */
-void environment_report_error(const struct environment *environment);
+void run_report_error(const struct run *run);
 
 /* Records a failure and reports it. The first one decides the exit code. OUTCOME_OK changes nothing. */
-void environment_record_outcome(struct environment *environment, enum outcome outcome);
+void run_record_outcome(struct run *run, enum outcome outcome);
 
 /*
- * Ends the run: records the outcome and the verdict's text, which run.c prints after the callbacks of this iteration:
- * "NAME: [FAILED: ]TEXT (TRANSPORT[, DEVICE])". format gives TEXT; device is NULL for none or several. Only the first
- * call has an effect.
+ * Ends the run: records the outcome and the verdict's text, which command.c prints after the callbacks of this
+ * iteration: "NAME: [FAILED: ]TEXT (TRANSPORT[, DEVICE])". format gives TEXT; device is NULL for none or several. Only
+ * the first call has an effect.
  */
-void environment_finish(struct environment *environment, enum outcome outcome, const char *device, const char *format,
-			...) __attribute__((format(printf, 4, 5)));
+void run_finish(struct run *run, enum outcome outcome, const char *device, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 
 /*
  * Runs the loop until loop_stop(), which the end of a run also calls. Returns false if this run has ended. Reports a
  * failure of the loop, which ends the run.
  */
-bool environment_wait(struct environment *environment);
+bool run_wait(struct run *run);
 
 /* Prints a verdict line about part of the run at once: a target, a client, a queue pair. */
-void environment_print_result(struct environment *environment, enum outcome outcome, const char *device,
-			      const char *format, ...) __attribute__((format(printf, 4, 5)));
+void run_print_result(struct run *run, enum outcome outcome, const char *device, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 
-/* For run.c and child_run.c: prints an ended run's verdict, and for a command with prints_status its last line. */
-void environment_print_verdict(const struct environment *environment);
+/* For command.c and child_run.c: prints an ended run's verdict, and for a command with prints_status its last line. */
+void run_print_verdict(const struct run *run);
 
 /*
  * Call it once the setup is complete, before test data flows. After this the run looks up no names, connects to no
@@ -193,56 +103,37 @@ void environment_print_verdict(const struct environment *environment);
  * which is printed after that; with --daemon it then goes into the background. Others give NULL. Returns false after an
  * error, which has ended the run.
  */
-bool environment_ready(struct environment *environment, const struct address *address, const char *line);
+bool run_setup_done(struct run *run, const struct address *address, const char *line);
 
 /*
  * Over soft drops privileges, but those in kept (enum of core/privileges.h) and what --prometheus needs. Later calls
- * drop more; environment_ready() is the last.
+ * drop more; run_setup_done() is the last.
  */
-void environment_drop_privileges(const struct environment *environment, unsigned kept);
+void run_drop_privileges(const struct run *run, unsigned kept);
 
 /*
- * environment_ready() for a server with the line "NAME: WORD on ADDRESS", and a wildcard's local addresses. host is the
+ * run_setup_done() for a server with the line "NAME: WORD on ADDRESS", and a wildcard's local addresses. host is the
  * address as given, or NULL. A hint says if no other host can reach it.
  */
-bool environment_listens(struct environment *environment, const struct endpoint *listener, const char *host,
-			 const char *name, const char *word);
+bool run_listens(struct run *run, const struct endpoint *listener, const char *host, const char *name,
+		 const char *word);
 
 /* Prints a line of the command's output. */
-void environment_print(const struct environment *environment, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+void run_print(const struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Allocates count zeroed objects. Reports a lack of memory and returns NULL. */
-void *environment_allocate(const struct environment *environment, size_t count, size_t size);
+void *run_allocate(const struct run *run, size_t count, size_t size);
 
 /* Begins an object of that type in the JSON stream. End it with report_close(). NULL without --json-stream. */
-static inline struct report *environment_begin_record(struct environment *environment, const char *type)
+static inline struct report *run_begin_record(struct run *run, const char *type)
 {
-	return WITH_REPORT ? reporting_begin_record(environment->reporting, type) : NULL;
+	return WITH_REPORT ? reporting_begin_record(run->reporting, type) : NULL;
 }
 
 /* The run's output while it lasts. */
-static inline enum live environment_live(const struct environment *environment)
+static inline enum live run_live(const struct run *run)
 {
-	return WITH_REPORT && environment->reporting ? environment->reporting->live : LIVE_NO;
+	return WITH_REPORT && run->reporting ? run->reporting->live : LIVE_NO;
 }
-
-/* ---- a run ---- */
-
-/*
- * Parses argv (argv[0] is skipped), handles --help and --version, else opens the transport and runs the command. name
- * is what the user typed: "rping", "rdmatest rping".
- */
-enum outcome command_run(const struct command *command, const char *name, int argc, char *const *argv,
-			 struct output *output);
-
-/*
- * The program's last step: closes the output. Returns outcome, or if that is OUTCOME_OK and a write failed, reports
- * this and returns OUTCOME_INTERNAL.
- */
-enum outcome command_end(const struct log *log, struct output *output, enum outcome outcome);
-
-/* Prints the help of a command. */
-void command_help(const struct command *command, const char *name, bool brief, struct output *output);
 
 #endif

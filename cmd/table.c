@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cmd/run.h"
+#include "cmd/command.h"
 
 /* The Makefile defines COMMANDS(ROW): a ROW() for each command of the program, in the order of --help. */
 #define ADDRESS(name) &name##_command,

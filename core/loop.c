@@ -416,7 +416,7 @@ const char *loop_phase_text(const struct loop *loop, int64_t limit, char text[LO
 	char time[UNITS_TEXT_SIZE];
 
 	log_text(text, LOOP_PHASE_TEXT_SIZE, passed ? "deadline of %s exceeded" : "timed out after %s",
-		 units_limit(passed ? loop->deadline_length : limit, time));
+		 units_duration(passed ? loop->deadline_length : limit, time));
 	return text;
 }
 

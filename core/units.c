@@ -56,7 +56,7 @@ double units_seconds(int64_t nanoseconds)
 	return (double)nanoseconds / 1e9;
 }
 
-const char *units_limit(int64_t nanoseconds, char text[UNITS_TEXT_SIZE])
+const char *units_duration(int64_t nanoseconds, char text[UNITS_TEXT_SIZE])
 {
 	int seconds = (int)(nanoseconds / CLOCK_NS_PER_S), rest = (int)(nanoseconds % CLOCK_NS_PER_S);
 	size_t length = strlen(log_text(text, UNITS_TEXT_SIZE, "%d.%09d", seconds, rest));

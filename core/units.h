@@ -18,7 +18,7 @@ const char *units_exact_time(int64_t nanoseconds, char text[UNITS_TEXT_SIZE]);
 double units_seconds(int64_t nanoseconds);
 
 /* A time limit as given: "10 s", "0.25 s". Returns text. */
-const char *units_limit(int64_t nanoseconds, char text[UNITS_TEXT_SIZE]);
+const char *units_duration(int64_t nanoseconds, char text[UNITS_TEXT_SIZE]);
 
 /* A count per second: "24310/s", "1.20 M/s", "0.5/s". Returns text. */
 const char *units_rate(double per_second, char text[UNITS_TEXT_SIZE]);

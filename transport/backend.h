@@ -48,7 +48,7 @@ struct backend {
 	void (*explain)(const struct endpoint *endpoint, struct error *error);
 	/* Adds to text with path_add_local(). NULL: none to add. */
 	void (*local_addresses)(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE]);
-	void (*network)(struct transport *transport); /* sets transport->network; NULL: it is up to date */
+	void (*counters)(struct transport *transport); /* sets transport->counters; NULL: it is up to date */
 	/* Reasons, for transport_unsupported(). */
 	const char *unsupported[FEATURE_COUNT];
 };
@@ -97,7 +97,7 @@ void endpoint_set_name(struct endpoint *endpoint);
  * Enters the event's state, sets the time that it took, and reports it. Ignored if the endpoint has failed or is
  * destroyed. endpoint_error() has the cause of EVENT_FAILED and EVENT_REQUEST_FAILED.
  */
-void endpoint_report(struct endpoint *endpoint, struct endpoint_event *event);
+void endpoint_deliver(struct endpoint *endpoint, struct endpoint_event *event);
 /* These report an event of that kind; endpoint_rejected() EVENT_FAILED with the private data of a REJ. */
 void endpoint_reached(struct endpoint *endpoint, enum event_kind kind);
 void endpoint_fail(struct endpoint *endpoint, enum outcome outcome);
@@ -106,8 +106,8 @@ void endpoint_rejected(struct endpoint *endpoint, const uint8_t *private_data, s
 void endpoint_timed_out(void *endpoint);
 
 /* Reports EVENT_REQUEST on the listener. Refuses a request that arrived on another interface than its options name. */
-void endpoint_report_request(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,
-			     size_t length);
+void endpoint_deliver_request(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,
+			      size_t length);
 
 /* The caller rejects a request because it is out of memory: reports EVENT_REQUEST_FAILED with that error. */
 void endpoint_request_no_memory(struct endpoint *listener);

@@ -365,7 +365,7 @@ static void note_untried(const struct endpoint *endpoint)
 		transport->untried |= UNTRIED_PATH;
 }
 
-void endpoint_report(struct endpoint *endpoint, struct endpoint_event *event)
+void endpoint_deliver(struct endpoint *endpoint, struct endpoint_event *event)
 {
 	bool failed = event->kind == EVENT_FAILED, has_error = failed || event->kind == EVENT_REQUEST_FAILED;
 
@@ -395,12 +395,12 @@ void endpoint_report(struct endpoint *endpoint, struct endpoint_event *event)
 static void report_outcome(struct endpoint *endpoint, enum event_kind kind, enum outcome outcome,
 			   const uint8_t *private_data, size_t length)
 {
-	endpoint_report(endpoint, &(struct endpoint_event){
-					  .kind = kind,
-					  .outcome = outcome,
-					  .private_data = private_data,
-					  .private_length = length,
-				  });
+	endpoint_deliver(endpoint, &(struct endpoint_event){
+					   .kind = kind,
+					   .outcome = outcome,
+					   .private_data = private_data,
+					   .private_length = length,
+				   });
 }
 
 void endpoint_reached(struct endpoint *endpoint, enum event_kind kind)
@@ -443,8 +443,8 @@ void endpoint_refuse(struct endpoint *listener, struct endpoint *request, enum o
 	endpoint_request_failed(listener, outcome);
 }
 
-void endpoint_report_request(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,
-			     size_t length)
+void endpoint_deliver_request(struct endpoint *listener, struct endpoint *request, const uint8_t *private_data,
+			      size_t length)
 {
 	if (!path_has_interface(request)) {
 		path_exclude(request);
@@ -453,12 +453,12 @@ void endpoint_report_request(struct endpoint *listener, struct endpoint *request
 	}
 	request->handlers = listener->handlers;
 	request->context = listener->context;
-	endpoint_report(listener, &(struct endpoint_event){
-					  .kind = EVENT_REQUEST,
-					  .request = request,
-					  .private_data = private_data,
-					  .private_length = length,
-				  });
+	endpoint_deliver(listener, &(struct endpoint_event){
+					   .kind = EVENT_REQUEST,
+					   .request = request,
+					   .private_data = private_data,
+					   .private_length = length,
+				   });
 }
 
 void endpoint_request_no_memory(struct endpoint *listener)

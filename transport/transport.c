@@ -68,13 +68,13 @@ void transport_spin(struct transport *transport, int64_t nanoseconds)
 	loop_spin(transport->loop, nanoseconds);
 }
 
-const struct network_counter *transport_network(struct transport *transport)
+const struct network_counter *transport_counters(struct transport *transport)
 {
 	if (!transport)
 		return NULL;
-	if (backend_of(transport)->network)
-		backend_of(transport)->network(transport);
-	return transport->network;
+	if (backend_of(transport)->counters)
+		backend_of(transport)->counters(transport);
+	return transport->counters;
 }
 
 void transport_close(struct transport *transport)

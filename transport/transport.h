@@ -56,8 +56,8 @@ struct transport {
 	bool explained;			    /* endpoint_timeout_cause() has last found a cause */
 	struct drops drops;		    /* read when it was opened */
 	int64_t asked_at; /* clock: when endpoint_timeout_cause() has last looked for a request; 0: never */
-	struct network_counter *network; /* transport_network() */
-	unsigned untried;		 /* enum untried: of the last connection made */
+	struct network_counter *counters; /* transport_counters() */
+	unsigned untried;		  /* enum untried: of the last connection made */
 };
 
 /*
@@ -124,7 +124,7 @@ struct network_counter {
 };
 
 /* Looks at the counters again. Returns the first, until the transport is closed; NULL: none. transport may be NULL. */
-const struct network_counter *transport_network(struct transport *transport);
+const struct network_counter *transport_counters(struct transport *transport);
 
 /* Frees the endpoints, domains and channels that are left; destroy regions first. NULL is allowed. */
 void transport_close(struct transport *transport);

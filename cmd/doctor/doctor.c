@@ -46,7 +46,7 @@ static bool has_device(const struct doctor *doctor)
 
 static void doctor_finish(struct doctor *doctor, bool early)
 {
-	struct environment *environment = doctor->environment;
+	struct run *run = doctor->run;
 	const struct findings *findings = &doctor->findings;
 	uint64_t warnings = findings->counts[FINDING_WARN];
 	uint64_t failures = findings->counts[FINDING_FAIL];
@@ -54,20 +54,20 @@ static void doctor_finish(struct doctor *doctor, bool early)
 	enum outcome outcome = no_device ? OUTCOME_NO_DEVICE : failures ? OUTCOME_FAILED : OUTCOME_OK;
 	char count[64], more[64] = "";
 
-	if (environment->ended) /* by an interruption */
+	if (run->ended) /* by an interruption */
 		return;
-	environment_record_outcome(environment, outcome);
+	run_record_outcome(run, outcome);
 	if (early)
 		log_text(count, sizeof(count), "ended early, after");
-	else if (environment->outcome)
+	else if (run->outcome)
 		log_text(count, sizeof(count), "%" PRIu64 " of", failures);
 	else
 		log_text(count, sizeof(count), "ok:");
 	if (warnings)
 		log_text(more, sizeof(more), ", %" PRIu64 " warning%s", warnings, units_plural(warnings));
-	environment_print(environment, "%s", "");
-	environment_finish(environment, outcome, NULL, "%s %" PRIu64 " finding%s%s%s", count, findings_count(findings),
-			   units_plural(findings_count(findings)), more, no_device ? "; no usable RDMA device" : "");
+	run_print(run, "%s", "");
+	run_finish(run, outcome, NULL, "%s %" PRIu64 " finding%s%s%s", count, findings_count(findings),
+		   units_plural(findings_count(findings)), more, no_device ? "; no usable RDMA device" : "");
 }
 
 /* Resolves the local addresses over verbs. */
@@ -79,7 +79,7 @@ static void try_verbs(struct doctor *doctor)
 		doctor->verbs_error = doctor->probe.errors.first;
 		return;
 	}
-	doctor->environment->transport = doctor->verbs;
+	doctor->run->transport = doctor->verbs;
 	route_check(doctor);
 	for (const struct device *device = doctor->devices; device; device = device->next)
 		doctor->usable = doctor->usable || (device->may_work && !error_is_set(&device->memory));
@@ -134,13 +134,13 @@ static void doctor_run(void *state)
 	doctor_finish(doctor, false);
 }
 
-static enum outcome doctor_check(struct environment *environment, const void *all_options)
+static enum outcome doctor_check(struct run *run, const void *all_options)
 {
 	const struct doctor_options *options = all_options;
-	const struct log *log = &environment->log;
+	const struct log *log = &run->log;
 	struct address address = { 0 };
 
-	if (common_check_path(environment, &options->common))
+	if (common_check_path(run, &options->common))
 		return OUTCOME_USAGE;
 	if (!options->address)
 		return OUTCOME_OK;
@@ -154,18 +154,18 @@ static enum outcome doctor_check(struct environment *environment, const void *al
 }
 
 /* Opens the selected transport. A problem of verbs is a failure; soft is then an alternative to it. */
-static enum outcome doctor_start(struct environment *environment, const void *options, void **state)
+static enum outcome doctor_start(struct run *run, const void *options, void **state)
 {
-	struct doctor *doctor = *state = environment_allocate(environment, 1, sizeof(*doctor));
+	struct doctor *doctor = *state = run_allocate(run, 1, sizeof(*doctor));
 	const char *name;
 	struct error error;
 	enum outcome outcome;
 
 	if (!doctor)
 		return OUTCOME_INTERNAL;
-	doctor->environment = environment;
+	doctor->run = run;
 	doctor->options = options;
-	doctor->given = environment->given;
+	doctor->given = run->given;
 	doctor->name = doctor->options->address;
 	doctor->host = (struct host){
 		.root = "", .failure = FINDING_FAIL, .found = finding_found, .unusable = kernel_unusable
@@ -173,22 +173,22 @@ static enum outcome doctor_start(struct environment *environment, const void *op
 	name = common_transport(&doctor->options->common);
 	doctor->verbs_selected = transport_opens_devices(name);
 	probe_begin(doctor);
-	outcome = transport_open(name, environment->loop, &doctor->probe.log, &error,
+	outcome = transport_open(name, run->loop, &doctor->probe.log, &error,
 				 doctor->verbs_selected ? &doctor->verbs : &doctor->soft);
 	common_hint_transport(&doctor->options->common, outcome, &error);
 	if (outcome)
-		log_report(&environment->log, &error);
+		log_report(&run->log, &error);
 	return outcome;
 }
 
 static void doctor_interrupt(void *state, enum interruption reason)
 {
 	struct doctor *doctor = state;
-	struct environment *environment = doctor->environment;
+	struct run *run = doctor->run;
 
 	if (reason != INTERRUPTION_DEADLINE)
-		log_error(&environment->log, NULL, "interrupted");
-	environment_record_outcome(environment, OUTCOME_FAILED);
+		log_error(&run->log, NULL, "interrupted");
+	run_record_outcome(run, OUTCOME_FAILED);
 	doctor_finish(doctor, true);
 }
 
@@ -214,7 +214,7 @@ static void doctor_stop(void *state)
 
 	transport_close(doctor->verbs);
 	transport_close(doctor->soft);
-	doctor->environment->transport = NULL;
+	doctor->run->transport = NULL;
 	free(doctor->paths);
 	devices_free(doctor->devices);
 	findings_free(&doctor->findings);

@@ -25,9 +25,9 @@
 #include <sys/socket.h>
 
 #include "cmd/child_run.h"
+#include "cmd/command.h"
 #include "cmd/doctor/devices.h"
 #include "cmd/lookup.h"
-#include "cmd/run.h"
 #include "core/host.h"
 #include "core/interface.h"
 
@@ -66,7 +66,7 @@ struct probe {
 };
 
 struct doctor {
-	struct environment *environment;
+	struct run *run;
 	const struct doctor_options *options;
 	uint64_t given;	  /* bits of the given options for another host */
 	const char *name; /* the target's, as given */

@@ -26,7 +26,7 @@ static void report_finding(struct report *report, const struct finding *finding)
 /* A failure is also an error of the run. With --quiet the error is printed instead of the finding. */
 static void report_failure(const struct doctor *doctor, const struct finding *finding)
 {
-	const struct log *log = &doctor->environment->log;
+	const struct log *log = &doctor->run->log;
 
 	if (doctor->options->common.reporting.quiet)
 		log_report(log, &finding->error);
@@ -37,7 +37,7 @@ static void report_failure(const struct doctor *doctor, const struct finding *fi
 /* Reads the terminal's width each time: it may change. */
 static void print_line(struct doctor *doctor, const char *status, const char *check, const char *text)
 {
-	struct output *output = doctor->environment->output;
+	struct output *output = doctor->run->output;
 
 	output_print(output, "%-4s  %-8s  ", status, check);
 	wrap_print(output, terminal_width(fileno(output->stream)), INDENT, INDENT, 0, text);
@@ -45,7 +45,7 @@ static void print_line(struct doctor *doctor, const char *status, const char *ch
 
 static void print_finding(struct doctor *doctor, const struct finding *finding)
 {
-	struct report *record = environment_begin_record(doctor->environment, "finding");
+	struct report *record = run_begin_record(doctor->run, "finding");
 	char text[ERROR_TEXT_SIZE], fix[ERROR_HINT_SIZE];
 
 	if (record) {
@@ -53,7 +53,7 @@ static void print_finding(struct doctor *doctor, const struct finding *finding)
 		report_close(record);
 	}
 	if (doctor->findings.new_group)
-		environment_print(doctor->environment, "%s", "");
+		run_print(doctor->run, "%s", "");
 	print_line(doctor, status_names[finding->status], finding->error.object, error_text(&finding->error, text));
 	if (*finding->error.hint)
 		print_line(doctor, "", "", log_text(fix, sizeof(fix), "fix: %s", finding->error.hint));
@@ -68,12 +68,12 @@ void finding_found(struct host *host, enum finding_status status, const struct e
 	struct findings *findings = &doctor->findings;
 	struct finding *finding;
 
-	if (doctor->environment->ended)
+	if (doctor->run->ended)
 		return;
 	finding = calloc(1, sizeof(*finding));
 	findings->counts[status]++;
 	if (!finding) {
-		environment_record_outcome(doctor->environment, OUTCOME_INTERNAL);
+		run_record_outcome(doctor->run, OUTCOME_INTERNAL);
 		return;
 	}
 	finding->status = status;

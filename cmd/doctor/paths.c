@@ -377,7 +377,7 @@ void paths_trace(struct doctor *doctor, const struct address *peer)
 	doctor->paths = NULL;
 	if (!routed && !options->paths)
 		return;
-	paths = doctor->paths = environment_allocate(doctor->environment, 1, sizeof(*paths));
+	paths = doctor->paths = run_allocate(doctor->run, 1, sizeof(*paths));
 	if (!paths)
 		return;
 	paths->doctor = doctor;

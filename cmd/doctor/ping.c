@@ -56,7 +56,7 @@ static void hint_at_firewall(const struct doctor *doctor, struct error *error)
 
 static const char *path_words(const struct doctor *doctor, uint64_t given, char words[PATH_WORDS_SIZE])
 {
-	return common_path_words(doctor->environment->command->options, given, &doctor->options->common, words);
+	return common_path_words(doctor->run->command->options, given, &doctor->options->common, words);
 }
 
 /* Begins a probe: pings with the given path options, and these. */
@@ -66,7 +66,7 @@ static void send_pings(struct doctor *doctor, const char *host, uint64_t given, 
 	char all[CHILD_RUN_ARGUMENTS_SIZE], words[PATH_WORDS_SIZE];
 
 	probe_begin(doctor);
-	doctor->probe.transport = doctor->environment->transport;
+	doctor->probe.transport = doctor->run->transport;
 	log_text(all, sizeof(all), "-p %" PRId64 "%s %s", doctor->options->port, path_words(doctor, given, words),
 		 options);
 	probe_ping(doctor, host, timeout, all, ping, facts);
@@ -89,11 +89,11 @@ static bool is_size(struct doctor *doctor, const char *host, uint32_t passed, ui
 	char options[64];
 	bool is;
 
-	if (loop_deadline_passed(doctor->environment->loop))
+	if (loop_deadline_passed(doctor->run->loop))
 		return none_passed;
 	log_text(options, sizeof(options), "-C %d -S %" PRIu32 "-%" PRIu32, AGAIN, passed, lost);
 	send_pings(doctor, host, doctor->given, options, doctor->options->common.timeout, &ping, &facts);
-	is = facts.answered == AGAIN || (none_passed && ping.environment.outcome == OUTCOME_NO_CONNECTION &&
+	is = facts.answered == AGAIN || (none_passed && ping.run.outcome == OUTCOME_NO_CONNECTION &&
 					 doctor->probe.errors.first.kind != ERROR_NO_REPLY);
 	child_run_free(&ping);
 	return is;
@@ -174,7 +174,7 @@ static void add_passed_sizes(struct doctor *doctor, const struct address *addres
 /* On a device the pings have the first queue pair; soft has already connected to itself, without losses. */
 static void report_network(struct doctor *doctor)
 {
-	struct transport *transport = doctor->environment->transport;
+	struct transport *transport = doctor->run->transport;
 	char *note = reporting_network_note(transport), *rest = note, *line;
 	char hint[REPORTING_HINT_SIZE];
 
@@ -200,7 +200,7 @@ static uint64_t find_culprit(struct doctor *doctor, const char *host)
 	uint64_t path = 0, bit = 1;
 	int64_t timeout;
 
-	for (const struct option *row = option_first(doctor->environment->command->options); row;
+	for (const struct option *row = option_first(doctor->run->command->options); row;
 	     row = option_next(row), bit <<= 1)
 		if (row->tags & FOR_PATH)
 			path |= doctor->given & bit;
@@ -247,12 +247,12 @@ void ping_check(struct doctor *doctor, const struct address *address)
 	send_pings(doctor, address_host(address, host), doctor->given, options, doctor->options->common.timeout, &ping,
 		   &facts);
 	doctor->unanswered = error->kind == ERROR_NO_REPLY && !facts.answered;
-	doctor->unexplained = doctor->unanswered && !doctor->environment->transport->explained;
+	doctor->unexplained = doctor->unanswered && !doctor->run->transport->explained;
 	/* soft has its own hints. */
 	if (error->kind == ERROR_NO_REPLY && doctor->verbs_selected)
 		hint_at_firewall(doctor, error);
-	if (!ping.environment.outcome) {
-		add_passed(doctor, ping.environment.verdict, &facts);
+	if (!ping.run.outcome) {
+		add_passed(doctor, ping.run.verdict, &facts);
 		if (facts.answered > pings_of(doctor) && facts.mtu && doctor->fabric != FABRIC_IWARP)
 			add_passed_sizes(doctor, address, facts.mtu, longest);
 	} else if (facts.answered && (facts.not_read || facts.not_written_back)) {

@@ -9,7 +9,7 @@ void probe_begin(struct doctor *doctor)
 {
 	struct probe *probe = &doctor->probe;
 
-	*probe = (struct probe){ .log = doctor->environment->log };
+	*probe = (struct probe){ .log = doctor->run->log };
 	probe->log.silent = true;
 	probe->log.reported = NULL;
 	probe->log.errors = &probe->errors;
@@ -28,7 +28,7 @@ enum outcome probe_open(struct doctor *doctor, const char *name, struct transpor
 
 	probe_begin(doctor);
 	outcome = *transport ? OUTCOME_OK
-			     : transport_open(name, doctor->environment->loop, &doctor->probe.log, &error, transport);
+			     : transport_open(name, doctor->run->loop, &doctor->probe.log, &error, transport);
 	if (outcome) {
 		log_report(&doctor->probe.log, &error);
 		return outcome;
@@ -51,7 +51,7 @@ static void probe_event(void *context, struct endpoint *endpoint, const struct e
 		probe_failed(doctor, endpoint->transport);
 	probe->event = event->kind;
 	probe->outcome = event->outcome;
-	loop_stop(doctor->environment->loop);
+	loop_stop(doctor->run->loop);
 }
 
 enum outcome probe_create(struct doctor *doctor, enum endpoint_kind kind, struct channel *channel,
@@ -73,7 +73,7 @@ enum outcome probe_wait(struct doctor *doctor, enum event_kind wanted)
 {
 	struct probe *probe = &doctor->probe;
 
-	while (probe->event != wanted && !probe->outcome && environment_wait(doctor->environment))
+	while (probe->event != wanted && !probe->outcome && run_wait(doctor->run))
 		;
 	return probe->event == wanted ? OUTCOME_OK : probe->outcome ? probe->outcome : OUTCOME_FAILED;
 }
@@ -82,13 +82,13 @@ static void still_waiting(void *context)
 {
 	struct doctor *doctor = context;
 
-	environment_print(doctor->environment, "%s: still pinging %s", doctor->environment->log.name, doctor->pinged);
+	run_print(doctor->run, "%s: still pinging %s", doctor->run->log.name, doctor->pinged);
 }
 
-static void probe_start(struct doctor *doctor, struct child_run *run, const char *role, int64_t timeout,
+static void probe_start(struct doctor *doctor, struct child_run *child, const char *role, int64_t timeout,
 			const char *arguments)
 {
-	struct environment parent = *doctor->environment;
+	struct run parent = *doctor->run;
 
 	parent.log = doctor->probe.log;
 	parent.transport = doctor->probe.transport;
@@ -96,23 +96,23 @@ static void probe_start(struct doctor *doctor, struct child_run *run, const char
 	if (doctor->verbs)
 		parent.to_set_up = NULL;
 	if (COMMAND_rping)
-		child_run_start(run, &parent, &rping_command, role, timeout, arguments);
+		child_run_start(child, &parent, &rping_command, role, timeout, arguments);
 }
 
 void probe_ping(struct doctor *doctor, const char *host, int64_t timeout, const char *options, struct child_run *ping,
 		struct ping_facts *facts)
 {
-	struct environment *environment = doctor->environment;
+	struct run *run = doctor->run;
 	char arguments[CHILD_RUN_ARGUMENTS_SIZE];
 	struct loop_timer timer = { 0 };
 
 	log_text(arguments, sizeof(arguments), "-c -V -a %s %s", host, options);
 	log_text(doctor->pinged, sizeof(doctor->pinged), "%s", host);
 	probe_start(doctor, ping, "ping", timeout, arguments);
-	ping->environment.ping = facts;
-	if (environment_live(environment))
-		loop_timer_start(environment->loop, &timer, SHOW_WAIT_AFTER, still_waiting, doctor);
-	while (child_run_goes_on(ping) && environment_wait(environment))
+	ping->run.ping = facts;
+	if (run_live(run))
+		loop_timer_start(run->loop, &timer, SHOW_WAIT_AFTER, still_waiting, doctor);
+	while (child_run_goes_on(ping) && run_wait(run))
 		;
 	loop_timer_stop(&timer);
 	child_run_stop(ping);
@@ -131,13 +131,13 @@ enum outcome probe_itself(struct doctor *doctor, struct transport *transport, co
 	*doctor->pinged = '\0';
 	log_text(options, sizeof(options), "-s -p 0 -a %s", address_host(address, host));
 	probe_start(doctor, &server, "server", timeout, options);
-	while (child_run_goes_on(&server) && !server.environment.ready.family && environment_wait(doctor->environment))
+	while (child_run_goes_on(&server) && !server.run.ready.family && run_wait(doctor->run))
 		;
 	if (server.running) {
-		log_text(options, sizeof(options), "-C 1 -p %u", server.environment.ready.port);
+		log_text(options, sizeof(options), "-C 1 -p %u", server.run.ready.port);
 		probe_ping(doctor, host, timeout, options, &ping, &facts);
 	}
-	outcome = ping.environment.outcome ? ping.environment.outcome : server.environment.outcome;
+	outcome = ping.run.outcome ? ping.run.outcome : server.run.outcome;
 	child_run_free(&ping);
 	child_run_free(&server);
 	return outcome;

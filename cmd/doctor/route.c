@@ -147,7 +147,7 @@ void route_check(struct doctor *doctor)
 	if (count == INTERFACE_ADDRESSES_MAX)
 		finding_add(doctor, FINDING_WARN, "address", "only the first %d addresses of this host are checked",
 			    INTERFACE_ADDRESSES_MAX);
-	for (size_t i = 0; i < count && !doctor->environment->ended; i++)
+	for (size_t i = 0; i < count && !doctor->run->ended; i++)
 		if (!list[i].loopback)
 			try_route(doctor, &list[i].address);
 }

@@ -71,7 +71,7 @@ void soft_check(struct doctor *doctor)
 		finding_add_error(doctor, doctor->verbs_selected ? FINDING_WARN : FINDING_FAIL, "soft",
 				  &doctor->probe.errors.first);
 	else if (!doctor->verbs_selected)
-		doctor->environment->transport = doctor->soft;
+		doctor->run->transport = doctor->soft;
 	if (!doctor->verbs_selected && !doctor->options->address)
 		warn_any_card(doctor);
 	if (!doctor->verbs_selected && route_cause_port(&(struct address){ 0 }, why))

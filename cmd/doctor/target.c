@@ -101,7 +101,7 @@ static enum outcome resolve_target(struct doctor *doctor, struct address *addres
 	if (!outcome)
 		outcome = probe_wait(doctor, EVENT_ROUTE_RESOLVED);
 	if (outcome) {
-		probe_failed(doctor, doctor->environment->transport);
+		probe_failed(doctor, doctor->run->transport);
 	} else {
 		doctor->fabric = target->domain->fabric;
 		doctor->mtu = find_mtu(doctor, target);
@@ -133,11 +133,11 @@ void target_lookup(struct doctor *doctor)
 	probe_begin(doctor);
 	if (options->source) {
 		resolver_start(source, &doctor->probe.log, options->source, ADDRESS_FORMAT_ANY, 0);
-		outcome = lookup_finish(source, doctor->environment, &options->common, ADDRESS_NONE);
+		outcome = lookup_finish(source, doctor->run, &options->common, ADDRESS_NONE);
 	}
 	if (!outcome) {
 		resolver_start(resolver, &doctor->probe.log, options->address, ADDRESS_FORMAT_ANY, 0);
-		lookup_finish(resolver, doctor->environment, &options->common, source->addresses->family);
+		lookup_finish(resolver, doctor->run, &options->common, source->addresses->family);
 	}
 	doctor->lookup_error = doctor->probe.errors.first;
 }
@@ -150,11 +150,11 @@ void target_check(struct doctor *doctor)
 	size_t tried = 0;
 
 	doctor->findings.new_group = true;
-	if (!doctor->environment->transport) {
+	if (!doctor->run->transport) {
 		finding_add(doctor, FINDING_WARN, "route", "to %s: not checked, see above", doctor->options->address);
 		return;
 	}
-	while (outcome && tried < doctor->resolver.count && !doctor->environment->ended) {
+	while (outcome && tried < doctor->resolver.count && !doctor->run->ended) {
 		address = &doctor->resolver.addresses[tried++];
 		if (WITH_EXTRAS)
 			paths_trace(doctor, address);

@@ -63,7 +63,7 @@ static void path_ends(struct path_trace *path)
 		return;
 	path->active = false;
 	if (!--tracer->active)
-		loop_stop(tracer->doctor->environment->loop);
+		loop_stop(tracer->doctor->run->loop);
 }
 
 /* An ICMP error of an earlier packet fails one call. */
@@ -98,7 +98,7 @@ static void ask(struct path_trace *path)
 	if (path->hop >= limit || (path->silent >= SILENT_MAX && !tracer->again) || !send_probe(path))
 		path_ends(path);
 	else
-		loop_timer_start(tracer->doctor->environment->loop, &path->timer, ANSWER_TIME, hop_is_silent, path);
+		loop_timer_start(tracer->doctor->run->loop, &path->timer, ANSWER_TIME, hop_is_silent, path);
 }
 
 static void hop_is_silent(void *context)
@@ -241,7 +241,7 @@ static int open_socket(const struct address *local, uint16_t port)
 
 static void time_is_over(void *context)
 {
-	loop_stop(((struct tracer *)context)->doctor->environment->loop);
+	loop_stop(((struct tracer *)context)->doctor->run->loop);
 }
 
 /* Whether to retry a silent hop in the next round, up to its path's limit, else up to the longest path. */
@@ -275,7 +275,7 @@ static void run_round(struct tracer *tracer, struct path_trace *paths, size_t co
 		if (paths[i].active)
 			ask(&paths[i]);
 	if (tracer->active)
-		environment_wait(doctor->environment);
+		run_wait(doctor->run);
 }
 
 void trace_routers(struct doctor *doctor, const struct address *peer, size_t size, struct trace *traces, size_t count)
@@ -283,8 +283,8 @@ void trace_routers(struct doctor *doctor, const struct address *peer, size_t siz
 	struct tracer tracer = {
 		.doctor = doctor, .peer = *peer, .size = MIN(size, (size_t)LONGEST), .limit = TRACE_HOPS_MAX
 	};
-	struct path_trace *paths = environment_allocate(doctor->environment, count, sizeof(*paths));
-	struct loop *loop = doctor->environment->loop;
+	struct path_trace *paths = run_allocate(doctor->run, count, sizeof(*paths));
+	struct loop *loop = doctor->run->loop;
 	struct loop_timer timer = { 0 };
 	int64_t end = clock_now() + doctor->options->common.timeout;
 
@@ -297,13 +297,13 @@ void trace_routers(struct doctor *doctor, const struct address *peer, size_t siz
 		if (traces[i].asked)
 			loop_io_start(loop, &paths[i].readable, paths[i].fd, trace_readable, &paths[i]);
 	}
-	for (unsigned round = 0; paths && round < ROUNDS && !doctor->environment->ended; round++) {
+	for (unsigned round = 0; paths && round < ROUNDS && !doctor->run->ended; round++) {
 		if (round && (!has_silent(&tracer, traces, count) || clock_now() + ROUND_PAUSE > end))
 			break;
 		tracer.again = round;
 		if (round) {
 			loop_timer_start(loop, &timer, ROUND_PAUSE, time_is_over, &tracer);
-			environment_wait(doctor->environment);
+			run_wait(doctor->run);
 		}
 		loop_timer_start(loop, &timer, MAX(end - clock_now(), 0), time_is_over, &tracer);
 		run_round(&tracer, paths, count);

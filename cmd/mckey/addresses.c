@@ -41,21 +41,21 @@ enum outcome addresses_check(const struct mckey_options *options, const struct l
 	return OUTCOME_USAGE;
 }
 
-enum outcome addresses_look_up(struct mckey_run *run)
+enum outcome addresses_look_up(struct mckey *mckey)
 {
-	const struct mckey_options *options = run->options;
+	const struct mckey_options *options = mckey->options;
 	struct resolver resolver;
-	enum outcome outcome = lookup(&resolver, run->environment, &options->common, run->figures.target,
+	enum outcome outcome = lookup(&resolver, mckey->run, &options->common, mckey->figures.target,
 				      options->gid ? ADDRESS_FORMAT_GID : ADDRESS_FORMAT_ANY);
 
-	run->group = resolver.addresses[0];
+	mckey->group = resolver.addresses[0];
 	if (!outcome)
-		outcome = check_group(options, run->log, &run->group);
+		outcome = check_group(options, mckey->log, &mckey->group);
 	if (outcome || !options->bind)
 		return outcome;
-	resolver_start(&resolver, run->log, options->bind, ADDRESS_FORMAT_ANY, 0);
-	outcome = lookup_finish(&resolver, run->environment, &options->common,
-				options->gid ? ADDRESS_NONE : run->group.family);
-	run->source = resolver.addresses[0];
+	resolver_start(&resolver, mckey->log, options->bind, ADDRESS_FORMAT_ANY, 0);
+	outcome = lookup_finish(&resolver, mckey->run, &options->common,
+				options->gid ? ADDRESS_NONE : mckey->group.family);
+	mckey->source = resolver.addresses[0];
 	return outcome;
 }

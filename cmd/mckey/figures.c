@@ -32,12 +32,12 @@ static void report_address(struct report *report, const void *member)
 
 void mckey_figures_joined(struct member *member, const struct group_address *group)
 {
-	struct mckey_run *run = member->run;
-	struct mckey_figures *figures = &run->figures;
-	struct report *report = environment_begin_record(run->environment, "joined");
+	struct mckey *mckey = member->mckey;
+	struct mckey_figures *figures = &mckey->figures;
+	struct report *report = run_begin_record(mckey->run, "joined");
 
 	if (report) {
-		report_count(report, "index", (uint64_t)(member - run->members));
+		report_count(report, "index", (uint64_t)(member - mckey->members));
 		report_address(report, group);
 		report_close(report);
 	}
@@ -48,20 +48,20 @@ void mckey_figures_joined(struct member *member, const struct group_address *gro
 	histogram_add(&figures->join, member->join_time);
 }
 
-void mckey_figures_counted(struct mckey_run *run, bool first)
+void mckey_figures_counted(struct mckey *mckey, bool first)
 {
-	struct rate *traffic = &run->traffic;
+	struct rate *traffic = &mckey->traffic;
 	int64_t now = clock_now();
 
 	/* A sender's progress began when it posted its first datagram. */
 	if (WITH_REPORT && !traffic->from)
-		traffic->from = run->progress ? run->progress : now;
-	run->progress = now;
+		traffic->from = mckey->progress ? mckey->progress : now;
+	mckey->progress = now;
 	if (!WITH_REPORT)
 		return;
 	traffic->to = now;
 	traffic->count += !first;
-	traffic->bytes += first ? 0 : run->figures.size;
+	traffic->bytes += first ? 0 : mckey->figures.size;
 }
 
 static const struct figure counts_figures[] = {
@@ -76,16 +76,16 @@ static const struct figure counts_figures[] = {
 
 static void report_senders(struct report *report, const void *member)
 {
-	const struct mckey_run *run = *(const struct mckey_run *const *)member;
-	const struct sender *sender = run->senders.found;
+	const struct mckey *mckey = *(const struct mckey *const *)member;
+	const struct sender *sender = mckey->senders.found;
 	char host[ADDRESS_TEXT_SIZE], qpn[16];
 
-	for (size_t i = 0; i < run->senders.count; i++) {
+	for (size_t i = 0; i < mckey->senders.count; i++) {
 		struct counts counts;
 		bool known;
 
 		sender = sender->next;
-		counts = sender_counts(&run->senders, sender, run->expected);
+		counts = sender_counts(&mckey->senders, sender, mckey->expected);
 		known = sender->address.family != ADDRESS_NONE;
 		log_text(qpn, sizeof(qpn), "%" PRIu32, sender->qpn);
 		report_object(report, NULL);
@@ -134,27 +134,27 @@ static const struct figure receiver_figures[] = {
 	ROW(RATE, "rate", rate),
 	ROW(BANDWIDTH, "bytes", rate),
 	FIGURES_CLOSE,
-	FIGURES_OF_CODE(LIST, "senders", struct mckey_figures, run, report_senders),
+	FIGURES_OF_CODE(LIST, "senders", struct mckey_figures, mckey, report_senders),
 	FIGURES_END,
 };
 
 struct figures mckey_figures_update(void *state)
 {
-	struct mckey_run *run = state;
-	struct mckey_figures *figures = &run->figures;
-	bool sends = run->options->sender, is_burst = !sends && run->traffic.to - run->traffic.from < BURST;
+	struct mckey *mckey = state;
+	struct mckey_figures *figures = &mckey->figures;
+	bool sends = mckey->options->sender, is_burst = !sends && mckey->traffic.to - mckey->traffic.from < BURST;
 
 	figures->role = sends ? "sender" : "receiver";
-	figures->run = run;
-	figures->rate = run->traffic;
+	figures->mckey = mckey;
+	figures->rate = mckey->traffic;
 	figures->rate.goes_on = true;
-	if (!run->traffic.count || is_burst)
+	if (!mckey->traffic.count || is_burst)
 		figures->rate.from = 0;
-	figures->received = senders_counts(&run->senders, run->expected);
+	figures->received = senders_counts(&mckey->senders, mckey->expected);
 	return (struct figures){ sends ? sender_figures : receiver_figures,
 				 figures,
-				 &run->before,
+				 &mckey->before,
 				 sizeof(*figures),
 				 .summarised = figures->joined == figures->asked,
-				 .under_way = run->traffic.from };
+				 .under_way = mckey->traffic.from };
 }

@@ -65,40 +65,39 @@ static const struct option options_table[] = {
 /* ---- the end ---- */
 
 /* Only the first call has an effect. */
-static void end(struct mckey_run *run, enum outcome outcome)
+static void end(struct mckey *mckey, enum outcome outcome)
 {
-	struct environment *environment = run->environment;
-	const struct mckey_figures *figures = &run->figures;
+	struct run *run = mckey->run;
+	const struct mckey_figures *figures = &mckey->figures;
 	struct mckey_result result = { figures->joined, figures->asked, "connection", "joined", "", "", NULL };
 
-	if (environment->ended)
+	if (run->ended)
 		return;
-	environment_record_outcome(environment, outcome);
-	loop_timer_stop(&run->timer);
+	run_record_outcome(run, outcome);
+	loop_timer_stop(&mckey->timer);
 	for (size_t i = 0; i < figures->asked; i++)
-		if (run->members[i].endpoint)
-			run->members[i].endpoint->done = true;
-	if (result.done == result.asked && !run->count)
+		if (mckey->members[i].endpoint)
+			mckey->members[i].endpoint->done = true;
+	if (result.done == result.asked && !mckey->count)
 		result.note = ", no datagrams requested";
-	else if (result.done == result.asked && run->options->sender)
-		sender_result(run, &result);
+	else if (result.done == result.asked && mckey->options->sender)
+		sender_result(mckey, &result);
 	else if (result.done == result.asked)
-		receiver_result(run, &result);
+		receiver_result(mckey, &result);
 	if (result.done < result.asked)
-		environment_record_outcome(environment, OUTCOME_FAILED);
+		run_record_outcome(run, OUTCOME_FAILED);
 	/* A receiver prints a line for each known sender. */
-	if (result.done < result.asked && run->cause && !run->senders.count)
-		log_error(run->log, figures->target, "%" PRIu64 " of %" PRIu64 " %s%s not %s%s",
+	if (result.done < result.asked && mckey->cause && !mckey->senders.count)
+		log_error(mckey->log, figures->target, "%" PRIu64 " of %" PRIu64 " %s%s not %s%s",
 			  result.asked - result.done, result.asked, result.noun, units_plural(result.asked),
-			  result.verb, run->cause);
+			  result.verb, mckey->cause);
 	if (result.hint)
-		log_hint(run->log, "%s", result.hint);
-	if (run->count && !environment->outcome)
-		environment_print(environment, "data transfers complete");
-	environment_print(environment, "test complete");
-	environment_finish(environment, OUTCOME_OK, run->device, "%" PRIu64 " of %" PRIu64 " %s%s %s%s%s", result.done,
-			   result.asked, result.noun, units_plural(result.asked), result.verb, result.note,
-			   result.object);
+		log_hint(mckey->log, "%s", result.hint);
+	if (mckey->count && !run->outcome)
+		run_print(run, "data transfers complete");
+	run_print(run, "test complete");
+	run_finish(run, OUTCOME_OK, mckey->device, "%" PRIu64 " of %" PRIu64 " %s%s %s%s%s", result.done, result.asked,
+		   result.noun, units_plural(result.asked), result.verb, result.note, result.object);
 }
 
 /* ---- datagrams ---- */
@@ -106,65 +105,64 @@ static void end(struct mckey_run *run, enum outcome outcome)
 /* Sends due datagrams, and ends the run after a silence. */
 static void proceed(void *context)
 {
-	struct mckey_run *run = context;
-	bool sends = run->options->sender;
-	enum outcome outcome = sends ? sender_send(run) : OUTCOME_OK;
-	int64_t left = sends ? sender_time_left(run) : receiver_time_left(run);
+	struct mckey *mckey = context;
+	bool sends = mckey->options->sender;
+	enum outcome outcome = sends ? sender_send(mckey) : OUTCOME_OK;
+	int64_t left = sends ? sender_time_left(mckey) : receiver_time_left(mckey);
 
-	run->recheck = false;
+	mckey->recheck = false;
 	if (outcome || !left)
-		end(run, outcome);
+		end(mckey, outcome);
 	else
-		loop_phase_start(run->environment->loop, &run->timer, left, proceed, run);
+		loop_phase_start(mckey->run->loop, &mckey->timer, left, proceed, mckey);
 }
 
 static void begin(void *context)
 {
-	struct mckey_run *run = context;
-	bool sends = run->options->sender;
+	struct mckey *mckey = context;
+	bool sends = mckey->options->sender;
 
-	if (!environment_ready(run->environment, sends ? NULL : &run->group, sends ? NULL : "receiving data transfers"))
+	if (!run_setup_done(mckey->run, sends ? NULL : &mckey->group, sends ? NULL : "receiving data transfers"))
 		return;
-	run->began = true;
+	mckey->began = true;
 	if (sends)
-		environment_print(run->environment, "initiating data transfers");
-	if (sends || run->recheck)
-		proceed(run);
+		run_print(mckey->run, "initiating data transfers");
+	if (sends || mckey->recheck)
+		proceed(mckey);
 }
 
 /* ---- members ---- */
 
 static void member_failed(const struct member *member, enum outcome outcome)
 {
-	struct mckey_run *run = member->run;
+	struct mckey *mckey = member->mckey;
 
 	/* The error must precede its hint: end() reports the rest. */
 	if (WITH_CAUSES && !member->joined) {
-		run->figures.failed++;
-		environment_report_error(run->environment);
+		mckey->figures.failed++;
+		run_report_error(mckey->run);
 		member_hint(member);
 	}
-	end(run, outcome);
+	end(mckey, outcome);
 }
 
 static void joined(struct member *member, const struct group_address *group)
 {
-	struct mckey_run *run = member->run;
+	struct mckey *mckey = member->mckey;
 	char gid[INET6_ADDRSTRLEN];
 
 	member->joined = true;
 	inet_ntop(AF_INET6, group->gid, gid, sizeof(gid));
-	environment_print(run->environment, "mckey: joined dgid: %s mlid 0x%x sl %d", gid, group->lid,
-			  group->service_level);
+	run_print(mckey->run, "mckey: joined dgid: %s mlid 0x%x sl %d", gid, group->lid, group->service_level);
 	mckey_figures_joined(member, group);
-	if (run->figures.joined < run->figures.asked)
+	if (mckey->figures.joined < mckey->figures.asked)
 		return;
-	if (!run->count)
-		end(run, OUTCOME_OK);
-	else if (run->options->sender)
-		loop_timer_start(run->environment->loop, &run->timer, sender_pause(run), begin, run);
+	if (!mckey->count)
+		end(mckey, OUTCOME_OK);
+	else if (mckey->options->sender)
+		loop_timer_start(mckey->run->loop, &mckey->timer, sender_pause(mckey), begin, mckey);
 	else
-		begin(run);
+		begin(mckey);
 }
 
 static void member_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)
@@ -173,7 +171,7 @@ static void member_event(void *context, struct endpoint *endpoint, const struct 
 	enum outcome outcome = event->kind == EVENT_FAILED ? event->outcome : OUTCOME_OK;
 
 	(void)endpoint;
-	if (member->run->environment->ended)
+	if (member->mckey->run->ended)
 		return;
 	member->join_time += event->took;
 	if (event->kind == EVENT_ADDRESS_RESOLVED)
@@ -187,18 +185,18 @@ static void member_event(void *context, struct endpoint *endpoint, const struct 
 static void member_completion(void *context, struct endpoint *endpoint, const struct completion *completion)
 {
 	struct member *member = context;
-	struct mckey_run *run = member->run;
+	struct mckey *mckey = member->mckey;
 	enum outcome outcome = OUTCOME_FAILED;
 
 	(void)endpoint;
-	if (run->environment->ended)
+	if (mckey->run->ended)
 		return;
 	if (!completion->status)
-		outcome = run->options->sender ? sender_completed(member) : receiver_completed(member, completion);
+		outcome = mckey->options->sender ? sender_completed(member) : receiver_completed(member, completion);
 	if (outcome)
-		end(run, outcome);
-	else if (run->recheck && run->began)
-		proceed(run);
+		end(mckey, outcome);
+	else if (mckey->recheck && mckey->began)
+		proceed(mckey);
 }
 
 static const struct endpoint_handlers handlers = {
@@ -206,83 +204,83 @@ static const struct endpoint_handlers handlers = {
 	.completion = member_completion,
 };
 
-static void start_members(struct mckey_run *run)
+static void start_members(struct mckey *mckey)
 {
-	enum outcome outcome = addresses_look_up(run);
+	enum outcome outcome = addresses_look_up(mckey);
 
 	if (outcome) {
-		end(run, outcome);
+		end(mckey, outcome);
 		return;
 	}
-	environment_print(run->environment, "mckey: joining");
-	for (size_t i = 0; i < run->figures.asked && !run->environment->ended; i++) {
-		outcome = member_start(run, &run->members[i], &handlers);
+	run_print(mckey->run, "mckey: joining");
+	for (size_t i = 0; i < mckey->figures.asked && !mckey->run->ended; i++) {
+		outcome = member_start(mckey, &mckey->members[i], &handlers);
 		if (outcome)
-			member_failed(&run->members[i], outcome);
+			member_failed(&mckey->members[i], outcome);
 	}
 }
 
 /* ---- the command ---- */
 
-static enum outcome mckey_check(struct environment *environment, const void *options)
+static enum outcome mckey_check(struct run *run, const void *options)
 {
-	return addresses_check(options, &environment->log);
+	return addresses_check(options, &run->log);
 }
 
-static enum outcome mckey_start(struct environment *environment, const void *context, void **state)
+static enum outcome mckey_start(struct run *run, const void *context, void **state)
 {
 	const struct mckey_options *options = context;
-	struct mckey_run *run = *state = environment_allocate(environment, 1, sizeof(*run));
+	struct mckey *mckey = *state = run_allocate(run, 1, sizeof(*mckey));
 	enum outcome outcome;
 
-	if (!run)
+	if (!mckey)
 		return OUTCOME_INTERNAL;
-	run->environment = environment;
-	run->options = options;
-	run->log = &environment->log;
-	run->count = options->size ? (uint32_t)options->count : 0;
-	payload_pattern_write(run->pattern, DATAGRAM_SIZE_MAX);
-	run->members = environment_allocate(environment, (size_t)options->connections, sizeof(*run->members));
-	if (!run->members)
+	mckey->run = run;
+	mckey->options = options;
+	mckey->log = &run->log;
+	mckey->count = options->size ? (uint32_t)options->count : 0;
+	payload_pattern_write(mckey->pattern, DATAGRAM_SIZE_MAX);
+	mckey->members = run_allocate(run, (size_t)options->connections, sizeof(*mckey->members));
+	if (!mckey->members)
 		return OUTCOME_INTERNAL;
-	run->figures.target = options->gid ? options->gid : options->group;
-	run->figures.asked = run->senders.members = (uint32_t)options->connections;
-	run->figures.size = (uint64_t)options->size;
-	outcome = channel_create(environment->transport, &run->channel);
+	mckey->figures.target = options->gid ? options->gid : options->group;
+	mckey->figures.asked = mckey->senders.members = (uint32_t)options->connections;
+	mckey->figures.size = (uint64_t)options->size;
+	outcome = channel_create(run->transport, &mckey->channel);
 	if (outcome)
 		return outcome;
-	environment_print(environment, "mckey: starting %s", options->sender ? "client" : "server");
-	start_members(run);
+	run_print(run, "mckey: starting %s", options->sender ? "client" : "server");
+	start_members(mckey);
 	return OUTCOME_OK;
 }
 
 static void mckey_interrupt(void *context, enum interruption reason)
 {
-	struct mckey_run *run = context;
+	struct mckey *mckey = context;
 
-	/* run.c reports a deadline. */
+	/* command.c reports a deadline. */
 	if (reason == INTERRUPTION_SIGNAL)
-		run->cause = ": interrupted";
-	end(run, OUTCOME_OK);
+		mckey->cause = ": interrupted";
+	end(mckey, OUTCOME_OK);
 }
 
 static void mckey_stop(void *context)
 {
-	struct mckey_run *run = context;
+	struct mckey *mckey = context;
 
-	loop_timer_stop(&run->timer);
-	for (size_t i = 0; run->members && i < run->figures.asked; i++) {
-		endpoint_destroy(run->members[i].endpoint);
-		region_destroy(run->members[i].region);
+	loop_timer_stop(&mckey->timer);
+	for (size_t i = 0; mckey->members && i < mckey->figures.asked; i++) {
+		endpoint_destroy(mckey->members[i].endpoint);
+		region_destroy(mckey->members[i].region);
 	}
-	while (run->senders.count--) {
-		struct sender *next = run->senders.found->next;
+	while (mckey->senders.count--) {
+		struct sender *next = mckey->senders.found->next;
 
-		free(run->senders.found);
-		run->senders.found = next;
+		free(mckey->senders.found);
+		mckey->senders.found = next;
 	}
-	free(run->members);
-	free(run);
+	free(mckey->members);
+	free(mckey);
 }
 
 const struct command mckey_command = {

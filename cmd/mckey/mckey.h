@@ -15,8 +15,8 @@
 #ifndef CMD_MCKEY_MCKEY_H
 #define CMD_MCKEY_MCKEY_H
 
+#include "cmd/command.h"
 #include "cmd/mckey/flow.h"
-#include "cmd/run.h"
 #include "core/units.h"
 
 struct mckey_options {
@@ -36,10 +36,10 @@ struct mckey_options {
 	int64_t rate;  /* datagrams per second of each QP; 0: no limit */
 };
 
-struct mckey_run;
+struct mckey;
 
 struct member {
-	struct mckey_run *run;
+	struct mckey *mckey;
 	struct endpoint *endpoint;
 	bool joined;
 	int64_t join_time;     /* for resolving the group's address and joining */
@@ -60,15 +60,15 @@ struct mckey_figures {
 	uint64_t failed;  /* members */
 	struct counts received;
 	struct rate rate;
-	const struct mckey_run *run; /* for the list of senders */
+	const struct mckey *mckey; /* for the list of senders */
 	const char *role;
 	struct path path;	    /* the first joined member's */
 	struct group_address group; /* zeros before joining */
 	struct histogram join;	    /* join times */
 };
 
-struct mckey_run {
-	struct environment *environment;
+struct mckey {
+	struct run *run;
 	const struct mckey_options *options;
 	const struct log *log;
 	struct member *members;
@@ -86,7 +86,7 @@ struct mckey_run {
 	struct rate traffic; /* without the first datagram of each QP, or of each flow */
 	uint64_t allowed;    /* with --rate: posts that each member may have made by now */
 	int64_t due;	     /* time of the next allowed post */
-	uint64_t expected;   /* per flow: 0 during the run, when only gaps are losses */
+	uint64_t expected;   /* per flow: 0 during the mckey, when only gaps are losses */
 	struct address group, source;
 	const char *device;	  /* for the verdict; NULL: none yet */
 	struct loop_timer timer;  /* until sending starts, more datagrams are due, or a silence ends */
@@ -106,11 +106,11 @@ struct mckey_result {
 /* addresses.c */
 /* Rejects wrong numeric addresses before a device is opened. */
 enum outcome addresses_check(const struct mckey_options *options, const struct log *log);
-/* Looks run->group and run->source up. */
-enum outcome addresses_look_up(struct mckey_run *run);
+/* Looks mckey->group and mckey->source up. */
+enum outcome addresses_look_up(struct mckey *mckey);
 
 /* member.c */
-enum outcome member_start(struct mckey_run *run, struct member *member, const struct endpoint_handlers *handlers);
+enum outcome member_start(struct mckey *mckey, struct member *member, const struct endpoint_handlers *handlers);
 /* The group's address is resolved. */
 enum outcome member_join(struct member *member);
 /* After a failure before joining: explains failures with one likely cause. */
@@ -123,23 +123,23 @@ void member_hint(const struct member *member);
  * done, or the cause is noted. X_result() is for an ended run: prints and logs unfinished work, and fills *result.
  */
 /* Nanoseconds between joining and sending. */
-int64_t sender_pause(const struct mckey_run *run);
+int64_t sender_pause(const struct mckey *mckey);
 /* Posts as many datagrams as send queues and pace allow. */
-enum outcome sender_send(struct mckey_run *run);
+enum outcome sender_send(struct mckey *mckey);
 enum outcome sender_completed(struct member *member);
-int64_t sender_time_left(struct mckey_run *run);
-void sender_result(const struct mckey_run *run, struct mckey_result *result);
+int64_t sender_time_left(struct mckey *mckey);
+void sender_result(const struct mckey *mckey, struct mckey_result *result);
 
 /* The QP and its memory exist; the group is not joined yet. */
 enum outcome receiver_prepare(struct member *member);
 enum outcome receiver_completed(struct member *member, const struct completion *completion);
-int64_t receiver_time_left(struct mckey_run *run);
-void receiver_result(struct mckey_run *run, struct mckey_result *result);
+int64_t receiver_time_left(struct mckey *mckey);
+void receiver_result(struct mckey *mckey, struct mckey_result *result);
 
 /* figures.c */
 void mckey_figures_joined(struct member *member, const struct group_address *group);
 /* Counts a sent or received datagram, perhaps the first of its QP or flow. */
-void mckey_figures_counted(struct mckey_run *run, bool first);
+void mckey_figures_counted(struct mckey *mckey, bool first);
 struct figures mckey_figures_update(void *state);
 
 #endif

@@ -12,9 +12,9 @@ enum {
 	MEMORY_MAX = 32 << 20, /* bytes for the slots of all members */
 };
 
-enum outcome member_start(struct mckey_run *run, struct member *member, const struct endpoint_handlers *handlers)
+enum outcome member_start(struct mckey *mckey, struct member *member, const struct endpoint_handlers *handlers)
 {
-	const struct mckey_options *options = run->options;
+	const struct mckey_options *options = mckey->options;
 	const struct endpoint_options endpoint_options = {
 		.port_space = (enum port_space)options->port_space,
 		.timeout = options->common.timeout,
@@ -24,25 +24,27 @@ enum outcome member_start(struct mckey_run *run, struct member *member, const st
 	};
 	enum outcome outcome;
 
-	member->run = run;
-	outcome = endpoint_create(ENDPOINT_GROUP, run->channel, &endpoint_options, handlers, member, &member->endpoint);
-	return outcome ? outcome : endpoint_resolve(member->endpoint, &run->source, &run->group);
+	member->mckey = mckey;
+	outcome =
+		endpoint_create(ENDPOINT_GROUP, mckey->channel, &endpoint_options, handlers, member, &member->endpoint);
+	return outcome ? outcome : endpoint_resolve(member->endpoint, &mckey->source, &mckey->group);
 }
 
 void member_hint(const struct member *member)
 {
-	const struct mckey_run *run = member->run;
+	const struct mckey *mckey = member->mckey;
 	const struct domain *domain = member->endpoint ? member->endpoint->domain : NULL;
-	enum address_family family = run->group.family;
+	enum address_family family = mckey->group.family;
 
-	if (member->endpoint && !domain && !run->options->bind)
-		log_hint(run->log,
+	if (member->endpoint && !domain && !mckey->options->bind)
+		log_hint(mckey->log,
 			 "if no route leads to the group through the right interface, name its address with -b");
 	else if (domain && domain->fabric == FABRIC_ROCE && !domain->removed &&
-		 (address_is_any(&run->group) || family == ADDRESS_GID ||
+		 (address_is_any(&mckey->group) || family == ADDRESS_GID ||
 		  (family == ADDRESS_IP6 && !domain->ip6_multicast)))
-		log_hint(run->log, "use an IPv4 group with -m: only InfiniBand has native multicast GIDs and a subnet "
-				   "manager that assigns groups, and Linux takes no IPv6 groups on RoCE v2");
+		log_hint(mckey->log,
+			 "use an IPv4 group with -m: only InfiniBand has native multicast GIDs and a subnet "
+			 "manager that assigns groups, and Linux takes no IPv6 groups on RoCE v2");
 }
 
 /*
@@ -51,16 +53,16 @@ void member_hint(const struct member *member)
  */
 static void set_depths(struct member *member)
 {
-	const struct mckey_run *run = member->run;
+	const struct mckey *mckey = member->mckey;
 	struct endpoint *endpoint = member->endpoint;
-	bool sends = run->options->sender;
+	bool sends = mckey->options->sender;
 	struct rlimit locked;
 	uint64_t slots = 1;
 
-	member->slot_size = sends ? (uint32_t)run->options->size : DATAGRAM_HEADER_SIZE + endpoint->max_datagram;
-	if (run->count) {
+	member->slot_size = sends ? (uint32_t)mckey->options->size : DATAGRAM_HEADER_SIZE + endpoint->max_datagram;
+	if (mckey->count) {
 		getrlimit(RLIMIT_MEMLOCK, &locked);
-		slots = MIN(locked.rlim_cur / 2, MEMORY_MAX) / (run->figures.asked * member->slot_size);
+		slots = MIN(locked.rlim_cur / 2, MEMORY_MAX) / (mckey->figures.asked * member->slot_size);
 		slots = MIN(MAX(slots, SLOTS_LEAST), sends ? SENDS : RECEIVES);
 	}
 	member->slots = MIN((uint32_t)slots, endpoint->domain->max_qp_wr);
@@ -70,28 +72,28 @@ static void set_depths(struct member *member)
 
 enum outcome member_join(struct member *member)
 {
-	struct mckey_run *run = member->run;
+	struct mckey *mckey = member->mckey;
 	struct endpoint *endpoint = member->endpoint;
-	const char *device = run->device = endpoint->domain->device;
+	const char *device = mckey->device = endpoint->domain->device;
 	enum outcome outcome;
 
 	if (!endpoint->domain->multicast) {
 		/* The exit code of a missing device, so that CI skips the test. */
-		log_error(run->log, run->figures.target, "%s has no multicast%s", device,
+		log_error(mckey->log, mckey->figures.target, "%s has no multicast%s", device,
 			  WITH_CAUSES && endpoint->domain->fabric == FABRIC_IWARP ? ": iWARP has no datagrams" : "");
 		return OUTCOME_NO_DEVICE;
 	}
-	if (run->count && run->options->size > endpoint->max_datagram) {
-		log_error(run->log, run->figures.target, "-S %d is more than the MTU of %s: %u bytes",
-			  (int)run->options->size, device, endpoint->max_datagram);
+	if (mckey->count && mckey->options->size > endpoint->max_datagram) {
+		log_error(mckey->log, mckey->figures.target, "-S %d is more than the MTU of %s: %u bytes",
+			  (int)mckey->options->size, device, endpoint->max_datagram);
 		return OUTCOME_USAGE;
 	}
 	set_depths(member);
 	outcome = endpoint_create_qp(endpoint);
-	if (!outcome && run->count)
+	if (!outcome && mckey->count)
 		outcome = region_create(endpoint->domain, (size_t)member->slots * member->slot_size, REGION_LOCAL,
 					&member->region);
-	if (!outcome && run->count && !run->options->sender)
+	if (!outcome && mckey->count && !mckey->options->sender)
 		outcome = receiver_prepare(member);
 	return outcome ? outcome : endpoint_join(endpoint);
 }

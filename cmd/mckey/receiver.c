@@ -42,58 +42,58 @@ enum outcome receiver_prepare(struct member *member)
 	return outcome;
 }
 
-int64_t receiver_time_left(struct mckey_run *run)
+int64_t receiver_time_left(struct mckey *mckey)
 {
-	int64_t limit = run->incomplete ? run->options->idle_timeout : GRACE,
-		left = run->progress + limit - clock_now();
+	int64_t limit = mckey->incomplete ? mckey->options->idle_timeout : GRACE,
+		left = mckey->progress + limit - clock_now();
 	char text[UNITS_TEXT_SIZE];
 
 	if (left > 0)
 		return left;
-	if (WITH_CAUSES && run->incomplete)
-		run->cause = log_text(run->silence, sizeof(run->silence), ": no datagram for %s (--idle-timeout)",
-				      units_limit(limit, text));
+	if (WITH_CAUSES && mckey->incomplete)
+		mckey->cause = log_text(mckey->silence, sizeof(mckey->silence), ": no datagram for %s (--idle-timeout)",
+					units_duration(limit, text));
 	return 0;
 }
 
 /* Every member expects -C datagrams from a new sender. Returns NULL after an error. */
-static struct sender *add_sender(struct mckey_run *run, uint32_t qpn, const struct address *address)
+static struct sender *add_sender(struct mckey *mckey, uint32_t qpn, const struct address *address)
 {
-	struct senders *senders = &run->senders;
+	struct senders *senders = &mckey->senders;
 	size_t size = sizeof(struct sender) + senders->members * sizeof(struct flow);
 	struct sender *sender;
 
 	if (senders->count == SENDERS_MAX || (senders->count + 1) * senders->members > FLOWS_MAX) {
-		log_error(run->log, run->figures.target, "more than %u senders", senders->count);
+		log_error(mckey->log, mckey->figures.target, "more than %u senders", senders->count);
 		return NULL;
 	}
-	sender = environment_allocate(run->environment, 1, size);
+	sender = run_allocate(mckey->run, 1, size);
 	if (!sender) {
-		environment_record_outcome(run->environment, OUTCOME_INTERNAL);
+		run_record_outcome(mckey->run, OUTCOME_INTERNAL);
 		return NULL;
 	}
 	sender->qpn = qpn;
 	sender->address = *address;
 	sender_add(senders, sender);
-	run->incomplete += senders->members;
-	run->recheck = true;
+	mckey->incomplete += senders->members;
+	mckey->recheck = true;
 	return sender;
 }
 
-static void report_wrong(const struct mckey_run *run, const struct sender *sender, const char *option, uint64_t number,
+static void report_wrong(const struct mckey *mckey, const struct sender *sender, const char *option, uint64_t number,
 			 uint64_t expected)
 {
 	char name[SENDER_NAME_SIZE];
 
-	log_error(run->log, sender_name(sender, name), "sends with %s %" PRIu64 ": expected %s %" PRIu64, option,
+	log_error(mckey->log, sender_name(sender, name), "sends with %s %" PRIu64 ": expected %s %" PRIu64, option,
 		  number, option, expected);
 }
 
 static enum outcome count_datagram(struct member *member, const struct completion *completion, const uint8_t *slot)
 {
-	struct mckey_run *run = member->run;
+	struct mckey *mckey = member->mckey;
 	uint32_t length = completion->length, qpn = completion->source_qpn;
-	bool may_be_ip4 = run->group.family == ADDRESS_IP4 && member->endpoint->domain->fabric != FABRIC_INFINIBAND;
+	bool may_be_ip4 = mckey->group.family == ADDRESS_IP4 && member->endpoint->domain->fabric != FABRIC_INFINIBAND;
 	struct address address = { 0 };
 	struct payload_difference difference;
 	bool intact, wrong_size, wrong_count;
@@ -104,44 +104,44 @@ static enum outcome count_datagram(struct member *member, const struct completio
 
 	if (length > member->slot_size - DATAGRAM_HEADER_SIZE || !completion->has_immediate ||
 	    completion->immediate != qpn) {
-		run->figures.foreign++;
+		mckey->figures.foreign++;
 		return OUTCOME_OK;
 	}
 	datagram_source(slot, may_be_ip4, &address);
-	intact = datagram_read(slot + DATAGRAM_HEADER_SIZE, length, run->pattern, qpn, &mark, &difference);
-	wrong_size = length != run->figures.size;
-	wrong_count = mark.total && mark.total != run->count;
-	sender = sender_find(&run->senders, qpn, &address);
-	if (!sender && run->senders.count && (wrong_size || wrong_count)) {
-		run->figures.foreign++;
+	intact = datagram_read(slot + DATAGRAM_HEADER_SIZE, length, mckey->pattern, qpn, &mark, &difference);
+	wrong_size = length != mckey->figures.size;
+	wrong_count = mark.total && mark.total != mckey->count;
+	sender = sender_find(&mckey->senders, qpn, &address);
+	if (!sender && mckey->senders.count && (wrong_size || wrong_count)) {
+		mckey->figures.foreign++;
 		return OUTCOME_OK;
 	}
 	if (!sender)
-		sender = add_sender(run, qpn, &address);
+		sender = add_sender(mckey, qpn, &address);
 	if (!sender)
 		return OUTCOME_FAILED;
-	flow = &sender->flows[member - run->members];
+	flow = &sender->flows[member - mckey->members];
 	if (!flow_count(flow, sender, &mark, !intact))
 		return OUTCOME_OK;
-	run->differs = wrong_size || wrong_count;
+	mckey->differs = wrong_size || wrong_count;
 	if (WITH_CAUSES && wrong_size)
-		report_wrong(run, sender, "-S", length, run->figures.size);
+		report_wrong(mckey, sender, "-S", length, mckey->figures.size);
 	else if (WITH_CAUSES && wrong_count)
-		report_wrong(run, sender, "-C", mark.total, run->count);
+		report_wrong(mckey, sender, "-C", mark.total, mckey->count);
 	if (WITH_CAUSES && !intact && sender->counts.damaged == 1)
-		log_error(run->log, sender_name(sender, name),
+		log_error(mckey->log, sender_name(sender, name),
 			  "a datagram is damaged: byte %zu is 0x%02x instead of 0x%02x", difference.position,
 			  difference.found, difference.expected);
-	if (run->differs)
+	if (mckey->differs)
 		return OUTCOME_FAILED;
 	/*
 	 * A stock sender's datagrams beyond -C are not progress: a run that misses another sender's datagrams must end.
 	 */
-	if (flow->arrived > run->count)
+	if (flow->arrived > mckey->count)
 		return OUTCOME_OK;
-	mckey_figures_counted(run, flow->arrived == 1);
-	if (flow->arrived == run->count && !--run->incomplete)
-		run->recheck = true;
+	mckey_figures_counted(mckey, flow->arrived == 1);
+	if (flow->arrived == mckey->count && !--mckey->incomplete)
+		mckey->recheck = true;
 	return OUTCOME_OK;
 }
 
@@ -153,9 +153,9 @@ enum outcome receiver_completed(struct member *member, const struct completion *
 	return outcome ? outcome : receiver_post(member, completion->tag);
 }
 
-static void print_sender(struct mckey_run *run, const struct sender *sender)
+static void print_sender(struct mckey *mckey, const struct sender *sender)
 {
-	const struct counts counts = sender_counts(&run->senders, sender, run->expected);
+	const struct counts counts = sender_counts(&mckey->senders, sender, mckey->expected);
 	uint64_t all = counts.received + counts.lost;
 	char name[SENDER_NAME_SIZE], order[64] = "order unknown: not numbered";
 
@@ -163,51 +163,51 @@ static void print_sender(struct mckey_run *run, const struct sender *sender)
 	if (sender->numbered)
 		log_text(order, sizeof(order), "%" PRIu64 " out of order, %" PRIu64 " repeated", counts.out_of_order,
 			 counts.duplicated);
-	environment_print_result(run->environment, OUTCOME_OK, run->device,
-				 "%" PRIu64 " datagram%s of %" PRIu64 " byte%s from %s received, %" PRIu64 " lost, %s",
-				 counts.received, units_plural(counts.received), run->figures.size,
-				 units_plural(run->figures.size), name, counts.lost, order);
+	run_print_result(mckey->run, OUTCOME_OK, mckey->device,
+			 "%" PRIu64 " datagram%s of %" PRIu64 " byte%s from %s received, %" PRIu64 " lost, %s",
+			 counts.received, units_plural(counts.received), mckey->figures.size,
+			 units_plural(mckey->figures.size), name, counts.lost, order);
 	if (counts.lost)
-		log_error(run->log, name, "%" PRIu64 " of %" PRIu64 " datagram%s did not arrive%s", counts.lost, all,
-			  units_plural(all), run->cause ? run->cause : "");
+		log_error(mckey->log, name, "%" PRIu64 " of %" PRIu64 " datagram%s did not arrive%s", counts.lost, all,
+			  units_plural(all), mckey->cause ? mckey->cause : "");
 	if (counts.damaged)
-		log_error(run->log, name, "%" PRIu64 " damaged datagram%s", counts.damaged,
+		log_error(mckey->log, name, "%" PRIu64 " damaged datagram%s", counts.damaged,
 			  units_plural(counts.damaged));
 }
 
-void receiver_result(struct mckey_run *run, struct mckey_result *result)
+void receiver_result(struct mckey *mckey, struct mckey_result *result)
 {
-	const struct senders *senders = &run->senders;
+	const struct senders *senders = &mckey->senders;
 	const struct sender *sender = senders->found;
 	struct counts all;
 
 	/* For a sender with another -C or -S only gaps are losses. */
-	run->expected = run->differs ? 0 : run->count;
-	all = senders_counts(senders, run->expected);
+	mckey->expected = mckey->differs ? 0 : mckey->count;
+	all = senders_counts(senders, mckey->expected);
 	*result = (struct mckey_result){ all.received, all.received + all.lost, "datagram", "received", "", "", NULL };
 	if (!senders->count)
-		result->asked = run->figures.asked * run->count;
+		result->asked = mckey->figures.asked * mckey->count;
 	if (all.damaged)
-		environment_record_outcome(run->environment, OUTCOME_FAILED);
+		run_record_outcome(mckey->run, OUTCOME_FAILED);
 	for (size_t i = 0; WITH_CAUSES && i < senders->count; i++) {
 		sender = sender->next;
-		print_sender(run, sender);
+		print_sender(mckey, sender);
 	}
 	/* It destroys its QP at once, and soft-RoCE drops its unsent datagrams. */
-	if (WITH_CAUSES && !senders->count && !transport_opens_devices(transport_name(run->environment->transport)))
+	if (WITH_CAUSES && !senders->count && !transport_opens_devices(transport_name(mckey->run->transport)))
 		result->hint =
-			WITH_EXTRAS && drops_of_groups(&run->environment->transport->drops,
-						       run->group.family == ADDRESS_IP6,
-						       run->count * (uint64_t)run->options->size, run->arrived)
-				? run->arrived
+			WITH_EXTRAS && drops_of_groups(&mckey->run->transport->drops,
+						       mckey->group.family == ADDRESS_IP6,
+						       mckey->count * (uint64_t)mckey->options->size, mckey->arrived)
+				? mckey->arrived
 				: "is there a sender in this network? routers may block multicast, and switches that "
 				  "snoop IGMP or MLD need a querier";
 	else if (WITH_CAUSES && (!senders->count || (all.lost && all.unnumbered)))
 		result->hint = "a stock mckey -s on soft-RoCE loses datagrams: run rdmatest mckey -s there";
-	if (run->differs)
+	if (mckey->differs)
 		result->note = ", a sender has another -C or -S";
 	else if (all.damaged)
 		result->note = ", some of them damaged";
-	else if (!run->environment->outcome && result->done == result->asked)
+	else if (!mckey->run->outcome && result->done == result->asked)
 		result->note = all.unnumbered ? ", number and length verified" : ", every byte verified";
 }

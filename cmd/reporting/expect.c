@@ -158,13 +158,12 @@ static struct reporting *reporting_of(struct report *report)
 static void fail(struct reporting *reporting, const struct expectation *expectation, const char *object,
 		 const char *got)
 {
-	struct environment *environment = reporting->environment;
+	struct run *run = reporting->run;
 	const struct report report = reporting->report;
 
-	log_error(&environment->log, object, "%s is %s, expected %s", expectation->name, got, expectation->text);
-	log_add(environment->verdict, RESULT_SIZE, "; ", "%s is %s, expected %s", expectation->name, got,
-		expectation->text);
-	environment_record_outcome(environment, OUTCOME_FAILED);
+	log_error(&run->log, object, "%s is %s, expected %s", expectation->name, got, expectation->text);
+	log_add(run->verdict, RESULT_SIZE, "; ", "%s is %s, expected %s", expectation->name, got, expectation->text);
+	run_record_outcome(run, OUTCOME_FAILED);
 	/* In a JSON stream the error was a separate report. */
 	reporting->report = report;
 }
@@ -227,8 +226,8 @@ static const struct report_format report_expect = {
 
 static enum outcome refuse(const struct reporting *reporting, const char *text)
 {
-	log_error(&reporting->environment->log, "--expect", "'%s' is not a comparison", text);
-	log_hint(&reporting->environment->log, "for example 'p99<=200us', 'lost=0' or 'rate>=1000'");
+	log_error(&reporting->run->log, "--expect", "'%s' is not a comparison", text);
+	log_hint(&reporting->run->log, "for example 'p99<=200us', 'lost=0' or 'rate>=1000'");
 	return OUTCOME_USAGE;
 }
 
@@ -239,8 +238,7 @@ enum outcome reporting_expect_parse(struct reporting *reporting)
 
 	if (!list->count)
 		return OUTCOME_OK;
-	expect = environment_allocate(reporting->environment, 1,
-				      sizeof(*expect) + list->count * sizeof(expect->expectations[0]));
+	expect = run_allocate(reporting->run, 1, sizeof(*expect) + list->count * sizeof(expect->expectations[0]));
 	if (!expect)
 		return OUTCOME_INTERNAL;
 	reporting->expect = expect;
@@ -265,7 +263,7 @@ static void read_figures(struct reporting *reporting)
 enum outcome reporting_expect_check(struct reporting *reporting)
 {
 	struct expect *expect = reporting->expect;
-	const struct log *log = &reporting->environment->log;
+	const struct log *log = &reporting->run->log;
 
 	if (!expect)
 		return OUTCOME_OK;
@@ -291,7 +289,7 @@ void reporting_expect_judge(struct reporting *reporting)
 {
 	struct expect *expect = reporting->expect;
 
-	if (!expect || reporting->environment->outcome || !reporting->state)
+	if (!expect || reporting->run->outcome || !reporting->state)
 		return;
 	expect->judges = true;
 	read_figures(reporting);

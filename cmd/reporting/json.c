@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "cmd/command.h"
 #include "cmd/reporting/reporting.h"
-#include "cmd/run.h"
 
 /* ---- the format ---- */
 
@@ -112,7 +112,7 @@ static const char *wall_time(int64_t at, char text[REPORTING_WALL_TIME_SIZE])
 
 void reporting_json_begin(struct reporting *reporting)
 {
-	wall_time(reporting->environment->begun, reporting->start);
+	wall_time(reporting->run->begun, reporting->start);
 }
 
 static void open_record(struct reporting *reporting, FILE *stream, const char *type)
@@ -124,15 +124,15 @@ static void open_record(struct reporting *reporting, FILE *stream, const char *t
 /* Fields of a stream's first record, and of a summary. */
 static void add_first(struct reporting *reporting)
 {
-	const struct environment *environment = reporting->environment;
+	const struct run *run = reporting->run;
 	struct report *report = &reporting->report;
 
 	report_count(report, "schema", REPORTING_SCHEMA);
-	report_text(report, "command", environment->command->name);
+	report_text(report, "command", run->command->name);
 	report_text(report, "version", RDMATEST_VERSION RDMATEST_COMMIT);
-	report_text(report, "transport", environment->transport ? transport_name(environment->transport) : NULL);
+	report_text(report, "transport", run->transport ? transport_name(run->transport) : NULL);
 	report_text(report, "start", reporting->start);
-	report_time(report, "duration", clock_now() - environment->begun);
+	report_time(report, "duration", clock_now() - run->begun);
 }
 
 static void open_first(struct reporting *reporting, FILE *stream, const char *type)
@@ -182,7 +182,7 @@ static void add_results(struct reporting *reporting)
 {
 	const struct reporting_processor processor = reporting_processor();
 	struct report *report = &reporting->report;
-	char *note = reporting_network_note(reporting->environment->transport);
+	char *note = reporting_network_note(reporting->run->transport);
 
 	reporting_add_figures(reporting, false);
 	reporting_add_network(reporting);
@@ -200,7 +200,7 @@ void reporting_json_add(struct reporting *reporting)
 
 char *reporting_json_summary(struct reporting *reporting)
 {
-	const struct environment *environment = reporting->environment;
+	const struct run *run = reporting->run;
 	struct report *report = &reporting->report;
 	char *text = NULL;
 	size_t length;
@@ -210,9 +210,9 @@ char *reporting_json_summary(struct reporting *reporting)
 	add_results(reporting);
 	if (reporting->options->json && report->of_steps)
 		add_steps(reporting);
-	report_text(report, "verdict", environment->outcome ? "fail" : "pass");
-	report_count(report, "exit_code", (uint64_t)environment->outcome);
-	add_errors(report, environment->log.errors);
+	report_text(report, "verdict", run->outcome ? "fail" : "pass");
+	report_count(report, "exit_code", (uint64_t)run->outcome);
+	add_errors(report, run->log.errors);
 	report_close(report);
 	if (stream)
 		fclose(stream);
@@ -228,7 +228,7 @@ void reporting_json_start(struct reporting *reporting)
 static struct report *begin_record(struct reporting *reporting, FILE *stream, const char *type, int64_t now)
 {
 	open_record(reporting, stream, type);
-	report_time(&reporting->report, "at", now - reporting->environment->begun);
+	report_time(&reporting->report, "at", now - reporting->run->begun);
 	return &reporting->report;
 }
 
@@ -259,7 +259,7 @@ void reporting_json_interval(struct reporting *reporting)
 		return;
 	report = begin_record(reporting, stream, "interval", reporting->report.interval_ended);
 	report_text(report, "start", wall_time(report->interval_began, start));
-	report_time(report, "from", report->interval_began - reporting->environment->begun);
+	report_time(report, "from", report->interval_began - reporting->run->begun);
 	reporting_add_figures(reporting, true);
 	report_close(report);
 }

@@ -169,7 +169,7 @@ static void print_port(FILE *stream, const struct network_counter *first)
 
 char *reporting_network_note(struct transport *transport)
 {
-	const struct network_counter *last = NULL, *counter = transport_network(transport);
+	const struct network_counter *last = NULL, *counter = transport_counters(transport);
 	char *text = NULL;
 	size_t size = 0;
 	FILE *stream = WITH_EXTRAS ? open_memstream(&text, &size) : NULL;
@@ -202,7 +202,7 @@ const char *reporting_network_hint(const struct transport *transport, const char
 void reporting_add_network(struct reporting *reporting)
 {
 	struct report *report = &reporting->report;
-	const struct network_counter *counter = transport_network(reporting->environment->transport);
+	const struct network_counter *counter = transport_counters(reporting->run->transport);
 	char port[4];
 
 	report->counts = true;

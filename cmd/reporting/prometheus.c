@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/command.h"
 #include "cmd/reporting/reporting.h"
-#include "cmd/run.h"
 
 /* ---- the format ---- */
 
@@ -152,7 +152,7 @@ static int print_groups(FILE *stream, char *text)
 /* Returns 0 or an errno value. */
 static int add_metrics(struct reporting *reporting, FILE *stream)
 {
-	const struct environment *environment = reporting->environment;
+	const struct run *run = reporting->run;
 	struct report *report = &reporting->report;
 	char *text = NULL;
 	size_t size;
@@ -160,22 +160,22 @@ static int add_metrics(struct reporting *reporting, FILE *stream)
 	int error = ENOMEM;
 
 	/* Samples without the command's labels would be separate series. */
-	if (!reporting->state && !environment->outcome) {
+	if (!reporting->state && !run->outcome) {
 		fputs("# no figures yet\n", stream);
 		return 0;
 	}
 	samples = open_memstream(&text, &size);
 	if (!samples)
 		return error;
-	report->command = environment->command->name;
+	report->command = run->command->name;
 	report_open(report, samples, &report_prometheus);
-	report_text(report, "transport", environment->transport ? transport_name(environment->transport) : NULL);
+	report_text(report, "transport", run->transport ? transport_name(run->transport) : NULL);
 	reporting_add_figures(reporting, false);
 	reporting_add_network(reporting);
-	report_time(report, "duration", clock_now() - environment->begun);
-	report_flag(report, "failed", environment->outcome != OUTCOME_OK);
+	report_time(report, "duration", clock_now() - run->begun);
+	report_flag(report, "failed", run->outcome != OUTCOME_OK);
 	report->counts = true;
-	report_count(report, "errors", environment->log.errors->count);
+	report_count(report, "errors", run->log.errors->count);
 	report->counts = false;
 	report_close(report);
 	if (!fclose(samples))
@@ -201,7 +201,7 @@ static void keep_readable(const struct reporting *reporting, int fd)
 	if (!lstat(file, &old) && S_ISREG(old.st_mode))
 		fchmod(fd, (status.st_mode & 0777) | (old.st_mode & (S_IRGRP | S_IROTH)));
 	else if (!(status.st_mode & S_IROTH))
-		log_hint(&reporting->environment->log,
+		log_hint(&reporting->run->log,
 			 "the umask keeps other users, such as a collector, from reading %s: chmod o+r %s (later runs "
 			 "keep it so)",
 			 file, file);
@@ -268,8 +268,8 @@ void reporting_write_prometheus(struct reporting *reporting)
 			unlink(temporary);
 	}
 	if (error && error != reporting->write_error) {
-		log_errno(&reporting->environment->log, file, error, "--prometheus: writing the file");
-		environment_record_outcome(reporting->environment, OUTCOME_INTERNAL);
+		log_errno(&reporting->run->log, file, error, "--prometheus: writing the file");
+		run_record_outcome(reporting->run, OUTCOME_INTERNAL);
 	}
 	reporting->write_error = error;
 }

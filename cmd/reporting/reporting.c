@@ -6,23 +6,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/run.h"
+#include "cmd/command.h"
 #include "cmd/signals.h"
 
 #define PROMETHEUS_INTERVAL (15 * CLOCK_NS_PER_S)
 #define ROW_DELAY_MAX	    (20 * CLOCK_NS_PER_MS)
 
-enum outcome reporting_choose(struct reporting *reporting, struct environment *environment,
-			      const struct common_options *common)
+enum outcome reporting_choose(struct reporting *reporting, struct run *run, const struct common_options *common)
 {
 	const struct reporting_options *options = &common->reporting;
-	const struct command *command = environment->command;
+	const struct command *command = run->command;
 	enum live live = command->live ? command->live(common) : LIVE_ROWS;
 	enum outcome outcome;
 	bool for_person;
 
-	environment->reporting = reporting;
-	reporting->environment = environment;
+	run->reporting = reporting;
+	reporting->run = run;
 	reporting->options = options;
 	reporting->figures = command->figures;
 	reporting->prometheus = options->prometheus;
@@ -30,26 +29,26 @@ enum outcome reporting_choose(struct reporting *reporting, struct environment *e
 	if (options->json || options->json_stream)
 		reporting_json_begin(reporting);
 	if (options->json_stream) {
-		environment->log.reported = reporting_json_error;
-		environment->log.context = reporting;
+		run->log.reported = reporting_json_error;
+		run->log.context = reporting;
 		/* An error in the arguments. */
-		if (environment->log.errors->count)
-			reporting_json_error(reporting, &environment->log.errors->first);
+		if (run->log.errors->count)
+			reporting_json_error(reporting, &run->log.errors->first);
 	}
-	if (environment->outcome)
-		return environment->outcome;
+	if (run->outcome)
+		return run->outcome;
 	outcome = WITH_EXTRAS ? reporting_expect_parse(reporting) : OUTCOME_OK;
 	if (outcome)
 		return outcome;
 	if (reporting_is_metrics(options) && !reporting_is_text(reporting)) {
-		log_error(&environment->log, NULL, "--prometheus - and %s are mutually exclusive",
+		log_error(&run->log, NULL, "--prometheus - and %s are mutually exclusive",
 			  options->json ? "--json" : "--json-stream");
 		return OUTCOME_USAGE;
 	}
 	if (options->interval && (options->json || options->quiet) && !options->prometheus) {
-		log_error(&environment->log, "--interval-report", "%s prints no intervals",
+		log_error(&run->log, "--interval-report", "%s prints no intervals",
 			  options->quiet ? "--quiet" : "--json");
-		log_hint(&environment->log, "--json-stream and --prometheus report them");
+		log_hint(&run->log, "--json-stream and --prometheus report them");
 		return OUTCOME_USAGE;
 	}
 	/* Events were requested, so a log gets them, too. */
@@ -104,7 +103,7 @@ static void interval_over(void *context)
 	int64_t length, now;
 
 	/* The run has ended in the same iteration of the loop: reporting_end() reports this interval. */
-	if (reporting->environment->ended)
+	if (reporting->run->ended)
 		return;
 	reporting_end_interval(reporting);
 	length = interval_length(reporting);
@@ -116,8 +115,8 @@ static void interval_over(void *context)
 	reporting->interval_due += length;
 	if (reporting->interval_due <= now)
 		reporting->interval_due = now + length;
-	loop_timer_start(reporting->environment->loop, &reporting->interval, reporting->interval_due - now,
-			 interval_over, reporting);
+	loop_timer_start(reporting->run->loop, &reporting->interval, reporting->interval_due - now, interval_over,
+			 reporting);
 }
 
 /*
@@ -133,7 +132,7 @@ static void start_interval(struct reporting *reporting)
 	if (reporting_is_text(reporting))
 		length += length < 10 * ROW_DELAY_MAX ? length / 10 : ROW_DELAY_MAX;
 	reporting->interval_due = clock_now() + length;
-	loop_timer_start(reporting->environment->loop, &reporting->interval, length, interval_over, reporting);
+	loop_timer_start(reporting->run->loop, &reporting->interval, length, interval_over, reporting);
 }
 
 /* Ctrl-\ on the terminal. */
@@ -149,10 +148,10 @@ enum outcome reporting_begin(struct reporting *reporting)
 	reporting->interval_open = !reporting->report.of_steps;
 	reporting->report.interval_began = clock_now();
 	if (!signals_ignored(SIGQUIT))
-		loop_signal_start(reporting->environment->loop, &reporting->quit, SIGQUIT, quit_received, reporting);
+		loop_signal_start(reporting->run->loop, &reporting->quit, SIGQUIT, quit_received, reporting);
 	reporting_write_prometheus(reporting);
 	start_interval(reporting);
-	return reporting->environment->outcome;
+	return reporting->run->outcome;
 }
 
 enum outcome reporting_start(struct reporting *reporting, void *state)
@@ -202,10 +201,10 @@ char *reporting_end(struct reporting *reporting)
 	 * Before the verdict, which fails if the file cannot be written. A usage error must not replace an earlier
 	 * run's file.
 	 */
-	if (reporting->state || reporting->environment->outcome != OUTCOME_USAGE)
+	if (reporting->state || reporting->run->outcome != OUTCOME_USAGE)
 		reporting_write_prometheus(reporting);
 	/* Failures from here on cannot change the outcome. */
-	reporting->environment->log.reported = NULL;
+	reporting->run->log.reported = NULL;
 	free(reporting->expect);
 	if (!reporting_is_text(reporting))
 		return reporting_json_summary(reporting);

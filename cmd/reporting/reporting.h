@@ -38,7 +38,7 @@ enum {
 };
 
 struct common_options;
-struct environment;
+struct run;
 struct reporting;
 struct transport;
 
@@ -77,7 +77,7 @@ extern const struct report_format report_prometheus;
 /* ---- a run ---- */
 
 struct reporting {
-	struct environment *environment;
+	struct run *run;
 	const struct reporting_options *options;
 	enum live live;
 	int64_t length;				/* of the reported intervals, nanoseconds; 0: none */
@@ -104,8 +104,7 @@ struct reporting {
  * Call it when the options are parsed, or could not be: from now on reports errors in the selected form, including its
  * own.
  */
-enum outcome reporting_choose(struct reporting *reporting, struct environment *environment,
-			      const struct common_options *options);
+enum outcome reporting_choose(struct reporting *reporting, struct run *run, const struct common_options *options);
 
 /* Call it before the command starts. Returns an error if the --prometheus file cannot be written. */
 enum outcome reporting_begin(struct reporting *reporting);

@@ -177,15 +177,15 @@ static void print_figures(struct reporting *reporting, FILE *stream, const struc
 
 static void print_block(struct reporting *reporting, FILE *stream, const char *title)
 {
-	char *note = reporting_network_note(reporting->environment->transport), *rest = note, *line;
+	char *note = reporting_network_note(reporting->run->transport), *rest = note, *line;
 	char *text = NULL, time[UNITS_TEXT_SIZE], hint[REPORTING_HINT_SIZE];
 	size_t size, width = terminal_width(fileno(stream));
 	FILE *unwrapped = width ? open_memstream(&text, &size) : NULL;
 
-	fprintf(stream, "%s: %s %s:\n", reporting->environment->log.name, title,
-		units_time(clock_now() - reporting->environment->begun, time));
+	fprintf(stream, "%s: %s %s:\n", reporting->run->log.name, title,
+		units_time(clock_now() - reporting->run->begun, time));
 	print_figures(reporting, unwrapped ? unwrapped : stream, &report_block, false);
-	reporting_network_hint(reporting->environment->transport, note, true, hint);
+	reporting_network_hint(reporting->run->transport, note, true, hint);
 	while ((line = strsep(&rest, "\n")) && *line)
 		fprintf(unwrapped ? unwrapped : stream, "  network %s\n", line);
 	if (*hint)
@@ -204,23 +204,22 @@ static void print_block(struct reporting *reporting, FILE *stream, const char *t
 
 void reporting_print_current(struct reporting *reporting)
 {
-	output_end_echo(reporting->environment->output);
-	print_block(reporting, reporting_is_text(reporting) ? reporting->environment->output->stream : stderr,
-		    "so far, in");
+	output_end_echo(reporting->run->output);
+	print_block(reporting, reporting_is_text(reporting) ? reporting->run->output->stream : stderr, "so far, in");
 }
 
 void reporting_text_summary(struct reporting *reporting)
 {
-	print_block(reporting, reporting->environment->output->stream, "summary of");
+	print_block(reporting, reporting->run->output->stream, "summary of");
 }
 
 /* A step's row has no time: its figures identify it. */
 static void text_row(struct reporting *reporting, bool header)
 {
 	int decimals = reporting->live || reporting->options->interval >= CLOCK_NS_PER_S ? 1 : 2, width = 0;
-	FILE *stream = reporting->environment->output->stream;
+	FILE *stream = reporting->run->output->stream;
 	struct report *report = &reporting->report;
-	int64_t begun = reporting->environment->begun;
+	int64_t begun = reporting->run->begun;
 
 	report->header = header;
 	if (!report->of_steps && header)

@@ -35,11 +35,11 @@ static void print_alive(const struct target *target)
 	char min[UNITS_TEXT_SIZE], avg[UNITS_TEXT_SIZE], max[UNITS_TEXT_SIZE];
 	const struct peer *peer = &target->peer;
 
-	environment_print_result(peer->environment, OUTCOME_OK, peer->device,
-				 "%s is alive: %" PRIu64 " ping%s %s, min %s, avg %s, max %s", peer->name, times->count,
-				 units_plural(times->count), peer->options->validate ? "verified" : "answered",
-				 units_time(times->minimum, min), units_time(samples_average(times), avg),
-				 units_time(times->maximum, max));
+	run_print_result(peer->run, OUTCOME_OK, peer->device,
+			 "%s is alive: %" PRIu64 " ping%s %s, min %s, avg %s, max %s", peer->name, times->count,
+			 units_plural(times->count), peer->options->validate ? "verified" : "answered",
+			 units_time(times->minimum, min), units_time(samples_average(times), avg),
+			 units_time(times->maximum, max));
 }
 
 /* A failed target has a line with its cause on stderr. */
@@ -96,16 +96,16 @@ static void finish_several(struct rping_client *client)
 	bool unequal = paths && rping_compare_paths(client, worse) && client->options->equal_paths;
 
 	if (unequal && *worse)
-		log_error(&client->environment->log, "--equal-paths", "%s", worse + strlen("; "));
-	environment_finish(client->environment, unequal ? OUTCOME_FAILED : OUTCOME_OK, NULL,
-			   "total: %" PRIu64 " ping%s answered%s, %zu of %zu %s passed%s", counts->answered.count,
-			   units_plural(counts->answered.count), verified ? " and verified" : "",
-			   client->count - client->failed, client->count, paths ? "paths" : "targets", worse);
+		log_error(&client->run->log, "--equal-paths", "%s", worse + strlen("; "));
+	run_finish(client->run, unequal ? OUTCOME_FAILED : OUTCOME_OK, NULL,
+		   "total: %" PRIu64 " ping%s answered%s, %zu of %zu %s passed%s", counts->answered.count,
+		   units_plural(counts->answered.count), verified ? " and verified" : "",
+		   client->count - client->failed, client->count, paths ? "paths" : "targets", worse);
 }
 
 static void stream_target(struct rping_client *client, struct target *target)
 {
-	struct report *record = environment_begin_record(client->environment, "target");
+	struct report *record = run_begin_record(client->run, "target");
 
 	if (!record)
 		return;
@@ -126,13 +126,13 @@ static void end_target(struct target *target, enum outcome outcome)
 		outcome = OUTCOME_FAILED;
 	target_end(target, outcome);
 	client->failed += outcome != OUTCOME_OK;
-	environment_record_outcome(client->environment, outcome);
+	run_record_outcome(client->run, outcome);
 	stream_target(client, target);
 	print_target(target, outcome);
 	if (has_several(client) && client->in_state[TARGET_DONE] == client->count)
 		finish_several(client);
-	if (EXTRA(client->options->reconnect) && client->environment->ended)
-		outage_add_verdict(client->environment, sum_targets(client));
+	if (EXTRA(client->options->reconnect) && client->run->ended)
+		outage_add_verdict(client->run, sum_targets(client));
 }
 
 static void outage_expired(void *context)
@@ -191,7 +191,7 @@ static int64_t answer_time(const struct rping_client *client)
 /* No more paths begin for now: those begun may ping. */
 static void release_paths(struct rping_client *client)
 {
-	for (struct target *target = client->targets; target && !client->environment->ended; target = target->next) {
+	for (struct target *target = client->targets; target && !client->run->ended; target = target->next) {
 		if (target->slot != TARGET_HELD)
 			continue;
 		target->slot = 0;
@@ -223,7 +223,7 @@ static void look_up_target(struct target *target)
 static void look_up_targets(struct rping_client *client)
 {
 	while (client->unknown && client->in_state[TARGET_LOOKING] < LOOKUPS_MAX && !client->ending &&
-	       !loop_deadline_passed(client->environment->loop)) {
+	       !loop_deadline_passed(client->run->loop)) {
 		struct target *target = client->unknown;
 
 		client->unknown = target->next;
@@ -240,8 +240,7 @@ static void client_advance(void *context)
 
 	look_up_targets(client);
 	while (in_state[TARGET_WAITING] && in_state[TARGET_CONNECTING] < CONNECTING_MAX && !client->ending &&
-	       !client->environment->ended && !loop_deadline_passed(client->environment->loop) &&
-	       !is_answer_due(client)) {
+	       !client->run->ended && !loop_deadline_passed(client->run->loop) && !is_answer_due(client)) {
 		struct target *target = client->next ? client->next : client->targets;
 
 		client->next = target->next;
@@ -252,8 +251,8 @@ static void client_advance(void *context)
 		if (OPTION_LIST_MAX > 1 && client->next &&
 		    is_to(client->next, target->address, target->dial.options.port)) {
 			client->dialled = target;
-			loop_timer_start(client->environment->loop, &client->answer, answer_time(client),
-					 client_advance, client);
+			loop_timer_start(client->run->loop, &client->answer, answer_time(client), client_advance,
+					 client);
 		} else if (EXTRA(target->own_path)) {
 			release_paths(client);
 		}
@@ -263,10 +262,9 @@ static void client_advance(void *context)
 	     in_state[TARGET_CONNECTING] >= CONNECTING_MAX))
 		release_paths(client);
 	/* Every target is connected or has ended. */
-	if (!client->environment->ended &&
-	    !(in_state[TARGET_UNKNOWN] + in_state[TARGET_LOOKING] + in_state[TARGET_WAITING] + in_state[TARGET_PAUSED] +
-	      in_state[TARGET_CONNECTING]))
-		environment_ready(client->environment, NULL, NULL);
+	if (!client->run->ended && !(in_state[TARGET_UNKNOWN] + in_state[TARGET_LOOKING] + in_state[TARGET_WAITING] +
+				     in_state[TARGET_PAUSED] + in_state[TARGET_CONNECTING]))
+		run_setup_done(client->run, NULL, NULL);
 }
 
 /* ---- callbacks of a target ---- */
@@ -284,7 +282,7 @@ static void target_dial_resumed(void *context)
 	struct target *target = context;
 
 	target_wait(target);
-	if (loop_deadline_passed(target->client->environment->loop))
+	if (loop_deadline_passed(target->client->run->loop))
 		dial_begin(&target->dial); /* gives up */
 	client_advance(target->client);
 }
@@ -295,7 +293,7 @@ static void target_dial_paused(void *context)
 	struct target *target = context;
 
 	if (target->client->options->reconnect && !target->gone_at && target->dial.error) {
-		log_report(&target->client->environment->log, target->dial.error);
+		log_report(&target->client->run->log, target->dial.error);
 		outage_begin(target, target->dial.error, outage_expired);
 	}
 	target_pause(target);
@@ -312,19 +310,18 @@ static enum outcome begin_pings(struct target *target, const struct endpoint_eve
 	enum outcome outcome;
 
 	/* Other targets may be connecting while this one pings. */
-	environment_drop_privileges(target->client->environment, 0);
+	run_drop_privileges(target->client->run, 0);
 	outcome = target_established(target, event);
 	if (outcome)
 		return outcome;
 	client_advance(target->client);
 	/* It may have been released. */
-	return target->client->environment->ended || target->peer.state != TARGET_PACING ? OUTCOME_OK
-											 : target_next(target);
+	return target->client->run->ended || target->peer.state != TARGET_PACING ? OUTCOME_OK : target_next(target);
 }
 
 static void hint_at_busy(const struct target *target, const struct endpoint_event *event)
 {
-	struct error *error = &target->client->environment->transport->error;
+	struct error *error = &target->client->run->transport->error;
 
 	hello_explain_rejection(event, error);
 	if (WITH_CAUSES && error->kind == ERROR_BUSY)
@@ -415,14 +412,14 @@ static enum outcome add_target(struct rping_client *client, const char *address,
 	int64_t paths = EXTRA(client->options->paths), path = 0;
 
 	do {
-		struct target *target = environment_allocate(
-			client->environment, 1, sizeof(*target) + (histogram ? sizeof(struct histogram) : 0));
+		struct target *target =
+			run_allocate(client->run, 1, sizeof(*target) + (histogram ? sizeof(struct histogram) : 0));
 
 		if (!target)
 			return OUTCOME_INTERNAL;
 		target_prepare(target, client, address, port);
 		target->own_path = paths > 0;
-		target->udp = paths && !transport_opens_devices(transport_name(client->environment->transport));
+		target->udp = paths && !transport_opens_devices(transport_name(client->run->transport));
 		target->port = target->udp ? (uint16_t)(UDP_PORT_FIRST + path) : 0;
 		if (histogram)
 			target->histogram = (struct histogram *)(target + 1);
@@ -446,7 +443,7 @@ static bool is_repeated(const struct rping_client *client, const char *address, 
 static enum outcome add_line(struct rping_client *client, char *line, const char *place)
 {
 	static const char blanks[] = " \t\r\n";
-	const struct log *log = &client->environment->log;
+	const struct log *log = &client->run->log;
 	unsigned long long port = (unsigned long long)client->options->port;
 	char *address = line + strspn(line, blanks), *number, *end;
 	enum outcome outcome;
@@ -482,7 +479,7 @@ static const char *list_name(const char *file)
 	return strcmp(file, "-") != 0 ? file : "standard input";
 }
 
-enum outcome rping_client_read(struct environment *environment, const void *options)
+enum outcome rping_client_read(struct run *run, const void *options)
 {
 	const char *file = ((const struct rping_options *)options)->targets;
 	enum outcome outcome = OUTCOME_USAGE;
@@ -491,16 +488,15 @@ enum outcome rping_client_read(struct environment *environment, const void *opti
 
 	if (!file)
 		return OUTCOME_OK;
-	environment->input = strdup(""); /* getdelim(3) leaves it unchanged if there is nothing to read */
+	run->input = strdup(""); /* getdelim(3) leaves it unchanged if there is nothing to read */
 	stream = list_name(file) == file ? fopen(file, "r") : stdin;
 	if (stream) {
 		/* A 0 byte, which no text has, would end it early. Out of memory, ferror() is false. */
 		errno = EILSEQ;
-		outcome = getdelim(&environment->input, &size, '\0', stream) && feof(stream) ? OUTCOME_OK
-											     : OUTCOME_INTERNAL;
+		outcome = getdelim(&run->input, &size, '\0', stream) && feof(stream) ? OUTCOME_OK : OUTCOME_INTERNAL;
 	}
 	if (outcome)
-		log_errno(&environment->log, "--targets", errno, "%s", list_name(file));
+		log_errno(&run->log, "--targets", errno, "%s", list_name(file));
 	if (stream && stream != stdin)
 		fclose(stream);
 	return outcome;
@@ -510,8 +506,8 @@ static enum outcome add_lines(struct rping_client *client)
 {
 	static const char mark[] = "\xef\xbb\xbf"; /* UTF-8's: some editors put it at the start of a file */
 	const char *name = list_name(client->options->targets);
-	const struct log *log = &client->environment->log;
-	char *rest = client->environment->input, *line;
+	const struct log *log = &client->run->log;
+	char *rest = client->run->input, *line;
 	enum outcome outcome = OUTCOME_OK;
 	char place[ERROR_OBJECT_SIZE];
 
@@ -552,7 +548,7 @@ static void begin_targets(struct rping_client *client, enum outcome outcome)
 	for (struct target *target = client->targets; target && !outcome; target = target->next)
 		names += !address_parse(target->address, ADDRESS_FORMAT_IP, &address);
 	if (WITH_NAMES && WITH_CAUSES && (names > LOOKUPS_MAX || (names && EXTRA(client->options->reconnect))))
-		outcome = resolver_process_start(&client->process, &client->environment->log);
+		outcome = resolver_process_start(&client->process, &client->run->log);
 	for (struct target *target = client->targets; target; target = target->next)
 		if (outcome)
 			end_target(target, outcome);
@@ -561,28 +557,28 @@ static void begin_targets(struct rping_client *client, enum outcome outcome)
 	client->unknown = client->targets;
 }
 
-enum outcome rping_client_start(struct environment *environment, const struct rping_options *options, void **state)
+enum outcome rping_client_start(struct run *run, const struct rping_options *options, void **state)
 {
-	struct rping_client *client = *state = environment_allocate(environment, 1, sizeof(*client));
+	struct rping_client *client = *state = run_allocate(run, 1, sizeof(*client));
 	enum outcome outcome;
 
 	if (!client)
 		return OUTCOME_INTERNAL;
-	client->environment = environment;
+	client->run = run;
 	client->options = options;
 	client->last = &client->targets;
 	client->handlers = &target_handlers;
 	outcome = make_targets(client);
 	if (!outcome)
-		outcome = channel_create(environment->transport, &client->channel);
+		outcome = channel_create(run->transport, &client->channel);
 	if (outcome)
 		return outcome;
 	/* A look-up may take seconds, and so may a silent server. */
-	if (environment_live(environment) >= LIVE_ROWS)
-		environment_print(environment, "%s: connecting to %s", environment->log.name,
-				  has_several(client) ? "the servers" : client->targets->address);
+	if (run_live(run) >= LIVE_ROWS)
+		run_print(run, "%s: connecting to %s", run->log.name,
+			  has_several(client) ? "the servers" : client->targets->address);
 	if (options->source)
-		outcome = lookup(&client->source, environment, &options->common, options->source, ADDRESS_FORMAT_ANY);
+		outcome = lookup(&client->source, run, &options->common, options->source, ADDRESS_FORMAT_ANY);
 	begin_targets(client, outcome);
 	client_advance(client);
 	return OUTCOME_OK;

@@ -21,12 +21,12 @@ static int64_t last_moment(const struct target *target)
 
 bool outage_begin(struct target *target, const struct error *error, loop_callback *expired)
 {
-	struct environment *environment = target->peer.environment;
+	struct run *run = target->peer.run;
 	const struct rping_options *options = target->peer.options;
 	char text[ERROR_TEXT_SIZE];
 	int64_t now = clock_now(), last;
 
-	if (!options->reconnect || target->peer.ending || loop_deadline_passed(environment->loop))
+	if (!options->reconnect || target->peer.ending || loop_deadline_passed(run->loop))
 		return false;
 	if (target->gone_at)
 		return true;
@@ -39,19 +39,19 @@ bool outage_begin(struct target *target, const struct error *error, loop_callbac
 		target->slot = now;
 	last = last_moment(target);
 	if (last != INT64_MAX)
-		loop_timer_start(environment->loop, &target->gone, MAX(last - now, 0), expired, target);
-	environment_print(environment, "%s: %s is gone: connecting again", environment->log.name, target->peer.name);
+		loop_timer_start(run->loop, &target->gone, MAX(last - now, 0), expired, target);
+	run_print(run, "%s: %s is gone: connecting again", run->log.name, target->peer.name);
 	return true;
 }
 
 static void report_outage(const struct target *target, int64_t length, uint64_t lost)
 {
-	struct report *record = environment_begin_record(target->peer.environment, "outage");
+	struct report *record = run_begin_record(target->peer.run, "outage");
 
 	if (!record)
 		return;
 	report_text(record, "target", target->peer.name);
-	report_time(record, "from", target->gone_at - target->peer.environment->begun);
+	report_time(record, "from", target->gone_at - target->peer.run->begun);
 	report_time(record, "length", length);
 	report_count(record, "lost", lost);
 	report_text(record, "cause", target->cause);
@@ -60,7 +60,7 @@ static void report_outage(const struct target *target, int64_t length, uint64_t 
 
 void outage_end(struct target *target, bool connected)
 {
-	struct environment *environment = target->peer.environment;
+	struct run *run = target->peer.run;
 	struct ping_counts *counts = &target->counts;
 	int64_t period = target->peer.options->interval, now = clock_now(), length = now - target->gone_at, last;
 	char time[UNITS_TEXT_SIZE];
@@ -79,20 +79,19 @@ void outage_end(struct target *target, bool connected)
 	counts->outages++;
 	counts->outage += length;
 	if (connected)
-		environment_print(environment, "%s: %s is back after %s: %" PRIu64 " ping%s lost",
-				  environment->log.name, target->peer.name, units_time(length, time), lost,
-				  units_plural(lost));
+		run_print(run, "%s: %s is back after %s: %" PRIu64 " ping%s lost", run->log.name, target->peer.name,
+			  units_time(length, time), lost, units_plural(lost));
 	report_outage(target, length, lost);
 	free(target->cause);
 	target->cause = NULL;
 	target->gone_at = 0;
 }
 
-void outage_add_verdict(struct environment *environment, const struct ping_counts *counts)
+void outage_add_verdict(struct run *run, const struct ping_counts *counts)
 {
 	char time[UNITS_TEXT_SIZE];
 
 	if (counts->outages)
-		log_add(environment->verdict, RESULT_SIZE, "; ", "%" PRIu64 " lost in %" PRIu64 " outage%s of %s",
-			counts->lost, counts->outages, units_plural(counts->outages), units_time(counts->outage, time));
+		log_add(run->verdict, RESULT_SIZE, "; ", "%" PRIu64 " lost in %" PRIu64 " outage%s of %s", counts->lost,
+			counts->outages, units_plural(counts->outages), units_time(counts->outage, time));
 }

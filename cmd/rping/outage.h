@@ -18,6 +18,6 @@ bool outage_begin(struct target *target, const struct error *error, loop_callbac
 void outage_end(struct target *target, bool connected);
 
 /* Adds lost pings, if any, to the verdict. */
-void outage_add_verdict(struct environment *environment, const struct ping_counts *counts);
+void outage_add_verdict(struct run *run, const struct ping_counts *counts);
 
 #endif

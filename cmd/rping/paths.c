@@ -78,9 +78,8 @@ static const char *compare(const struct target *path, struct usual usual)
 
 static void print_header(const struct target *path)
 {
-	environment_print(path->peer.environment,
-			  path->udp ? "path  UDP port   pings    lost  losses       p50       p99       max"
-				    : "path   CM port       QPN   pings    lost       p50       p99       max");
+	run_print(path->peer.run, path->udp ? "path  UDP port   pings    lost  losses       p50       p99       max"
+					    : "path   CM port       QPN   pings    lost       p50       p99       max");
 }
 
 static void print_path(const struct target *path, unsigned number)
@@ -105,9 +104,9 @@ static void print_path(const struct target *path, unsigned number)
 			units_time(histogram_percentile(times, 990), p99);
 		units_time(times->all.maximum, max);
 	}
-	environment_print(path->peer.environment, "%4u  %8u%s  %6" PRIu64 "  %6s%s  %8s  %8s  %8s%s%s", number,
-			  path->port, qpn, path->counts.answered.count, lost, losses, p50, p99, max,
-			  path->worse ? "  " : "", path->worse ? path->worse : "");
+	run_print(path->peer.run, "%4u  %8u%s  %6" PRIu64 "  %6s%s  %8s  %8s  %8s%s%s", number, path->port, qpn,
+		  path->counts.answered.count, lost, losses, p50, p99, max, path->worse ? "  " : "",
+		  path->worse ? path->worse : "");
 }
 
 /* One line per server. */
@@ -117,7 +116,7 @@ static void print_tables(const struct rping_client *client)
 
 	for (const struct target *path = client->targets; path; path = path->next, index++) {
 		if (index % count == 0 && client->count > count)
-			environment_print(client->environment, "%s:", path->peer.name);
+			run_print(client->run, "%s:", path->peer.name);
 		if (index % count == 0)
 			print_header(path);
 		print_path(path, (unsigned)(index % count) + 1);
@@ -147,21 +146,20 @@ static void name_worse(const struct rping_client *client, unsigned count, char w
 static void hint_at_routers(const struct target *path)
 {
 	const struct dial_options *dial = &path->dial.options;
-	const struct environment *environment = path->peer.environment;
+	const struct run *run = path->peer.run;
 	char words[PATH_WORDS_SIZE];
 
-	if (!COMMAND_doctor || !path->udp || environment->ping)
+	if (!COMMAND_doctor || !path->udp || run->ping)
 		return;
-	common_path_words(environment->command->options, environment->given, dial->common, words);
-	log_hint(&environment->log,
-		 "which routers they have: rdmatest doctor %s -p %u --paths %" PRId64 "%s --transport %s", dial->host,
-		 dial->port, path->peer.options->paths, words, transport_name(environment->transport));
+	common_path_words(run->command->options, run->given, dial->common, words);
+	log_hint(&run->log, "which routers they have: rdmatest doctor %s -p %u --paths %" PRId64 "%s --transport %s",
+		 dial->host, dial->port, path->peer.options->paths, words, transport_name(run->transport));
 }
 
 /* For the parent command. */
 static void leave_path(const struct target *path, unsigned index, struct usual usual)
 {
-	struct ping_facts *facts = path->peer.environment->ping;
+	struct ping_facts *facts = path->peer.run->ping;
 
 	if (HAS_CHILD_RUNS && facts && index < facts->path_count)
 		facts->paths[index] = (struct path_facts){
@@ -193,7 +191,7 @@ bool rping_compare_paths(const struct rping_client *client, char worse[RPING_WOR
 				connected = path;
 		}
 	}
-	reporting_end_last_interval(client->environment->reporting);
+	reporting_end_last_interval(client->run->reporting);
 	print_tables(client);
 	if (worse_count)
 		name_worse(client, worse_count, worse);

@@ -11,9 +11,10 @@
 #define FOREIGN "its first message is not rping's: another program may be there"
 
 /* noinline, like two functions below: inlined copies of the three take 120 bytes. */
-void __attribute__((noinline)) peer_enter(struct peer *peer, unsigned state, const char *doing, enum peer_limit limit)
+void __attribute__((noinline)) peer_enter(struct peer *peer, unsigned state, const char *doing,
+					  enum timeout_share limit)
 {
-	log_debug(&peer->environment->log, "%s: %s", peer->name, doing);
+	log_debug(&peer->run->log, "%s: %s", peer->name, doing);
 	if (WITH_CAUSES)
 		peer->doing = doing;
 	peer->state = state;
@@ -22,7 +23,7 @@ void __attribute__((noinline)) peer_enter(struct peer *peer, unsigned state, con
 		return;
 	}
 	peer->limit = peer->options->common.timeout / limit;
-	loop_phase_start(peer->environment->loop, &peer->timer, peer->limit, peer->expired, peer);
+	loop_phase_start(peer->run->loop, &peer->timer, peer->limit, peer->expired, peer);
 }
 
 /* ---- the connection ---- */
@@ -128,7 +129,7 @@ enum outcome peer_receive(struct peer *peer, const struct completion *completion
 enum outcome peer_work_failed(const struct peer *peer, const struct completion *completion)
 {
 	if (WITH_CAUSES && completion->kind == WORK_RECEIVE && !peer->pings)
-		error_hint(&peer->environment->transport->error, FOREIGN);
+		error_hint(&peer->run->transport->error, FOREIGN);
 	return OUTCOME_FAILED;
 }
 
@@ -152,7 +153,7 @@ enum outcome peer_timed_out(const struct peer *peer)
 {
 	char text[LOOP_PHASE_TEXT_SIZE];
 
-	return peer_failed(peer, loop_phase_text(peer->environment->loop, peer->limit, text));
+	return peer_failed(peer, loop_phase_text(peer->run->loop, peer->limit, text));
 }
 
 enum outcome peer_out_of_order(const struct peer *peer)
@@ -200,22 +201,22 @@ void peer_print_event(const struct peer *peer, enum event_kind kind)
 		[EVENT_REQUEST] = "CONNECT_REQUEST",	    [EVENT_ESTABLISHED] = "ESTABLISHED",
 		[EVENT_DISCONNECTED] = "DISCONNECTED",
 	};
-	const struct environment *environment = peer->environment;
-	bool debug = environment->log.debug, server = peer->options->server;
+	const struct run *run = peer->run;
+	bool debug = run->log.debug, server = peer->options->server;
 
 	if (debug && kind <= EVENT_DISCONNECTED)
-		environment_print(environment, "cma_event type RDMA_CM_EVENT_%s cma_id %p (%s)", names[kind],
-				  (const void *)peer->endpoint, server ? "child" : "parent");
+		run_print(run, "cma_event type RDMA_CM_EVENT_%s cma_id %p (%s)", names[kind],
+			  (const void *)peer->endpoint, server ? "child" : "parent");
 	if (debug && kind == EVENT_ESTABLISHED && !server)
-		environment_print(environment, "rdma_connect successful");
+		run_print(run, "rdma_connect successful");
 	if (kind == EVENT_DISCONNECTED && ((peer->options->verbose && !peer->log->silent) || debug))
-		environment_print(environment, "%s DISCONNECT EVENT...", server ? "server" : "client");
+		run_print(run, "%s DISCONNECT EVENT...", server ? "server" : "client");
 }
 
 void peer_print_completions(const struct peer *peer, const char *lines)
 {
-	if (peer->environment->log.debug)
-		output_print(peer->environment->output, "%s completion\n", lines);
+	if (peer->run->log.debug)
+		output_print(peer->run->output, "%s completion\n", lines);
 }
 
 void peer_print_result(const struct peer *peer, enum outcome outcome, bool ends_run)
@@ -242,7 +243,7 @@ void peer_print_result(const struct peer *peer, enum outcome outcome, bool ends_
 		if (EXTRA(warmup))
 			warmed_up = log_text(warmup_text, sizeof(warmup_text), " after %" PRIu64 " to warm up", warmup);
 	}
-	(ends_run ? environment_finish : environment_print_result)(
-		peer->environment, outcome, device, "%" PRIu64 "%s ping%s%s %s %s answered%s%s", answered, of, plural,
-		sizes, options->server ? "from" : "to", peer->name, checked, warmed_up);
+	(ends_run ? run_finish : run_print_result)(
+		peer->run, outcome, device, "%" PRIu64 "%s ping%s%s %s %s answered%s%s", answered, of, plural, sizes,
+		options->server ? "from" : "to", peer->name, checked, warmed_up);
 }

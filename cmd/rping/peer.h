@@ -23,7 +23,7 @@ enum {
 };
 
 /* A state's time limit is --timeout divided by this. The transport limits connecting, accepting and disconnecting. */
-enum peer_limit {
+enum timeout_share {
 	WITHOUT_LIMIT,
 	FOR_TIMEOUT,
 	FOR_HALF_TIMEOUT,
@@ -32,7 +32,7 @@ enum peer_limit {
 /* The owner zeroes it, and sets the first four members. */
 struct peer {
 	const struct rping_options *options;
-	struct environment *environment;
+	struct run *run;
 	const struct log *log;
 	loop_callback *expired; /* a state has lasted too long */
 	const char *name;	/* for messages */
@@ -53,7 +53,7 @@ struct peer {
 };
 
 /* Enters a state, with a new timer if that has a limit. doing: in words. */
-void peer_enter(struct peer *peer, unsigned state, const char *doing, enum peer_limit limit);
+void peer_enter(struct peer *peer, unsigned state, const char *doing, enum timeout_share limit);
 
 /*
  * The domain is known: allocates memory and queue pair, and posts the receives. That must precede the connection: its

@@ -103,10 +103,10 @@ static const char *options_fault(const struct rping_options *options)
 }
 
 /* Checks addresses that need no look-up before a device is opened. */
-static enum outcome rping_check(struct environment *environment, const void *command_options)
+static enum outcome rping_check(struct run *run, const void *command_options)
 {
 	const struct rping_options *options = command_options;
-	const struct log *log = &environment->log;
+	const struct log *log = &run->log;
 	bool server = options->server;
 	enum outcome outcome = OUTCOME_OK;
 	const char *option, *fault;
@@ -142,11 +142,11 @@ static enum live rping_live(const void *command_options)
 	return options->verbose ? LIVE_NO : options->interval ? LIVE_EVENTS : LIVE_ROWS;
 }
 
-static enum outcome rping_start(struct environment *environment, const void *command_options, void **state)
+static enum outcome rping_start(struct run *run, const void *command_options, void **state)
 {
 	const struct rping_options *options = command_options;
 
-	return (options->server ? rping_server_start : rping_client_start)(environment, options, state);
+	return (options->server ? rping_server_start : rping_client_start)(run, options, state);
 }
 
 static bool is_server(const void *state)

@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cmd/run.h"
+#include "cmd/command.h"
 
 struct rping_options {
 	struct common_options common;
@@ -67,8 +67,8 @@ static inline uint32_t rping_sweep(const struct rping_options *options)
 }
 
 /* A role's functions for struct command; its state begins with a pointer to the options. */
-enum outcome rping_client_start(struct environment *environment, const struct rping_options *options, void **state);
-enum outcome rping_server_start(struct environment *environment, const struct rping_options *options, void **state);
+enum outcome rping_client_start(struct run *run, const struct rping_options *options, void **state);
+enum outcome rping_server_start(struct run *run, const struct rping_options *options, void **state);
 void rping_client_interrupt(void *state, enum interruption reason);
 void rping_server_interrupt(void *state, enum interruption reason);
 struct figures rping_client_figures(void *state);
@@ -82,8 +82,8 @@ void rping_server_stop(void *state);
  */
 enum outcome rping_client_check(const struct rping_options *options, const char *option, const char *text,
 				const struct log *log);
-/* Reads the --targets file, or standard input, into environment->input. Reports an error. */
-enum outcome rping_client_read(struct environment *environment, const void *options);
+/* Reads the --targets file, or standard input, into run->input. Reports an error. */
+enum outcome rping_client_read(struct run *run, const void *options);
 /* Returns the address that the server listens on, as given; the wildcard address if none or a device name was given. */
 const char *rping_listen_address(const struct rping_options *options);
 

@@ -33,11 +33,11 @@ static enum outcome server_verdict(const struct rping_server *server)
 	if (ended >= (server->limit ? server->limit : server->idle_expired))
 		return server->figures.failed ? OUTCOME_FAILED : OUTCOME_OK;
 	if (server->idle_expired)
-		log_error(&server->environment->log, NULL, "no client came for %s (--idle-timeout)",
-			  units_limit(server->options->idle_timeout, limit));
-	else if (server->interruption == INTERRUPTION_SIGNAL) /* run.c has reported a deadline */
-		log_error(&server->environment->log, NULL, "interrupted after %" PRIu64 " of %" PRIu64 " clients",
-			  ended, server->limit);
+		log_error(&server->run->log, NULL, "no client came for %s (--idle-timeout)",
+			  units_duration(server->options->idle_timeout, limit));
+	else if (server->interruption == INTERRUPTION_SIGNAL) /* command.c has reported a deadline */
+		log_error(&server->run->log, NULL, "interrupted after %" PRIu64 " of %" PRIu64 " clients", ended,
+			  server->limit);
 	return OUTCOME_FAILED;
 }
 
@@ -57,9 +57,8 @@ static void server_finish(struct rping_server *server, enum outcome outcome)
 	if (figures->failed)
 		failures = log_text(text, sizeof(text), ", %" PRIu64 " client%s failed", figures->failed,
 				    units_plural(figures->failed));
-	environment_finish(server->environment, outcome, NULL, "served %" PRIu64 " client%s, %" PRIu64 " ping%s%s",
-			   figures->served, units_plural(figures->served), figures->answered,
-			   units_plural(figures->answered), failures);
+	run_finish(server->run, outcome, NULL, "served %" PRIu64 " client%s, %" PRIu64 " ping%s%s", figures->served,
+		   units_plural(figures->served), figures->answered, units_plural(figures->answered), failures);
 }
 
 static void idle_expired(void *context);
@@ -70,11 +69,10 @@ static void server_advance(struct rping_server *server)
 	if (is_limit_reached(server, ended_sessions(server)))
 		stop_listening(server);
 	if (server->options->idle_timeout && !server->sessions && !server->ending)
-		loop_timer_start(server->environment->loop, &server->idle, server->options->idle_timeout, idle_expired,
-				 server);
+		loop_timer_start(server->run->loop, &server->idle, server->options->idle_timeout, idle_expired, server);
 	else
 		loop_timer_stop(&server->idle);
-	if (server->ending && !server->sessions && !server->environment->ended)
+	if (server->ending && !server->sessions && !server->run->ended)
 		server_finish(server, server_verdict(server));
 }
 
@@ -90,7 +88,7 @@ static void idle_expired(void *context)
 /* Resources for a client are missing. A one-shot server ends, because it would wait forever. */
 static void note_resource_failure(struct rping_server *server, enum outcome outcome)
 {
-	environment_record_outcome(server->environment, outcome);
+	run_record_outcome(server->run, outcome);
 	if (outcome && server->one_shot)
 		stop_listening(server);
 }
@@ -113,12 +111,12 @@ static void count_session(struct rping_server *server, const struct session *ses
 	server->figures.connected--;
 	server->figures.failed += outcome != OUTCOME_OK;
 	server->figures.served += !outcome && session->peer.pings;
-	environment_record_outcome(server->environment, outcome);
+	run_record_outcome(server->run, outcome);
 }
 
 static void add_record(const struct session *session, enum outcome outcome)
 {
-	struct report *report = environment_begin_record(session->server->environment, "client");
+	struct report *report = run_begin_record(session->server->run, "client");
 
 	if (!report)
 		return;
@@ -134,8 +132,8 @@ static void session_end(struct session *session, enum outcome outcome)
 	const struct peer *peer = &session->peer;
 	struct rping_server *server = session->server;
 
-	log_report(peer->log, &server->environment->transport->error);
-	error_clear(&server->environment->transport->error);
+	log_report(peer->log, &server->run->transport->error);
+	error_clear(&server->run->transport->error);
 	if (session_is_connected(session)) {
 		count_session(server, session, outcome);
 		if (!peer->log->silent) {
@@ -198,7 +196,7 @@ static bool is_busy(const struct rping_server *server)
 
 static void add_session(struct rping_server *server, struct session *session, const struct endpoint_event *event)
 {
-	const struct log *log = &server->environment->log;
+	const struct log *log = &server->run->log;
 
 	session_prepare(session, server, server->one_shot || log_allows(&server->no_ping_limit) ? log : &server->silent,
 			event);
@@ -219,19 +217,19 @@ static void connection_requested(struct rping_server *server, const struct endpo
 	struct session *session;
 	enum outcome outcome;
 
-	if (request_is_foreign(server->environment, event, HELLO_RPING))
+	if (request_is_foreign(server->run, event, HELLO_RPING))
 		return;
 	if (is_busy(server)) {
-		log_debug(&server->environment->log, "%s: rejected: " HELLO_BUSY, event->request->name);
+		log_debug(&server->run->log, "%s: rejected: " HELLO_BUSY, event->request->name);
 		endpoint_reject(event->request, HELLO_BUSY, sizeof(HELLO_BUSY));
 		return;
 	}
-	session = environment_allocate(server->environment, 1, sizeof(*session));
+	session = run_allocate(server->run, 1, sizeof(*session));
 	if (session)
 		add_session(server, session, event);
 	outcome = session_accept(session);
 	if (outcome)
-		request_refuse(server->environment, event->request);
+		request_refuse(server->run, event->request);
 	if (outcome && session) {
 		session->peer.endpoint = NULL;
 		session_end(session, outcome);
@@ -245,7 +243,7 @@ static void listener_event(void *context, struct endpoint *endpoint, const struc
 	struct rping_server *server = context;
 
 	(void)endpoint;
-	environment_report_error(server->environment);
+	run_report_error(server->run);
 	if (event->kind == EVENT_REQUEST)
 		connection_requested(server, event);
 	/* The transport lacked resources for a client, which a busy server would have rejected anyway. */
@@ -273,8 +271,7 @@ static enum outcome listen_at(struct rping_server *server, struct address *addre
 		return outcome;
 	server->listened = true;
 	server_advance(server);
-	environment_listens(server->environment, server->listener, server->host, server->environment->log.name,
-			    "ready");
+	run_listens(server->run, server->listener, server->host, server->run->log.name, "ready");
 	return OUTCOME_OK;
 }
 
@@ -288,34 +285,34 @@ const char *rping_listen_address(const struct rping_options *options)
 	return options->common.family.ip6 ? "::" : "0.0.0.0";
 }
 
-enum outcome rping_server_start(struct environment *environment, const struct rping_options *options, void **state)
+enum outcome rping_server_start(struct run *run, const struct rping_options *options, void **state)
 {
-	struct rping_server *server = *state = environment_allocate(environment, 1, sizeof(*server));
+	struct rping_server *server = *state = run_allocate(run, 1, sizeof(*server));
 	struct resolver local;
 	enum outcome outcome;
 
 	if (!server)
 		return OUTCOME_INTERNAL;
 	server->options = options;
-	server->environment = environment;
+	server->run = run;
 	server->host = rping_listen_address(options);
-	outcome = channel_create(environment->transport, &server->channel);
+	outcome = channel_create(run->transport, &server->channel);
 	if (outcome)
 		return outcome;
-	server->silent = environment->log;
+	server->silent = run->log;
 	server->silent.silent = true;
 	server->silent.reported = NULL;
 	server->limit = EXTRA(options->max_clients) ? (uint64_t)options->max_clients : !options->persistent;
 	server->one_shot = !options->persistent && server->limit == 1;
-	outcome = lookup(&local, environment, &options->common, server->host, ADDRESS_FORMAT_ANY);
+	outcome = lookup(&local, run, &options->common, server->host, ADDRESS_FORMAT_ANY);
 	if (!outcome) {
 		outcome = listen_at(server, &local.addresses[0]);
 		/* As in ping -s 100 -c 5 ADDRESS. */
 		if (WITH_HELP && outcome && options->count && options->addresses.count)
-			error_hint(&environment->transport->error,
-				   "-s is a server here; to ping: %s -C %d %s -p %d --transport %s",
-				   environment->log.name, (int)options->count, server->host, (int)options->port,
-				   transport_name(environment->transport));
+			error_hint(&run->transport->error,
+				   "-s is a server here; to ping: %s -C %d %s -p %d --transport %s", run->log.name,
+				   (int)options->count, server->host, (int)options->port,
+				   transport_name(run->transport));
 	}
 	if (outcome)
 		server_finish(server, outcome);

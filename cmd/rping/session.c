@@ -35,7 +35,7 @@ void session_prepare(struct session *session, struct rping_server *server, const
 
 	session->server = server;
 	peer->options = server->options;
-	peer->environment = server->environment;
+	peer->run = server->run;
 	peer->log = log;
 	peer->endpoint = request->request;
 	peer->name = request->request->name;
@@ -93,7 +93,7 @@ static void answer_delivered(struct session *session)
 		return;
 	if (!session->peer.pings && server->no_ping_limit.printed)
 		server->no_ping_limit.printed--;
-	session->peer.log = &server->environment->log;
+	session->peer.log = &server->run->log;
 	peer_count_ping(&session->peer);
 	server->figures.answered++;
 }
@@ -211,7 +211,7 @@ static enum outcome write_sink(struct session *session, const struct advertiseme
 	if (peer->options->validate && !peer_verify(peer, ping))
 		return OUTCOME_FAILED;
 	if (peer->options->verbose)
-		ping_print(peer->environment->output, "server ping data", ping, peer->size);
+		ping_print(peer->run->output, "server ping data", ping, peer->size);
 	return OUTCOME_OK;
 }
 
@@ -256,8 +256,7 @@ enum outcome session_expire(struct session *session)
 {
 	/* At the deadline session_interrupt() follows. */
 	if (session->peer.state == SESSION_ANSWERED)
-		return loop_deadline_passed(session->peer.environment->loop) ? OUTCOME_OK
-									     : request_confirmation(session);
+		return loop_deadline_passed(session->peer.run->loop) ? OUTCOME_OK : request_confirmation(session);
 	return peer_timed_out(&session->peer);
 }
 
@@ -285,7 +284,7 @@ enum outcome session_verdict(struct session *session)
 	/* The only client must have been answered at least once: else nothing was tested. */
 	uint64_t required = peer->requested ? peer->requested : !persistent;
 
-	/* run.c has reported a passed deadline. */
+	/* command.c has reported a passed deadline. */
 	if (peer->deadline_passed)
 		return OUTCOME_FAILED;
 	/* The client's disconnect between two pings confirms delivery. */

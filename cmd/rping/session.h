@@ -22,7 +22,7 @@ struct server_figures {
 /* A server's run, filled by server.c. */
 struct rping_server {
 	const struct rping_options *options; /* first, for rping.c */
-	struct environment *environment;
+	struct run *run;
 	const char *host; /* the listening address, as given */
 	struct channel *channel;
 	struct endpoint *listener; /* NULL before it listens and after stop_listening() */

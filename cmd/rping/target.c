@@ -22,7 +22,7 @@ enum {
 	SINK_FILL = 0xff,   /* fills the sink before a ping, so that -V detects a server that writes nothing */
 };
 
-static void target_enter(struct target *target, enum target_state state, const char *doing, enum peer_limit limit)
+static void target_enter(struct target *target, enum target_state state, const char *doing, enum timeout_share limit)
 {
 	target->client->in_state[target->peer.state]--;
 	target->client->in_state[state]++;
@@ -88,7 +88,7 @@ static bool next_size(struct target *target)
 	uint32_t next = MIN(UINT32_C(2) << (31 - __builtin_clz(target->peer.size)), last);
 
 	if (last)
-		reporting_end_interval(target->peer.environment->reporting);
+		reporting_end_interval(target->peer.run->reporting);
 	if (next <= target->peer.size || next > target->last_size)
 		return false;
 	target->until = 0;
@@ -109,7 +109,7 @@ static void record_error(struct target *target, const char *text)
 /* For the parent command: where the unanswered ping got stuck. */
 static void leave_loss(const struct target *target)
 {
-	struct ping_facts *facts = target->peer.environment->ping;
+	struct ping_facts *facts = target->peer.run->ping;
 
 	if (!HAS_CHILD_RUNS || !facts)
 		return;
@@ -119,13 +119,13 @@ static void leave_loss(const struct target *target)
 
 const struct error *target_note_error(struct target *target)
 {
-	const struct environment *environment = target->client->environment;
+	const struct run *run = target->client->run;
 	char text[ERROR_TEXT_SIZE];
 
-	environment_report_error(environment);
+	run_report_error(run);
 	if (WITH_REPORT)
-		record_error(target, error_text(&environment->log.errors->last, text));
-	return &environment->log.errors->last;
+		record_error(target, error_text(&run->log.errors->last, text));
+	return &run->log.errors->last;
 }
 
 /* No ping of this size was answered. Blames the size, unless a packet of the full path MTU got through. */
@@ -135,7 +135,7 @@ static void hint_at_size(const struct target *target)
 	bool in_ping = peer->state == TARGET_READ || peer->state == TARGET_WRITTEN;
 	uint32_t mtu = target->path.mtu ? target->path.mtu : UINT32_MAX;
 
-	if (!in_ping || loop_deadline_passed(peer->environment->loop) || peer->longest >= MIN(peer->size, mtu))
+	if (!in_ping || loop_deadline_passed(peer->run->loop) || peer->longest >= MIN(peer->size, mtu))
 		return;
 	if (target->stock && peer->size > PING_SIZE_STOCK && peer->endpoint->state == ENDPOINT_DISCONNECTED) {
 		log_hint(peer->log, "a stock server ends when a ping is longer than its own -S (64 by default): "
@@ -147,7 +147,7 @@ static void hint_at_size(const struct target *target)
 			 peer->longest, peer->size);
 		/* Verbs has no --mtu. */
 		if (WITH_EXTRAS && peer->longest >= MTU_LEAST &&
-		    !transport_opens_devices(transport_name(peer->environment->transport)))
+		    !transport_opens_devices(transport_name(peer->run->transport)))
 			log_hint(peer->log, "shorter packets: --mtu %" PRIu32,
 				 UINT32_C(1) << (31 - __builtin_clz(peer->longest)));
 	} else if (peer->size > PING_SIZE) {
@@ -157,7 +157,7 @@ static void hint_at_size(const struct target *target)
 }
 
 /*
- * Reports how far the target came. run.c reports a passed deadline once for all targets. Phases that it cuts short
+ * Reports how far the target came. command.c reports a passed deadline once for all targets. Phases that it cuts short
  * report an error of their own; a target that waits to connect is in no phase.
  */
 static enum outcome ended_early(struct target *target)
@@ -337,7 +337,7 @@ static void take_slot(struct target *target, int64_t now)
 
 static bool shows_pings(const struct target *target)
 {
-	return WITH_EXTRAS && environment_live(target->peer.environment) == LIVE_EVENTS;
+	return WITH_EXTRAS && run_live(target->peer.run) == LIVE_EVENTS;
 }
 
 static const char *shown_host(const struct target *target, char text[ADDRESS_TEXT_SIZE])
@@ -349,12 +349,11 @@ static const char *shown_host(const struct target *target, char text[ADDRESS_TEX
 static void show_silence(void *context)
 {
 	struct target *target = context;
-	struct environment *environment = target->peer.environment;
+	struct run *run = target->peer.run;
 	char host[ADDRESS_TEXT_SIZE];
 
-	environment_print(environment, "no answer yet from %s: seq=%" PRIu64, shown_host(target, host),
-			  target->peer.pings);
-	loop_timer_start(environment->loop, &target->silence, CLOCK_NS_PER_S, show_silence, target);
+	run_print(run, "no answer yet from %s: seq=%" PRIu64, shown_host(target, host), target->peer.pings);
+	loop_timer_start(run->loop, &target->silence, CLOCK_NS_PER_S, show_silence, target);
 }
 
 static enum outcome start_ping(struct target *target)
@@ -366,7 +365,7 @@ static enum outcome start_ping(struct target *target)
 	int64_t now;
 
 	if (first && rping_sweep(options)) {
-		reporting_begin_interval(peer->environment->reporting);
+		reporting_begin_interval(peer->run->reporting);
 		target->slot = 0; /* a size's slots begin with its first ping */
 	}
 	target->source_offset = payload_ping_write(peer->data[SOURCE]->memory, peer->size, ping_number(peer->pings),
@@ -385,13 +384,13 @@ static enum outcome start_ping(struct target *target)
 		counts->sent++;
 	}
 	if (shows_pings(target))
-		loop_timer_start(peer->environment->loop, &target->silence, CLOCK_NS_PER_S, show_silence, target);
+		loop_timer_start(peer->run->loop, &target->silence, CLOCK_NS_PER_S, show_silence, target);
 	return advertise(target, SOURCE, TARGET_READ, "waiting for the server to read the ping");
 }
 
 enum outcome target_next(struct target *target)
 {
-	struct loop *loop = target->peer.environment->loop;
+	struct loop *loop = target->peer.run->loop;
 	int64_t now, wait;
 
 	if (!has_more(target) && !next_size(target))
@@ -421,8 +420,8 @@ enum outcome target_expire(struct target *target)
 /* In the JSON stream, and as a line on the terminal, like ping(8)'s. */
 static void show_ping(const struct target *target, int64_t round_trip, bool verified)
 {
-	struct environment *environment = target->peer.environment;
-	struct report *record = environment_begin_record(environment, "ping");
+	struct run *run = target->peer.run;
+	struct report *record = run_begin_record(run, "ping");
 	char host[ADDRESS_TEXT_SIZE], time[UNITS_TEXT_SIZE];
 
 	if (record) {
@@ -433,8 +432,8 @@ static void show_ping(const struct target *target, int64_t round_trip, bool veri
 		report_close(record);
 	}
 	if (shows_pings(target))
-		environment_print(environment, "%" PRIu32 " bytes from %s: seq=%" PRIu64 " time=%s", target->peer.size,
-				  shown_host(target, host), target->peer.pings, units_time(round_trip, time));
+		run_print(run, "%" PRIu32 " bytes from %s: seq=%" PRIu64 " time=%s", target->peer.size,
+			  shown_host(target, host), target->peer.pings, units_time(round_trip, time));
 }
 
 /*
@@ -474,7 +473,7 @@ static void print_ping(const struct target *target)
 
 	if (has_several(target->client))
 		label = log_text(text, sizeof(text), "ping data: %s", target->peer.name);
-	ping_print(target->peer.environment->output, label, target->peer.data[SINK]->memory, target->peer.size);
+	ping_print(target->peer.run->output, label, target->peer.data[SINK]->memory, target->peer.size);
 }
 
 static enum outcome ping_finished(struct target *target)
@@ -550,7 +549,7 @@ enum outcome target_verdict(struct target *target)
 
 void target_end(struct target *target, enum outcome outcome)
 {
-	struct ping_facts *facts = target->peer.environment->ping;
+	struct ping_facts *facts = target->peer.run->ping;
 	const struct endpoint *endpoint = target->peer.endpoint;
 
 	/* Scripts take its absence for success. */
@@ -589,13 +588,13 @@ void target_prepare(struct target *target, struct rping_client *client, const ch
 	target->client = client;
 	target->address = peer->name = address;
 	peer->options = options;
-	peer->environment = client->environment;
-	peer->log = &client->environment->log;
+	peer->run = client->run;
+	peer->log = &client->run->log;
 	peer->expired = client->handlers->expired;
 	peer->requested = rping_sweep(options) ? 0 : (uint64_t)options->count;
 	dial->handlers = &client->handlers->dial;
 	dial->context = target;
-	dial->environment = client->environment;
+	dial->run = client->run;
 	dial->common = &options->common;
 	dial->source = client->source.addresses;
 	dial->process = &client->process;

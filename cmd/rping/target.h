@@ -70,7 +70,7 @@ struct target_handlers {
 /* A client's run, filled by client.c. */
 struct rping_client {
 	const struct rping_options *options; /* first, for rping.c */
-	struct environment *environment;
+	struct run *run;
 	const struct target_handlers *handlers;
 	struct channel *channel;
 	struct target *targets, **last; /* all of them */

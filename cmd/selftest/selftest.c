@@ -93,7 +93,7 @@ static const struct figure result_figures[] = {
 };
 
 struct selftest {
-	struct environment *environment;
+	struct run *run;
 	const struct selftest_options *options;
 	const char *target;
 	const char *name; /* the log's name, without a part's */
@@ -131,7 +131,7 @@ static enum outcome find_port(const struct selftest *selftest, uint16_t *port)
 
 static bool needs_no_device(const struct selftest *selftest)
 {
-	return !transport_opens_devices(transport_name(selftest->environment->transport));
+	return !transport_opens_devices(transport_name(selftest->run->transport));
 }
 
 /* Fills list with the addresses to try. Returns their number. */
@@ -163,7 +163,7 @@ static enum outcome find_address(struct selftest *selftest, struct error *error)
 		if (!list[i].loopback)
 			outcome = find_port(selftest, &port);
 		if (outcome && !error_is_set(error))
-			*error = selftest->environment->transport->error;
+			*error = selftest->run->transport->error;
 	}
 	if (outcome) {
 		if (selftest->target || needs_no_device(selftest))
@@ -182,25 +182,25 @@ static enum outcome find_address(struct selftest *selftest, struct error *error)
 
 static enum outcome try_transport(struct selftest *selftest, const char *name, struct error *error)
 {
-	struct environment *environment = selftest->environment;
-	enum outcome outcome = common_open(&selftest->options->common, name, environment, error);
+	struct run *run = selftest->run;
+	enum outcome outcome = common_open(&selftest->options->common, name, run, error);
 
 	if (outcome)
 		return outcome;
-	outcome = channel_create(environment->transport, &selftest->channel);
+	outcome = channel_create(run->transport, &selftest->channel);
 	if (outcome)
-		*error = environment->transport->error;
+		*error = run->transport->error;
 	else
 		outcome = find_address(selftest, error);
 	if (outcome) {
-		transport_close(environment->transport);
-		environment->transport = NULL;
+		transport_close(run->transport);
+		run->transport = NULL;
 	}
 	return outcome;
 }
 
 /*
- * Opens environment->transport and selects a local address: an address is usable if the backend accepts a listener
+ * Opens run->transport and selects a local address: an address is usable if the backend accepts a listener
  * there, which it reports immediately and without a packet. Without a named transport, verbs if an address is usable,
  * else soft.
  */
@@ -219,7 +219,7 @@ static enum outcome select_transport(struct selftest *selftest, const char *name
 		}
 	}
 	if (outcome)
-		log_report(&selftest->environment->log, error);
+		log_report(&selftest->run->log, error);
 	return outcome;
 }
 
@@ -227,34 +227,34 @@ static enum outcome select_transport(struct selftest *selftest, const char *name
 
 static void selftest_finish(struct selftest *selftest)
 {
-	struct environment *environment = selftest->environment;
+	struct run *run = selftest->run;
 	const char *device = selftest->domain.device;
 	uint64_t done = selftest->passed + selftest->failed + selftest->skipped;
 	char skipped[32] = "";
 
 	if (selftest->interrupted && done < PARTS) {
-		log_error(&environment->log, NULL, "ended early, after %" PRIu64 " of %u parts", done, (unsigned)PARTS);
-		environment_record_outcome(environment, OUTCOME_FAILED);
+		log_error(&run->log, NULL, "ended early, after %" PRIu64 " of %u parts", done, (unsigned)PARTS);
+		run_record_outcome(run, OUTCOME_FAILED);
 	}
 	if (selftest->skipped)
 		log_text(skipped, sizeof(skipped), ", %" PRIu64 " skipped", selftest->skipped);
-	if (environment->outcome)
-		environment_finish(environment, OUTCOME_OK, device, "%" PRIu64 " of %u parts passed%s",
-				   selftest->passed, (unsigned)PARTS, skipped);
+	if (run->outcome)
+		run_finish(run, OUTCOME_OK, device, "%" PRIu64 " of %u parts passed%s", selftest->passed,
+			   (unsigned)PARTS, skipped);
 	else
-		environment_finish(environment, OUTCOME_OK, device, "ok: %" PRIu64 " part%s passed%s", selftest->passed,
-				   units_plural(selftest->passed), skipped);
+		run_finish(run, OUTCOME_OK, device, "ok: %" PRIu64 " part%s passed%s", selftest->passed,
+			   units_plural(selftest->passed), skipped);
 }
 
 /* --verbose: the output of a child run, each line after its role. */
-static void print_output(const struct selftest *selftest, const struct child_run *run, const char *role)
+static void print_output(const struct selftest *selftest, const struct child_run *child, const char *role)
 {
-	const char *line = run->text ? run->text : "";
+	const char *line = child->text ? child->text : "";
 
 	while (selftest->options->verbose && *line) {
 		size_t length = strcspn(line, "\n");
 
-		environment_print(selftest->environment, "  %s| %.*s", role, (int)length, line);
+		run_print(selftest->run, "  %s| %.*s", role, (int)length, line);
 		line += length + (line[length] == '\n');
 	}
 }
@@ -268,7 +268,7 @@ static void record_verdict(const struct selftest *selftest, struct result *resul
 	result->reason = reason;
 	if (result->started)
 		result->duration = clock_now() - result->started;
-	record = environment_begin_record(selftest->environment, "part");
+	record = run_begin_record(selftest->run, "part");
 	if (!record)
 		return;
 	figures_report(record, result_figures, result, NULL);
@@ -282,7 +282,7 @@ static const char *reason_to_skip(const struct selftest *selftest, const struct 
 	const struct address *address = &selftest->address;
 	struct address loopback = { .family = ADDRESS_IP6, .bytes[15] = 1 };
 
-	if (selftest->environment->log.errors->first.kind == ERROR_NO_REPLY)
+	if (selftest->run->log.errors->first.kind == ERROR_NO_REPLY)
 		return "this host does not reach itself";
 	if (!part->multicast)
 		return NULL;
@@ -313,13 +313,13 @@ static enum outcome choose_number(const struct selftest *selftest, bool multicas
 	return OUTCOME_OK;
 }
 
-static void start(struct selftest *selftest, struct child_run *run, const struct part *part, const char *role,
+static void start(struct selftest *selftest, struct child_run *child, const struct part *part, const char *role,
 		  const char *format, const char *number)
 {
 	char arguments[CHILD_RUN_ARGUMENTS_SIZE], host[ADDRESS_TEXT_SIZE];
 
 	log_fill(arguments, sizeof(arguments), format, address_host(&selftest->address, host), number);
-	child_run_start(run, selftest->environment, part->command, role, selftest->options->common.timeout, arguments);
+	child_run_start(child, selftest->run, part->command, role, selftest->options->common.timeout, arguments);
 }
 
 static void interrupt_part(struct selftest *selftest, enum interruption reason)
@@ -330,9 +330,9 @@ static void interrupt_part(struct selftest *selftest, enum interruption reason)
 
 static enum outcome first_failure(const struct selftest *selftest)
 {
-	enum outcome outcome = selftest->client.environment.outcome;
+	enum outcome outcome = selftest->client.run.outcome;
 
-	return outcome ? outcome : selftest->server.environment.outcome;
+	return outcome ? outcome : selftest->server.run.outcome;
 }
 
 static void limit_passed(void *context)
@@ -340,7 +340,7 @@ static void limit_passed(void *context)
 	struct selftest *selftest = context;
 
 	selftest->limit_passed = true;
-	loop_stop(selftest->environment->loop);
+	loop_stop(selftest->run->loop);
 }
 
 /* Waits until both have ended. Returns false after a time. */
@@ -349,10 +349,10 @@ static bool wait_for_end(struct selftest *selftest)
 	struct child_run *server = &selftest->server, *client = &selftest->client;
 
 	selftest->limit_passed = false;
-	loop_timer_start(selftest->environment->loop, &selftest->limit, selftest->options->common.timeout + MARGIN,
+	loop_timer_start(selftest->run->loop, &selftest->limit, selftest->options->common.timeout + MARGIN,
 			 limit_passed, selftest);
 	while ((child_run_goes_on(server) || child_run_goes_on(client)) && !selftest->limit_passed &&
-	       environment_wait(selftest->environment))
+	       run_wait(selftest->run))
 		;
 	loop_timer_stop(&selftest->limit);
 	return !server->running && !client->running;
@@ -364,50 +364,50 @@ static bool wait_for_end(struct selftest *selftest)
  */
 static enum outcome run_part(struct selftest *selftest, const struct part *part)
 {
-	struct environment *environment = selftest->environment;
+	struct run *run = selftest->run;
 	struct child_run *server = &selftest->server, *client = &selftest->client;
 	char number[ADDRESS_TEXT_SIZE], limit[UNITS_TEXT_SIZE];
 	enum outcome outcome = choose_number(selftest, part->multicast, number);
 
 	if (outcome)
 		return outcome;
-	loop_timer_start(environment->loop, &selftest->limit, 0, limit_passed, selftest);
-	environment_wait(environment); /* one turn of the loop, which releases the port */
+	loop_timer_start(run->loop, &selftest->limit, 0, limit_passed, selftest);
+	run_wait(run); /* one turn of the loop, which releases the port */
 	start(selftest, server, part, "server", part->server, number);
-	while (child_run_goes_on(server) && !server->environment.ready.family && environment_wait(environment))
+	while (child_run_goes_on(server) && !server->run.ready.family && run_wait(run))
 		;
 	if (server->running && !selftest->interrupted)
 		start(selftest, client, part, "client", part->client, number);
-	else if (!server->environment.outcome) /* without a client nothing was tested */
-		server->environment.outcome = OUTCOME_FAILED;
-	while (child_run_goes_on(server) && child_run_goes_on(client) && environment_wait(environment))
+	else if (!server->run.outcome) /* without a client nothing was tested */
+		server->run.outcome = OUTCOME_FAILED;
+	while (child_run_goes_on(server) && child_run_goes_on(client) && run_wait(run))
 		;
 	outcome = first_failure(selftest);
 	if (outcome) {
-		server->environment.log.silent = client->environment.log.silent = true;
+		server->run.log.silent = client->run.log.silent = true;
 		interrupt_part(selftest, INTERRUPTION_SIGNAL);
 	}
 	if (!wait_for_end(selftest)) {
 		if (!outcome)
-			log_error(server->running ? &server->environment.log : &client->environment.log, NULL,
+			log_error(server->running ? &server->run.log : &client->run.log, NULL,
 				  "not finished %s after its peer",
-				  units_limit(selftest->options->common.timeout + MARGIN, limit));
+				  units_duration(selftest->options->common.timeout + MARGIN, limit));
 		outcome = outcome ? outcome : OUTCOME_FAILED;
 		interrupt_part(selftest, INTERRUPTION_SIGNAL);
 		wait_for_end(selftest);
 	}
 	child_run_stop(server);
 	child_run_stop(client);
-	/* The deadline ends the two first; run.c interrupts in the next turn of the loop. */
-	while (loop_deadline_passed(environment->loop) && !selftest->interrupted && environment_wait(environment))
+	/* The deadline ends the two first; command.c interrupts in the next turn of the loop. */
+	while (loop_deadline_passed(run->loop) && !selftest->interrupted && run_wait(run))
 		;
 	return outcome ? outcome : first_failure(selftest);
 }
 
 static void test(struct selftest *selftest, const struct part *part, struct result *result)
 {
-	struct environment *environment = selftest->environment;
-	const struct child_run *run = part->multicast ? &selftest->server : &selftest->client;
+	struct run *run = selftest->run;
+	const struct child_run *child = part->multicast ? &selftest->server : &selftest->client;
 	const char *name = selftest->part_name, *reason = reason_to_skip(selftest, part);
 	enum outcome outcome;
 
@@ -415,29 +415,28 @@ static void test(struct selftest *selftest, const struct part *part, struct resu
 	if (reason) {
 		selftest->skipped++;
 		record_verdict(selftest, result, "skip", reason);
-		environment_print(environment, "%s: skipped: %s (%s, %s)", name, reason,
-				  transport_name(environment->transport), selftest->domain.device);
+		run_print(run, "%s: skipped: %s (%s, %s)", name, reason, transport_name(run->transport),
+			  selftest->domain.device);
 		return;
 	}
-	environment->log.name = name;
-	environment->log.part = part->command->name;
+	run->log.name = name;
+	run->log.part = part->command->name;
 	result->started = clock_now();
 	outcome = run_part(selftest, part);
 	print_output(selftest, &selftest->server, "server");
 	print_output(selftest, &selftest->client, "client");
-	environment_record_outcome(environment, outcome);
+	run_record_outcome(run, outcome);
 	if (outcome && selftest->interrupted) {
-		environment_print(environment, "%s: ended early", name);
+		run_print(run, "%s: ended early", name);
 	} else {
 		++*(outcome ? &selftest->failed : &selftest->passed);
 		record_verdict(selftest, result, outcome ? "fail" : "pass", NULL);
-		environment_print(environment, "%s: %s%s", name,
-				  outcome ? "FAILED" : "ok: ", outcome ? "" : run->environment.verdict);
+		run_print(run, "%s: %s%s", name, outcome ? "FAILED" : "ok: ", outcome ? "" : child->run.verdict);
 	}
 	child_run_free(&selftest->client);
 	child_run_free(&selftest->server);
-	environment->log.name = selftest->name;
-	environment->log.part = NULL;
+	run->log.name = selftest->name;
+	run->log.part = NULL;
 }
 
 static void device_resolved(void *context, struct endpoint *probe, const struct endpoint_event *event)
@@ -446,9 +445,9 @@ static void device_resolved(void *context, struct endpoint *probe, const struct 
 
 	if (probe->domain)
 		selftest->domain = *probe->domain;
-	environment_record_outcome(selftest->environment, event->outcome);
+	run_record_outcome(selftest->run, event->outcome);
 	selftest->probed = true;
-	loop_stop(selftest->environment->loop);
+	loop_stop(selftest->run->loop);
 }
 
 /* Resolves the address to its device. */
@@ -465,14 +464,14 @@ static enum outcome find_device(struct selftest *selftest)
 
 	if (!outcome)
 		outcome = endpoint_resolve(probe, NULL, &selftest->address);
-	environment_record_outcome(selftest->environment, outcome);
-	while (!outcome && !selftest->probed && !selftest->interrupted && environment_wait(selftest->environment))
+	run_record_outcome(selftest->run, outcome);
+	while (!outcome && !selftest->probed && !selftest->interrupted && run_wait(selftest->run))
 		;
 	endpoint_destroy(probe);
-	return selftest->environment->outcome;
+	return selftest->run->outcome;
 }
 
-static enum outcome selftest_check(struct environment *environment, const void *all_options)
+static enum outcome selftest_check(struct run *run, const void *all_options)
 {
 	const struct selftest_options *options = all_options;
 	struct address address;
@@ -482,14 +481,14 @@ static enum outcome selftest_check(struct environment *environment, const void *
 	if (address_parse(options->address, ADDRESS_FORMAT_IP, &address) && !address_is_any(&address) &&
 	    !address_is_multicast(&address))
 		return OUTCOME_OK;
-	log_error(&environment->log, "-a, --address", "'%s' is not the IPv4 or IPv6 address of a local interface",
+	log_error(&run->log, "-a, --address", "'%s' is not the IPv4 or IPv6 address of a local interface",
 		  options->address);
 	return OUTCOME_USAGE;
 }
 
 static void print_transport(const struct selftest *selftest)
 {
-	const char *transport = transport_name(selftest->environment->transport);
+	const char *transport = transport_name(selftest->run->transport);
 	const char *reason = "";
 	char host[ADDRESS_TEXT_SIZE];
 
@@ -497,22 +496,22 @@ static void print_transport(const struct selftest *selftest)
 		reason = ": usable RDMA device found";
 	else if (WITH_VERBS && !common_transport(&selftest->options->common))
 		reason = ": no usable RDMA device found (--transport verbs shows why)";
-	environment_print(selftest->environment, "%s: testing transport %s at %s%s", selftest->name, transport,
-			  address_host(&selftest->address, host), reason);
+	run_print(selftest->run, "%s: testing transport %s at %s%s", selftest->name, transport,
+		  address_host(&selftest->address, host), reason);
 }
 
-static enum outcome selftest_start(struct environment *environment, const void *options, void **state)
+static enum outcome selftest_start(struct run *run, const void *options, void **state)
 {
-	struct selftest *selftest = *state = environment_allocate(environment, 1, sizeof(*selftest));
+	struct selftest *selftest = *state = run_allocate(run, 1, sizeof(*selftest));
 
 	if (!selftest)
 		return OUTCOME_INTERNAL;
-	selftest->environment = environment;
+	selftest->run = run;
 	selftest->options = options;
 	selftest->target = selftest->options->address;
 	for (unsigned i = 0; i < PARTS; i++)
 		selftest->results[i].command = parts[i].command->name;
-	selftest->name = environment->log.name;
+	selftest->name = run->log.name;
 	return select_transport(selftest, common_transport(&selftest->options->common));
 }
 
@@ -534,7 +533,7 @@ static void selftest_interrupt(void *state, enum interruption reason)
 
 	selftest->interrupted = true;
 	interrupt_part(selftest, reason);
-	loop_stop(selftest->environment->loop);
+	loop_stop(selftest->run->loop);
 }
 
 static void report_parts(struct report *report, const void *member)

@@ -42,64 +42,64 @@ const char *ucmatose_listen_address(const struct ucmatose_options *options)
 	return options->format >= ADDRESS_FORMAT_IP6 || EXTRA(options->common.family.ip6) ? "::" : "0.0.0.0";
 }
 
-void ucmatose_figures_begin(struct ucmatose *run, enum connection_state state)
+void ucmatose_figures_begin(struct ucmatose *ucmatose, enum connection_state state)
 {
-	if (WITH_REPORT && state <= CONNECTION_RECEIVING && !run->figures.rates[state].from)
-		run->figures.rates[state].from = clock_now();
+	if (WITH_REPORT && state <= CONNECTION_RECEIVING && !ucmatose->figures.rates[state].from)
+		ucmatose->figures.rates[state].from = clock_now();
 }
 
-void ucmatose_figures_restart(struct ucmatose *run, enum connection_state state)
+void ucmatose_figures_restart(struct ucmatose *ucmatose, enum connection_state state)
 {
-	if (WITH_REPORT && !run->figures.rates[state].count)
-		run->figures.rates[state].from = clock_now();
+	if (WITH_REPORT && !ucmatose->figures.rates[state].count)
+		ucmatose->figures.rates[state].from = clock_now();
 }
 
-void ucmatose_figures_clear(struct ucmatose *run)
+void ucmatose_figures_clear(struct ucmatose *ucmatose)
 {
 	if (!WITH_REPORT)
 		return;
-	memset(&run->figures, 0, sizeof(run->figures));
-	memset(&run->before, 0, sizeof(run->before));
-	ucmatose_figures_restart(run, CONNECTION_CONNECTING);
+	memset(&ucmatose->figures, 0, sizeof(ucmatose->figures));
+	memset(&ucmatose->before, 0, sizeof(ucmatose->before));
+	ucmatose_figures_restart(ucmatose, CONNECTION_CONNECTING);
 }
 
 void ucmatose_figures_count(const struct ucmatose_connection *connection, enum connection_state state)
 {
-	struct ucmatose *run = connection->run;
+	struct ucmatose *ucmatose = connection->ucmatose;
 
 	if (!WITH_REPORT)
 		return;
-	run->figures.rates[state].count++;
-	run->figures.rates[state].to = run->progressed;
-	run->figures.verified += state == CONNECTION_RECEIVING && connection->peer_is_ours;
+	ucmatose->figures.rates[state].count++;
+	ucmatose->figures.rates[state].to = ucmatose->progressed;
+	ucmatose->figures.verified += state == CONNECTION_RECEIVING && connection->peer_is_ours;
 }
 
-void ucmatose_figures_time(struct ucmatose *run, const struct endpoint_event *event)
+void ucmatose_figures_time(struct ucmatose *ucmatose, const struct endpoint_event *event)
 {
-	bool accepted = run->is_server && event->kind == EVENT_ESTABLISHED;
+	bool accepted = ucmatose->is_server && event->kind == EVENT_ESTABLISHED;
 
 	if (event->took && event->kind <= EVENT_DISCONNECTED)
-		histogram_add(&run->figures.steps[accepted ? EVENT_REQUEST : event->kind], event->took);
+		histogram_add(&ucmatose->figures.steps[accepted ? EVENT_REQUEST : event->kind], event->took);
 }
 
 struct figures ucmatose_figures_update(void *state)
 {
-	struct ucmatose *run = state;
-	struct ucmatose_figures *figures = &run->figures;
+	struct ucmatose *ucmatose = state;
+	struct ucmatose_figures *figures = &ucmatose->figures;
 
-	figures->role = run->is_server ? "server" : "client";
-	figures->target = run->is_server ? ucmatose_listen_address(run->options) : run->options->server;
-	figures->asked = run->wanted;
-	figures->refused = run->refused;
-	figures->failed = run->in_state[CONNECTION_FAILED];
-	figures->size = run->size;
+	figures->role = ucmatose->is_server ? "server" : "client";
+	figures->target = ucmatose->is_server ? ucmatose_listen_address(ucmatose->options) : ucmatose->options->server;
+	figures->asked = ucmatose->wanted;
+	figures->refused = ucmatose->refused;
+	figures->failed = ucmatose->in_state[CONNECTION_FAILED];
+	figures->size = ucmatose->size;
 	for (int i = CONNECTION_CONNECTING; i <= CONNECTION_RECEIVING; i++) {
 		figures->rates[i].bytes = figures->rates[i].count * figures->size;
-		figures->rates[i].goes_on = run->in_state[i];
+		figures->rates[i].goes_on = ucmatose->in_state[i];
 	}
 	return (struct figures){ ucmatose_figures,
 				 figures,
-				 &run->before,
+				 &ucmatose->before,
 				 sizeof(*figures),
 				 .summarised = figures->rates[CONNECTION_CONNECTING].count,
 				 .under_way = figures->rates[CONNECTION_CONNECTING].count };

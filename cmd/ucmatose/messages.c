@@ -50,50 +50,50 @@ static uint32_t half_of(uint32_t window)
 /* ---- memory ---- */
 
 /* Per connection. Many connections hide each other's waits. */
-static uint32_t count_slots(const struct ucmatose *run, const struct domain *domain)
+static uint32_t count_slots(const struct ucmatose *ucmatose, const struct domain *domain)
 {
-	const uint64_t connections = run->wanted;
-	uint64_t slots = MIN(SLOTS_BUDGET / (connections * run->size), SLOTS_MIN);
+	const uint64_t connections = ucmatose->wanted;
+	uint64_t slots = MIN(SLOTS_BUDGET / (connections * ucmatose->size), SLOTS_MIN);
 
-	slots = MAX(slots, MIN(SHORT_BUDGET / (connections * MAX(run->size, SHORT_LEAST)), SLOTS_MAX));
-	slots = MIN(slots, MIN(MAX(domain->max_qp_wr, GRANTS_MAX + 1) - GRANTS_MAX, run->messages));
+	slots = MAX(slots, MIN(SHORT_BUDGET / (connections * MAX(ucmatose->size, SHORT_LEAST)), SLOTS_MAX));
+	slots = MIN(slots, MIN(MAX(domain->max_qp_wr, GRANTS_MAX + 1) - GRANTS_MAX, ucmatose->messages));
 	return (uint32_t)MAX(slots, 1);
 }
 
 /* Puts the device's memory at the head of the list. Reports a failure. */
-static enum outcome memory_create(struct ucmatose *run, struct domain *domain)
+static enum outcome memory_create(struct ucmatose *ucmatose, struct domain *domain)
 {
-	const uint64_t size_of_all = (uint64_t)run->wanted * run->size;
-	struct ucmatose_memory *memory = environment_allocate(run->environment, 1, sizeof(*memory));
+	const uint64_t size_of_all = (uint64_t)ucmatose->wanted * ucmatose->size;
+	struct ucmatose_memory *memory = run_allocate(ucmatose->run, 1, sizeof(*memory));
 	uint64_t length;
 	enum outcome outcome;
 
 	if (!memory)
 		return OUTCOME_INTERNAL;
-	if (!run->slots) {
-		run->slots = count_slots(run, domain);
-		run->batch = half_of(run->slots);
+	if (!ucmatose->slots) {
+		ucmatose->slots = count_slots(ucmatose, domain);
+		ucmatose->batch = half_of(ucmatose->slots);
 	}
-	length = size_of_all * run->slots;
-	run->pattern = (size_t)length;
-	length += payload_pattern_size(run->size);
+	length = size_of_all * ucmatose->slots;
+	ucmatose->pattern = (size_t)length;
+	length += payload_pattern_size(ucmatose->size);
 	outcome = region_create(domain, (size_t)MIN(length, SIZE_MAX), REGION_LOCAL, &memory->region);
 	if (outcome) {
 		free(memory);
 		return outcome;
 	}
-	payload_pattern_write(memory->region->memory + run->pattern, run->size);
-	memory->next = run->memory;
-	run->memory = memory;
+	payload_pattern_write(memory->region->memory + ucmatose->pattern, ucmatose->size);
+	memory->next = ucmatose->memory;
+	ucmatose->memory = memory;
 	return OUTCOME_OK;
 }
 
-void ucmatose_messages_free(struct ucmatose *run)
+void ucmatose_messages_free(struct ucmatose *ucmatose)
 {
-	while (run->memory) {
-		struct ucmatose_memory *memory = run->memory;
+	while (ucmatose->memory) {
+		struct ucmatose_memory *memory = ucmatose->memory;
 
-		run->memory = memory->next;
+		ucmatose->memory = memory->next;
 		region_destroy(memory->region);
 		free(memory);
 	}
@@ -101,14 +101,14 @@ void ucmatose_messages_free(struct ucmatose *run)
 
 static size_t receive_slot(const struct ucmatose_connection *connection, uint32_t number)
 {
-	const struct ucmatose *run = connection->run;
+	const struct ucmatose *ucmatose = connection->ucmatose;
 
-	return (size_t)(connection->index * run->slots + number % run->slots) * run->size;
+	return (size_t)(connection->index * ucmatose->slots + number % ucmatose->slots) * ucmatose->size;
 }
 
 static size_t message_offset(const struct ucmatose_connection *connection, uint32_t seed, uint32_t number)
 {
-	return connection->run->pattern + payload_pattern_offset(connection->run->size, seed, number);
+	return connection->ucmatose->pattern + payload_pattern_offset(connection->ucmatose->size, seed, number);
 }
 
 /* Posts count more messages or grants, and adds them to *number. A grant is empty. */
@@ -125,7 +125,7 @@ static enum outcome post(struct ucmatose_connection *connection, enum work_kind 
 				.kind = kind,
 				.tag = tag,
 				.region = connection->region,
-				.length = tag ? 0 : connection->run->size,
+				.length = tag ? 0 : connection->ucmatose->size,
 				.offset = kind == WORK_RECEIVE
 						  ? receive_slot(connection, *number)
 						  : message_offset(connection, connection->send_seed, *number),
@@ -138,24 +138,24 @@ static enum outcome post(struct ucmatose_connection *connection, enum work_kind 
 /* ---- grants ---- */
 
 /* Adds a grant's messages to *messages: the first grant is a window, the others half of it. */
-static void grant(const struct ucmatose *run, uint32_t *messages, uint32_t window)
+static void grant(const struct ucmatose *ucmatose, uint32_t *messages, uint32_t window)
 {
-	*messages = MIN(run->messages, *messages + (*messages ? half_of(window) : window));
+	*messages = MIN(ucmatose->messages, *messages + (*messages ? half_of(window) : window));
 }
 
 /* Grants half a window more, once receives are posted for it and for all messages granted before. */
 static enum outcome grant_more(struct ucmatose_connection *connection)
 {
-	const struct ucmatose *run = connection->run;
+	const struct ucmatose *ucmatose = connection->ucmatose;
 	uint32_t room;
 
-	if (!connection->peer_window || connection->granted == run->messages ||
+	if (!connection->peer_window || connection->granted == ucmatose->messages ||
 	    connection->grants_in_flight == GRANTS_MAX)
 		return OUTCOME_OK;
-	room = MIN(run->slots, connection->posted - connection->consumed);
-	if (connection->received + room < connection->granted + run->batch)
+	room = MIN(ucmatose->slots, connection->posted - connection->consumed);
+	if (connection->received + room < connection->granted + ucmatose->batch)
 		return OUTCOME_OK;
-	grant(run, &connection->granted, run->slots);
+	grant(ucmatose, &connection->granted, ucmatose->slots);
 	return post(connection, WORK_SEND, TAG_GRANT, &connection->grants_in_flight, 1);
 }
 
@@ -169,74 +169,74 @@ static enum outcome post_receives(struct ucmatose_connection *connection, uint32
 	if (room < least)
 		return OUTCOME_OK;
 	if (!connection->peer_window)
-		room = MIN(room, connection->run->messages - connection->posted);
+		room = MIN(room, connection->ucmatose->messages - connection->posted);
 	return post(connection, WORK_RECEIVE, 0, &connection->posted, room);
 }
 
 static enum outcome post_sends(struct ucmatose_connection *connection)
 {
-	struct ucmatose *run = connection->run;
+	struct ucmatose *ucmatose = connection->ucmatose;
 	uint32_t in_flight = connection->sent - connection->acknowledged;
-	uint32_t left = run->messages - connection->sent;
-	uint32_t count = MIN(connection->allowed - connection->sent, run->slots - in_flight);
+	uint32_t left = ucmatose->messages - connection->sent;
+	uint32_t count = MIN(connection->allowed - connection->sent, ucmatose->slots - in_flight);
 	enum outcome outcome;
 
 	/* Each batch costs a call: while one is outstanding, wait for a full batch. */
-	if (in_flight && count < MIN(run->batch, left))
+	if (in_flight && count < MIN(ucmatose->batch, left))
 		return OUTCOME_OK;
 	outcome = post(connection, WORK_SEND, 0, &connection->sent, count);
 	/* The peer may reply before our last send completes. */
-	if (!outcome && run->is_server && connection->sent == run->messages)
-		ucmatose_figures_begin(run, CONNECTION_RECEIVING);
+	if (!outcome && ucmatose->is_server && connection->sent == ucmatose->messages)
+		ucmatose_figures_begin(ucmatose, CONNECTION_RECEIVING);
 	return outcome;
 }
 
 /* Memory, the depths of the queues, and the peer's first window. */
 static enum outcome prepare_to_transfer(struct ucmatose_connection *connection)
 {
-	struct ucmatose *run = connection->run;
+	struct ucmatose *ucmatose = connection->ucmatose;
 	struct endpoint *endpoint = connection->endpoint;
 	struct domain *domain = endpoint->domain;
-	const struct ucmatose_memory *memory = run->memory;
+	const struct ucmatose_memory *memory = ucmatose->memory;
 	const bool on_iwarp = domain->fabric == FABRIC_IWARP;
 	uint32_t depth;
 	enum outcome outcome;
 
-	if (run->size > domain->max_message) {
-		log_error(&run->environment->log, endpoint->name,
-			  "-S %" PRIu32 ": the longest message of device %s has %" PRIu32 " bytes", run->size,
+	if (ucmatose->size > domain->max_message) {
+		log_error(&ucmatose->run->log, endpoint->name,
+			  "-S %" PRIu32 ": the longest message of device %s has %" PRIu32 " bytes", ucmatose->size,
 			  domain->device, domain->max_message);
 		return OUTCOME_USAGE;
 	}
 	while (memory && memory->region->domain != domain)
 		memory = memory->next;
 	if (!memory) {
-		outcome = memory_create(run, domain);
+		outcome = memory_create(ucmatose, domain);
 		if (outcome)
 			return outcome;
-		memory = run->memory;
+		memory = ucmatose->memory;
 	}
 	connection->region = memory->region;
-	endpoint->options.send_depth = run->slots + GRANTS_MAX;
-	depth = run->slots;
+	endpoint->options.send_depth = ucmatose->slots + GRANTS_MAX;
+	depth = ucmatose->slots;
 	if (!connection->peer_window) /* a client does not know its peer yet */
-		depth = MIN(run->messages, domain->max_qp_wr);
+		depth = MIN(ucmatose->messages, domain->max_qp_wr);
 	if (!on_iwarp)
-		depth = MIN(depth, MAX(RECEIVES_BUDGET / run->wanted, run->slots));
+		depth = MIN(depth, MAX(RECEIVES_BUDGET / ucmatose->wanted, ucmatose->slots));
 	endpoint->options.receive_depth = depth;
-	if (run->is_server || !on_iwarp)
-		grant(run, &connection->granted, run->slots);
+	if (ucmatose->is_server || !on_iwarp)
+		grant(ucmatose, &connection->granted, ucmatose->slots);
 	return OUTCOME_OK;
 }
 
 enum outcome ucmatose_messages_prepare(struct ucmatose_connection *connection)
 {
-	struct ucmatose *run = connection->run;
+	struct ucmatose *ucmatose = connection->ucmatose;
 	const char *device = connection->endpoint->domain->device;
 	enum outcome outcome = OUTCOME_OK;
 
-	run->device = run->device && run->device != device ? "several devices" : device;
-	if (run->messages)
+	ucmatose->device = ucmatose->device && ucmatose->device != device ? "several devices" : device;
+	if (ucmatose->messages)
 		outcome = prepare_to_transfer(connection);
 	if (!outcome)
 		outcome = endpoint_create_qp(connection->endpoint);
@@ -246,13 +246,13 @@ enum outcome ucmatose_messages_prepare(struct ucmatose_connection *connection)
 /* A server sends first, a client after it has received all. */
 static enum outcome go_on(struct ucmatose_connection *connection)
 {
-	const struct ucmatose *run = connection->run;
-	const bool all_sent = connection->acknowledged == run->messages;
-	const bool all_received = connection->received == run->messages;
+	const struct ucmatose *ucmatose = connection->ucmatose;
+	const bool all_sent = connection->acknowledged == ucmatose->messages;
+	const bool all_received = connection->received == ucmatose->messages;
 	enum connection_state state = CONNECTION_TRANSFERRED;
 
 	if (!all_sent || !all_received)
-		state = (run->is_server ? all_sent : !all_received) ? CONNECTION_RECEIVING : CONNECTION_SENDING;
+		state = (ucmatose->is_server ? all_sent : !all_received) ? CONNECTION_RECEIVING : CONNECTION_SENDING;
 	if (state != connection->state)
 		ucmatose_connection_enter(connection, state);
 	return state == CONNECTION_SENDING ? post_sends(connection) : OUTCOME_OK;
@@ -260,13 +260,13 @@ static enum outcome go_on(struct ucmatose_connection *connection)
 
 enum outcome ucmatose_messages_begin(struct ucmatose_connection *connection)
 {
-	const struct ucmatose *run = connection->run;
+	const struct ucmatose *ucmatose = connection->ucmatose;
 	enum outcome outcome;
 
 	if (!connection->peer_window)
-		connection->allowed = run->messages;
-	else if (!run->is_server || connection->endpoint->domain->fabric != FABRIC_IWARP)
-		grant(run, &connection->allowed, connection->peer_window);
+		connection->allowed = ucmatose->messages;
+	else if (!ucmatose->is_server || connection->endpoint->domain->fabric != FABRIC_IWARP)
+		grant(ucmatose, &connection->allowed, connection->peer_window);
 	/* With the peer's hello the number of receives may be larger than before. */
 	outcome = post_receives(connection, 1);
 	if (!outcome)
@@ -276,24 +276,24 @@ enum outcome ucmatose_messages_begin(struct ucmatose_connection *connection)
 
 static enum outcome received(struct ucmatose_connection *connection, uint32_t length)
 {
-	struct ucmatose *run = connection->run;
+	struct ucmatose *ucmatose = connection->ucmatose;
 	const uint8_t *bytes = connection->region->memory;
-	bool is_grant = !length && connection->peer_window && connection->allowed < run->messages;
-	uint32_t expected = connection->received < run->messages ? run->size : 0;
+	bool is_grant = !length && connection->peer_window && connection->allowed < ucmatose->messages;
+	uint32_t expected = connection->received < ucmatose->messages ? ucmatose->size : 0;
 	struct payload_difference difference;
 
 	if (is_grant) {
-		grant(run, &connection->allowed, connection->peer_window);
+		grant(ucmatose, &connection->allowed, connection->peer_window);
 	} else if (!expected || length != expected) {
-		log_error(&run->environment->log, connection->endpoint->name,
+		log_error(&ucmatose->run->log, connection->endpoint->name,
 			  "connection %" PRIu32 ": message %" PRIu32 " has %" PRIu32 " bytes instead of %" PRIu32,
 			  connection->index, connection->received + 1, length, expected);
-		log_hint(&run->environment->log, "give both ends the same -C and -S");
+		log_hint(&ucmatose->run->log, "give both ends the same -C and -S");
 		return OUTCOME_FAILED;
 	} else if (connection->peer_is_ours &&
 		   !payload_equal(bytes + message_offset(connection, connection->receive_seed, connection->received),
 				  bytes + receive_slot(connection, connection->consumed), length, &difference)) {
-		log_error(&run->environment->log, connection->endpoint->name,
+		log_error(&ucmatose->run->log, connection->endpoint->name,
 			  "connection %" PRIu32 ": message %" PRIu32
 			  " differs at byte %zu: expected 0x%02x, found 0x%02x",
 			  connection->index, connection->received + 1, difference.position, difference.expected,
@@ -305,19 +305,19 @@ static enum outcome received(struct ucmatose_connection *connection, uint32_t le
 	}
 	connection->consumed++;
 	/* Repost a grant's receive at once: the messages that follow may need it. */
-	return post_receives(connection, is_grant ? 1 : run->batch);
+	return post_receives(connection, is_grant ? 1 : ucmatose->batch);
 }
 
 enum outcome ucmatose_messages_completed(struct ucmatose_connection *connection, const struct completion *completion)
 {
-	struct ucmatose *run = connection->run;
+	struct ucmatose *ucmatose = connection->ucmatose;
 	enum outcome outcome = OUTCOME_OK;
 
 	if (completion->status) {
 		/* A message too long for its receive fails at both ends, on soft-RoCE with OTHER at the receiver. */
 		if (!connection->peer_is_ours && completion->status < COMPLETION_RETRY_EXCEEDED)
-			error_hint(&run->environment->transport->error,
-				   "the peer's -S may differ from this end's %" PRIu32, run->size);
+			error_hint(&ucmatose->run->transport->error,
+				   "the peer's -S may differ from this end's %" PRIu32, ucmatose->size);
 		return OUTCOME_FAILED;
 	}
 	if (completion->kind == WORK_RECEIVE) {

@@ -26,56 +26,56 @@
 
 /* ---- the end ---- */
 
-void ucmatose_release(struct ucmatose *run)
+void ucmatose_release(struct ucmatose *ucmatose)
 {
-	loop_timer_stop(&run->pause);
-	loop_timer_stop(&run->silence);
-	dial_stop(&run->dial);
-	for (uint32_t i = 0; i < run->wanted; i++)
-		ucmatose_connection_reset(&run->connections[i]);
-	endpoint_destroy(run->listener);
-	run->listener = NULL;
+	loop_timer_stop(&ucmatose->pause);
+	loop_timer_stop(&ucmatose->silence);
+	dial_stop(&ucmatose->dial);
+	for (uint32_t i = 0; i < ucmatose->wanted; i++)
+		ucmatose_connection_reset(&ucmatose->connections[i]);
+	endpoint_destroy(ucmatose->listener);
+	ucmatose->listener = NULL;
 }
 
-void ucmatose_finish(struct ucmatose *run, enum outcome outcome)
+void ucmatose_finish(struct ucmatose *ucmatose, enum outcome outcome)
 {
-	const char *plural = units_plural(run->wanted);
-	uint64_t messages = (uint64_t)run->messages * run->wanted;
+	const char *plural = units_plural(ucmatose->wanted);
+	uint64_t messages = (uint64_t)ucmatose->messages * ucmatose->wanted;
 
-	environment_record_outcome(run->environment, outcome);
-	if (run->phase != PHASE_ENDED)
-		environment_print(run->environment, "test complete");
-	run->phase = PHASE_ENDED;
-	ucmatose_release(run);
-	if (run->environment->outcome)
-		environment_finish(run->environment, OUTCOME_OK, run->device,
-				   "%" PRIu32 " of %" PRIu32 " connection%s completed",
-				   run->in_state[CONNECTION_CLOSED], run->wanted, plural);
-	else if (!run->messages)
-		environment_finish(run->environment, OUTCOME_OK, run->device,
-				   "%" PRIu32 " connection%s established and disconnected", run->wanted, plural);
+	run_record_outcome(ucmatose->run, outcome);
+	if (ucmatose->phase != PHASE_ENDED)
+		run_print(ucmatose->run, "test complete");
+	ucmatose->phase = PHASE_ENDED;
+	ucmatose_release(ucmatose);
+	if (ucmatose->run->outcome)
+		run_finish(ucmatose->run, OUTCOME_OK, ucmatose->device,
+			   "%" PRIu32 " of %" PRIu32 " connection%s completed", ucmatose->in_state[CONNECTION_CLOSED],
+			   ucmatose->wanted, plural);
+	else if (!ucmatose->messages)
+		run_finish(ucmatose->run, OUTCOME_OK, ucmatose->device,
+			   "%" PRIu32 " connection%s established and disconnected", ucmatose->wanted, plural);
 	else
-		environment_finish(run->environment, OUTCOME_OK, run->device,
-				   "%" PRIu32 " connection%s, %" PRIu64 " message%s of %" PRIu32 " byte%s each way %s",
-				   run->wanted, plural, messages, units_plural(messages), run->size,
-				   units_plural(run->size), run->stock ? "received, lengths checked" : "verified");
+		run_finish(ucmatose->run, OUTCOME_OK, ucmatose->device,
+			   "%" PRIu32 " connection%s, %" PRIu64 " message%s of %" PRIu32 " byte%s each way %s",
+			   ucmatose->wanted, plural, messages, units_plural(messages), ucmatose->size,
+			   units_plural(ucmatose->size), ucmatose->stock ? "received, lengths checked" : "verified");
 }
 
 /* ---- when a phase is over ---- */
 
-bool ucmatose_wants_more(const struct ucmatose *run)
+bool ucmatose_wants_more(const struct ucmatose *ucmatose)
 {
-	return run->phase == PHASE_CONNECTING && !run->no_more && run->in_state[CONNECTION_NEW];
+	return ucmatose->phase == PHASE_CONNECTING && !ucmatose->no_more && ucmatose->in_state[CONNECTION_NEW];
 }
 
-uint32_t ucmatose_good(const struct ucmatose *run)
+uint32_t ucmatose_good(const struct ucmatose *ucmatose)
 {
-	return run->wanted - run->in_state[CONNECTION_NEW] - run->in_state[CONNECTION_FAILED];
+	return ucmatose->wanted - ucmatose->in_state[CONNECTION_NEW] - ucmatose->in_state[CONNECTION_FAILED];
 }
 
 #define BIT(state) (1 << CONNECTION_##state)
 
-bool ucmatose_phase_is_over(const struct ucmatose *run)
+bool ucmatose_phase_is_over(const struct ucmatose *ucmatose)
 {
 	/* The states in which the next phase waits for a connection of a client and of a server. */
 	static const uint8_t awaited[][2] = {
@@ -86,105 +86,105 @@ bool ucmatose_phase_is_over(const struct ucmatose *run)
 	};
 
 	for (int state = CONNECTION_CONNECTING; state < CONNECTION_CLOSED; state++)
-		if (run->in_state[state] && awaited[run->phase][run->is_server] >> state & 1)
+		if (ucmatose->in_state[state] && awaited[ucmatose->phase][ucmatose->is_server] >> state & 1)
 			return false;
-	return !ucmatose_wants_more(run);
+	return !ucmatose_wants_more(ucmatose);
 }
 
 /* ---- the next phase's first steps ---- */
 
-uint32_t ucmatose_phase_pause(const struct ucmatose *run)
+uint32_t ucmatose_phase_pause(const struct ucmatose *ucmatose)
 {
-	if (run->phase == PHASE_CONNECTING && run->stock_iwarp)
+	if (ucmatose->phase == PHASE_CONNECTING && ucmatose->stock_iwarp)
 		return STOCK_IWARP_TIME;
-	if (run->phase != PHASE_SECOND_HALF)
+	if (ucmatose->phase != PHASE_SECOND_HALF)
 		return 0;
 	/* A client's endpoints must not be migrated in their callbacks. */
-	return run->is_server ? SETTLE_TIME : 1;
+	return ucmatose->is_server ? SETTLE_TIME : 1;
 }
 
 /* The stock tool's line about the messages. */
-static void say(const struct ucmatose *run, const char *line)
+static void say(const struct ucmatose *ucmatose, const char *line)
 {
-	if (run->messages)
-		environment_print(run->environment, "%s", line);
+	if (ucmatose->messages)
+		run_print(ucmatose->run, "%s", line);
 }
 
-static void begin_first_half(struct ucmatose *run)
+static void begin_first_half(struct ucmatose *ucmatose)
 {
-	if (!environment_ready(run->environment, NULL, NULL)) {
-		run->phase = PHASE_ENDED;
+	if (!run_setup_done(ucmatose->run, NULL, NULL)) {
+		ucmatose->phase = PHASE_ENDED;
 		return;
 	}
-	if (!run->is_server) { /* each of its connections has begun when it was established */
-		ucmatose_figures_restart(run, CONNECTION_RECEIVING);
-		say(run, "receiving data transfers");
+	if (!ucmatose->is_server) { /* each of its connections has begun when it was established */
+		ucmatose_figures_restart(ucmatose, CONNECTION_RECEIVING);
+		say(ucmatose, "receiving data transfers");
 		return;
 	}
-	say(run, "initiating data transfers");
-	for (uint32_t i = 0; i < run->wanted; i++) {
-		struct ucmatose_connection *connection = &run->connections[i];
+	say(ucmatose, "initiating data transfers");
+	for (uint32_t i = 0; i < ucmatose->wanted; i++) {
+		struct ucmatose_connection *connection = &ucmatose->connections[i];
 
 		if (connection->state == CONNECTION_ESTABLISHED)
 			ucmatose_connection_check(connection, ucmatose_messages_begin(connection));
 	}
-	say(run, "completing sends");
+	say(ucmatose, "completing sends");
 }
 
 /* The channel left is freed with the transport. */
-static enum outcome migrate(struct ucmatose *run)
+static enum outcome migrate(struct ucmatose *ucmatose)
 {
 	enum outcome outcome;
 
-	environment_print(run->environment, "migrating to new event channel");
-	outcome = channel_create(run->environment->transport, &run->channel);
-	if (!outcome && run->listener)
-		outcome = endpoint_migrate(run->listener, run->channel);
-	for (uint32_t i = 0; !outcome && i < run->wanted; i++)
-		if (run->connections[i].endpoint)
-			outcome = endpoint_migrate(run->connections[i].endpoint, run->channel);
+	run_print(ucmatose->run, "migrating to new event channel");
+	outcome = channel_create(ucmatose->run->transport, &ucmatose->channel);
+	if (!outcome && ucmatose->listener)
+		outcome = endpoint_migrate(ucmatose->listener, ucmatose->channel);
+	for (uint32_t i = 0; !outcome && i < ucmatose->wanted; i++)
+		if (ucmatose->connections[i].endpoint)
+			outcome = endpoint_migrate(ucmatose->connections[i].endpoint, ucmatose->channel);
 	return outcome;
 }
 
-static void begin_closing(struct ucmatose *run)
+static void begin_closing(struct ucmatose *ucmatose)
 {
-	if (ucmatose_good(run) == run->wanted)
-		say(run, "data transfers complete");
-	if (run->options->migrate)
-		environment_record_outcome(run->environment, migrate(run));
-	if (!run->is_server)
+	if (ucmatose_good(ucmatose) == ucmatose->wanted)
+		say(ucmatose, "data transfers complete");
+	if (ucmatose->options->migrate)
+		run_record_outcome(ucmatose->run, migrate(ucmatose));
+	if (!ucmatose->is_server)
 		return;
-	environment_print(run->environment, "cmatose: disconnecting");
-	run->next = 0;
+	run_print(ucmatose->run, "cmatose: disconnecting");
+	ucmatose->next = 0;
 }
 
 /* A peer that fails one connection may fail all: then none waits for the others. */
-void ucmatose_disconnect_more(struct ucmatose *run)
+void ucmatose_disconnect_more(struct ucmatose *ucmatose)
 {
-	const uint32_t *in = run->in_state;
+	const uint32_t *in = ucmatose->in_state;
 
 	while (in[CONNECTION_TRANSFERRED] && (in[CONNECTION_DISCONNECTING] < UNDER_WAY_MAX || in[CONNECTION_FAILED])) {
-		struct ucmatose_connection *connection = ucmatose_connection_next(run, CONNECTION_TRANSFERRED);
+		struct ucmatose_connection *connection = ucmatose_connection_next(ucmatose, CONNECTION_TRANSFERRED);
 
 		ucmatose_connection_check(connection, endpoint_disconnect(connection->endpoint));
 	}
 }
 
-void ucmatose_next_phase(struct ucmatose *run)
+void ucmatose_next_phase(struct ucmatose *ucmatose)
 {
-	const bool closed = run->phase == PHASE_CLOSING;
+	const bool closed = ucmatose->phase == PHASE_CLOSING;
 
-	if (closed && run->is_server)
-		environment_print(run->environment, "disconnected");
-	if (closed || !ucmatose_good(run)) {
-		ucmatose_finish(run, OUTCOME_OK);
+	if (closed && ucmatose->is_server)
+		run_print(ucmatose->run, "disconnected");
+	if (closed || !ucmatose_good(ucmatose)) {
+		ucmatose_finish(ucmatose, OUTCOME_OK);
 		return;
 	}
-	run->phase++;
-	if (run->phase == PHASE_FIRST_HALF)
-		begin_first_half(run);
-	else if (run->phase == PHASE_SECOND_HALF)
-		say(run, run->is_server ? "receiving data transfers" : "sending replies");
+	ucmatose->phase++;
+	if (ucmatose->phase == PHASE_FIRST_HALF)
+		begin_first_half(ucmatose);
+	else if (ucmatose->phase == PHASE_SECOND_HALF)
+		say(ucmatose, ucmatose->is_server ? "receiving data transfers" : "sending replies");
 	else
-		begin_closing(run);
+		begin_closing(ucmatose);
 }

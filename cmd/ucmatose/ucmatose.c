@@ -67,8 +67,8 @@ static const struct option options_table[] = {
 /* clang-format on */
 
 /* Rejects numeric addresses that cannot work before a device is opened. A name is looked up later. */
-static enum outcome check_address(const struct environment *environment, const struct ucmatose_options *options,
-				  const char *letter, const char *text, bool has_interface)
+static enum outcome check_address(const struct run *run, const struct ucmatose_options *options, const char *letter,
+				  const char *text, bool has_interface)
 {
 	enum address_format format = (enum address_format)options->format;
 	struct address address;
@@ -77,28 +77,28 @@ static enum outcome check_address(const struct environment *environment, const s
 		return OUTCOME_OK;
 	address.family = ADDRESS_NONE;
 	if (!address_parse(text, format ? format : ADDRESS_FORMAT_IP, &address) && format) {
-		log_error(&environment->log, letter, "'%s' is not a numeric address of that -f", text);
+		log_error(&run->log, letter, "'%s' is not a numeric address of that -f", text);
 		return OUTCOME_USAGE;
 	}
-	return host_check(&environment->log, letter, text, &address, "-p", has_interface);
+	return host_check(&run->log, letter, text, &address, "-p", has_interface);
 }
 
-static enum outcome ucmatose_check(struct environment *environment, const void *all_options)
+static enum outcome ucmatose_check(struct run *run, const void *all_options)
 {
 	const struct ucmatose_options *options = all_options;
 	bool has_interface = EXTRA(options->common.path.interface != NULL);
 	enum outcome outcome;
 
 	if (has_interface && options->format == ADDRESS_FORMAT_GID) {
-		log_error(&environment->log, "--interface", "not with -f gid: a GID belongs to a device");
+		log_error(&run->log, "--interface", "not with -f gid: a GID belongs to a device");
 		return OUTCOME_USAGE;
 	}
 	if (options->server && !options->port) {
-		log_error(&environment->log, NULL, "-s, --server needs the server's own -p, --port, not 0");
+		log_error(&run->log, NULL, "-s, --server needs the server's own -p, --port, not 0");
 		return OUTCOME_USAGE;
 	}
-	outcome = check_address(environment, options, "-s", options->server, has_interface || options->bind);
-	return outcome ? outcome : check_address(environment, options, "-b", options->bind, has_interface);
+	outcome = check_address(run, options, "-s", options->server, has_interface || options->bind);
+	return outcome ? outcome : check_address(run, options, "-b", options->bind, has_interface);
 }
 
 const struct command ucmatose_command = {

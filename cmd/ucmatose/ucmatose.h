@@ -3,7 +3,7 @@
  * Each file calls only those below it:
  *
  *   ucmatose.c    the options, their check, and the command
- *   run.c         the callbacks of the loop: the run dials or listens, and ends what failed
+ *   command.c         the callbacks of the loop: the run dials or listens, and ends what failed
  *   phases.c      the phases, which all connections enter together, and the verdict
  *   messages.c    the messages of one connection
  *   connection.c  one connection: its states, its hello, its end
@@ -15,9 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cmd/command.h"
 #include "cmd/dial.h"
 #include "cmd/hello.h"
-#include "cmd/run.h"
 #include "core/figures.h"
 
 enum {
@@ -72,7 +72,7 @@ struct ucmatose_memory {
 };
 
 struct ucmatose_connection {
-	struct ucmatose *run;
+	struct ucmatose *ucmatose;
 	struct endpoint *endpoint;
 	const struct region *region; /* NULL: no messages */
 	uint32_t index;
@@ -117,7 +117,7 @@ enum ucmatose_phase {
 };
 
 struct ucmatose {
-	struct environment *environment;
+	struct run *run;
 	const struct ucmatose_options *options;
 	struct channel *channel;
 	struct endpoint *listener;
@@ -151,39 +151,39 @@ struct ucmatose {
 	struct ucmatose_figures figures, before;
 };
 
-/* run.c: the functions of struct command */
-enum outcome ucmatose_start(struct environment *environment, const void *options, void **state);
+/* command.c: the functions of struct command */
+enum outcome ucmatose_start(struct run *run, const void *options, void **state);
 void ucmatose_interrupt(void *state, enum interruption reason);
 void ucmatose_stop(void *state);
 
 /* phases.c */
 /* A server waits for requests, a client makes connections. */
-bool ucmatose_wants_more(const struct ucmatose *run);
+bool ucmatose_wants_more(const struct ucmatose *ucmatose);
 /* Connections begun and not failed. */
-uint32_t ucmatose_good(const struct ucmatose *run);
+uint32_t ucmatose_good(const struct ucmatose *ucmatose);
 /* All connections are ready for the next phase, or have failed. */
-bool ucmatose_phase_is_over(const struct ucmatose *run);
+bool ucmatose_phase_is_over(const struct ucmatose *ucmatose);
 /* Nanoseconds until the next phase, at least one turn of the loop; 0: it begins at once. */
-uint32_t ucmatose_phase_pause(const struct ucmatose *run);
-void ucmatose_next_phase(struct ucmatose *run);
+uint32_t ucmatose_phase_pause(const struct ucmatose *ucmatose);
+void ucmatose_next_phase(struct ucmatose *ucmatose);
 /* Of a server that is closing. */
-void ucmatose_disconnect_more(struct ucmatose *run);
+void ucmatose_disconnect_more(struct ucmatose *ucmatose);
 /* Ends the run. */
-void ucmatose_finish(struct ucmatose *run, enum outcome outcome);
+void ucmatose_finish(struct ucmatose *ucmatose, enum outcome outcome);
 /* Frees the objects that make callbacks. */
-void ucmatose_release(struct ucmatose *run);
+void ucmatose_release(struct ucmatose *ucmatose);
 
 /* messages.c: the caller ends a failed connection, with the outcome. */
 /* Creates the QP, with memory and receives. The domain must be known; at a server also the hello. */
 enum outcome ucmatose_messages_prepare(struct ucmatose_connection *connection);
 enum outcome ucmatose_messages_begin(struct ucmatose_connection *connection);
 enum outcome ucmatose_messages_completed(struct ucmatose_connection *connection, const struct completion *completion);
-void ucmatose_messages_free(struct ucmatose *run);
+void ucmatose_messages_free(struct ucmatose *ucmatose);
 
 /* connection.c */
 void ucmatose_connection_enter(struct ucmatose_connection *connection, enum connection_state state);
 /* The next new or transferred connection, which must exist. It enters the following state. */
-struct ucmatose_connection *ucmatose_connection_next(struct ucmatose *run, enum connection_state state);
+struct ucmatose_connection *ucmatose_connection_next(struct ucmatose *ucmatose, enum connection_state state);
 /* Frees an unestablished connection's resources: it can be tried again. */
 void ucmatose_connection_reset(struct ucmatose_connection *connection);
 /* Frees it; the state is closed or failed. */
@@ -192,10 +192,10 @@ void ucmatose_connection_end(struct ucmatose_connection *connection, enum connec
 void ucmatose_connection_check(struct ucmatose_connection *connection, enum outcome outcome);
 /* The peer left too early, or is silent. */
 void ucmatose_connection_fail(struct ucmatose_connection *connection, const char *cause);
-/* Into run->hello. */
-void ucmatose_hello_write(struct ucmatose *run, uint32_t index);
+/* Into ucmatose->hello. */
+void ucmatose_hello_write(struct ucmatose *ucmatose, uint32_t index);
 /* False if the peer's options differ, after an error that names the difference. */
-bool ucmatose_hello_agrees(const struct ucmatose *run, const char *object, const struct hello *hello);
+bool ucmatose_hello_agrees(const struct ucmatose *ucmatose, const char *object, const struct hello *hello);
 /* Takes seeds and window from an rdmatest peer's hello. */
 void ucmatose_hello_apply(struct ucmatose_connection *connection, const struct hello *hello);
 
@@ -203,14 +203,14 @@ void ucmatose_hello_apply(struct ucmatose_connection *connection, const struct h
 const char *ucmatose_listen_address(const struct ucmatose_options *options);
 
 /* figures.c: a rate's time begins with the first connection in that state, and ends with the last count. */
-void ucmatose_figures_begin(struct ucmatose *run, enum connection_state state);
+void ucmatose_figures_begin(struct ucmatose *ucmatose, enum connection_state state);
 /* Restarts the time, unless something is counted already. */
-void ucmatose_figures_restart(struct ucmatose *run, enum connection_state state);
+void ucmatose_figures_restart(struct ucmatose *ucmatose, enum connection_state state);
 /* Another attempt to connect: only the last one's figures count. */
-void ucmatose_figures_clear(struct ucmatose *run);
+void ucmatose_figures_clear(struct ucmatose *ucmatose);
 void ucmatose_figures_count(const struct ucmatose_connection *connection, enum connection_state state);
 /* The duration of the step that the event ends. */
-void ucmatose_figures_time(struct ucmatose *run, const struct endpoint_event *event);
+void ucmatose_figures_time(struct ucmatose *ucmatose, const struct endpoint_event *event);
 struct figures ucmatose_figures_update(void *state);
 
 #endif

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/command.h"
 #include "cmd/common.h"
-#include "cmd/run.h"
 #include "core/option_value.h"
 #include "test/fuzz/target.h"
 #include "test/network/network.h"
@@ -72,21 +72,21 @@ static enum outcome run(const struct command *command, int count, char *const *w
 			struct errors *errors)
 {
 	struct common_options *common = (struct common_options *)(void *)options;
-	struct environment environment = { .log = network_log(errors), .command = command };
+	struct run run = { .log = network_log(errors), .command = command };
 	uint64_t none;
 	enum outcome outcome;
 
-	if (options_parse(command->options, &environment.log, 1, words, defaults, &none))
+	if (options_parse(command->options, &run.log, 1, words, defaults, &none))
 		violation("%s: a default is not valid", command->name);
-	outcome = options_parse(command->options, &environment.log, count, words, options, &environment.given);
+	outcome = options_parse(command->options, &run.log, count, words, options, &run.given);
 	if (outcome || common->help || common->version)
 		return outcome;
 	check_values(command, options, defaults);
 	if (command->check)
-		outcome = command->check(&environment, options);
+		outcome = command->check(&run, options);
 	common->transport = "soft";
 	if (!outcome && !command->chooses_transport)
-		outcome = common_check_path(&environment, common);
+		outcome = common_check_path(&run, common);
 	return outcome;
 }
 

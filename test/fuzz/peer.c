@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/command.h"
 #include "cmd/hello.h"
 #include "cmd/mckey/datagram.h"
 #include "cmd/rping/protocol.h"
-#include "cmd/run.h"
 #include "test/fuzz/input.h"
 #include "test/fuzz/target.h"
 #include "test/network/network.h"
@@ -46,7 +46,7 @@ struct peer {
 
 struct scene {
 	const struct command *command;
-	struct environment environment;
+	struct run run;
 	struct errors errors, peer_errors;
 	unsigned strangers; /* errors about requests without a connection: not a persistent server's failure */
 	struct log peer_log;
@@ -77,16 +77,14 @@ static void begin(struct scene *scene, const char *line)
 	snprintf(scene->line, sizeof(scene->line), "%s", line);
 	while (count < WORDS_MAX && (words[count] = strsep(&rest, " ")))
 		count++;
-	scene->environment.command = scene->command;
+	scene->run.command = scene->command;
 	scene->options = common_options_create(scene->command->options_size);
 	if (!scene->options ||
-	    options_parse(scene->command->options, &scene->environment.log, count, words, scene->options,
-			  &scene->environment.given) ||
-	    scene->command->check(&scene->environment, scene->options) ||
-	    transport_open("soft", NULL, &scene->environment.log, &(struct error){ 0 }, &scene->environment.transport))
+	    options_parse(scene->command->options, &scene->run.log, count, words, scene->options, &scene->run.given) ||
+	    scene->command->check(&scene->run, scene->options) ||
+	    transport_open("soft", NULL, &scene->run.log, &(struct error){ 0 }, &scene->run.transport))
 		violation("the command line does not work: %s", line);
-	environment_record_outcome(&scene->environment,
-				   scene->command->start(&scene->environment, scene->options, &scene->state));
+	run_record_outcome(&scene->run, scene->command->start(&scene->run, scene->options, &scene->state));
 	if (!scene->state)
 		violation("the command does not start: %s", line);
 	network_run_due();
@@ -94,7 +92,7 @@ static void begin(struct scene *scene, const char *line)
 
 static void interrupt(struct scene *scene)
 {
-	if (scene->interrupted || scene->environment.ended)
+	if (scene->interrupted || scene->run.ended)
 		return;
 	scene->interrupted = true;
 	scene->command->interrupt(scene->state, INTERRUPTION_SIGNAL);
@@ -499,12 +497,12 @@ static void open_scene(struct scene *scene, const char *line)
 	    endpoint_create(ENDPOINT_LISTENER, scene->channel, &options, &handlers, scene, &scene->listener) ||
 	    endpoint_listen(scene->listener, &here))
 		abort();
-	scene->environment = (struct environment){
+	scene->run = (struct run){
 		.log = network_log(&scene->errors),
 		.output = &nowhere,
 	};
-	scene->environment.log.reported = reported;
-	scene->environment.log.context = scene;
+	scene->run.log.reported = reported;
+	scene->run.log.context = scene;
 	begin(scene, line);
 }
 
@@ -517,13 +515,13 @@ static void await_end(struct scene *scene, bool vanish)
 		network_drop_next(UINT32_MAX, &nobody);
 	destroy_peers(scene);
 	network_run_due();
-	if (!scene->environment.ended)
+	if (!scene->run.ended)
 		network_advance(120 * CLOCK_NS_PER_S, 20000);
 	interrupt(scene);
 	network_run_due();
-	if (!scene->environment.ended)
+	if (!scene->run.ended)
 		network_advance(30 * CLOCK_NS_PER_S, 20000);
-	if (!scene->environment.ended)
+	if (!scene->run.ended)
 		violation("the command does not end");
 	/* It may have reconnected. */
 	destroy_peers(scene);
@@ -541,16 +539,16 @@ static void run(const uint8_t *bytes, size_t length, const struct command *comma
 	if (choice & 64)
 		setenv("RDMATEST_SCRAMBLE", "5", 1);
 	open_scene(&scene, lines[(choice & 31) % count]);
-	for (unsigned record = 0; input.length && record < RECORDS_MAX && !scene.environment.ended; record++)
+	for (unsigned record = 0; input.length && record < RECORDS_MAX && !scene.run.ended; record++)
 		act(&scene, take8(&input));
 	await_end(&scene, choice & 32);
-	if (scene.environment.outcome ? !scene.errors.count : scene.errors.count != scene.strangers)
-		violation("the command ends with %d after %u messages", (int)scene.environment.outcome,
+	if (scene.run.outcome ? !scene.errors.count : scene.errors.count != scene.strangers)
+		violation("the command ends with %d after %u messages", (int)scene.run.outcome,
 			  (unsigned)scene.errors.count);
 	command->stop(scene.state);
 	free(scene.options);
 	network_run_due();
-	transport_close(scene.environment.transport);
+	transport_close(scene.run.transport);
 	transport_close(scene.transport);
 	network_close();
 }

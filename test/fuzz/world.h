@@ -15,7 +15,7 @@
 #define TEST_FUZZ_WORLD_H
 
 #include "test/network/network.h"
-#include "transport/soft/base/state.h"
+#include "transport/soft/base/shared.h"
 #include "transport/soft/qp/qp_internal.h"
 
 enum {

@@ -8,7 +8,7 @@ static const uint8_t *bytes_of(size_t direction, const struct plan *plan, size_t
 	return pattern() + payload_pattern_offset(plan->length, (uint32_t)direction, (uint32_t)index);
 }
 
-void run_add(struct run *run, size_t direction, struct plan plan)
+void qp_run_add(struct qp_run *run, size_t direction, struct plan plan)
 {
 	struct direction *dir = &run->directions[direction];
 
@@ -38,7 +38,7 @@ static uint32_t random_length(uint32_t mtu, enum work_kind kind)
 	}
 }
 
-void run_plan_randomly(struct run *run, size_t works)
+void qp_run_plan_randomly(struct qp_run *run, size_t works)
 {
 	static const enum work_kind kinds[] = { WORK_SEND, WORK_SEND, WORK_WRITE, WORK_READ };
 
@@ -46,7 +46,8 @@ void run_plan_randomly(struct run *run, size_t works)
 		for (size_t index = 0; index < works; index++) {
 			enum work_kind kind = kinds[network_below(LENGTH(kinds))];
 
-			run_add(run, direction,
+			qp_run_add(
+				run, direction,
 				(struct plan){
 					.kind = kind,
 					.length = random_length(run->attr.mtu, kind),
@@ -57,7 +58,7 @@ void run_plan_randomly(struct run *run, size_t works)
 		}
 }
 
-void run_post_receives(struct run *run, size_t direction)
+void qp_run_post_receives(struct qp_run *run, size_t direction)
 {
 	struct direction *dir = &run->directions[direction];
 	struct soft_qp *qp = qp_of(&run->pair, !direction);
@@ -81,7 +82,7 @@ void run_post_receives(struct run *run, size_t direction)
 	}
 }
 
-void run_post(struct run *run, size_t direction)
+void qp_run_post(struct qp_run *run, size_t direction)
 {
 	struct direction *dir = &run->directions[direction];
 
@@ -112,7 +113,7 @@ static uint8_t *target_memory(const struct direction *dir, const struct plan *pl
 	return (plan->kind == WORK_READ ? dir->local : dir->remote)->memory + plan->offset;
 }
 
-/* Checks the transferred bytes and overwrites them: run_check_end() detects a second transfer. */
+/* Checks the transferred bytes and overwrites them: qp_run_check_end() detects a second transfer. */
 static void check_and_overwrite(const struct direction *dir, const struct plan *plan, size_t direction, size_t index)
 {
 	uint8_t *memory = target_memory(dir, plan);
@@ -122,7 +123,7 @@ static void check_and_overwrite(const struct direction *dir, const struct plan *
 	memset(memory, OVERWRITTEN, plan->length);
 }
 
-static void run_receive_completed(struct run *run, size_t direction, const struct completion *completion)
+static void qp_run_receive_completed(struct qp_run *run, size_t direction, const struct completion *completion)
 {
 	struct direction *dir = &run->directions[direction];
 	const struct plan *plan = &dir->plans[completion->tag];
@@ -137,10 +138,10 @@ static void run_receive_completed(struct run *run, size_t direction, const struc
 		assert_int_equal(completion->immediate, plan->immediate);
 	check_and_overwrite(dir, plan, direction, completion->tag);
 	dir->received++;
-	run_post_receives(run, direction);
+	qp_run_post_receives(run, direction);
 }
 
-static void run_send_completed(struct run *run, size_t direction, const struct completion *completion)
+static void qp_run_send_completed(struct qp_run *run, size_t direction, const struct completion *completion)
 {
 	struct direction *dir = &run->directions[direction];
 
@@ -153,10 +154,10 @@ static void run_send_completed(struct run *run, size_t direction, const struct c
 			continue;
 		check_and_overwrite(dir, plan, direction, dir->finished);
 	}
-	run_post(run, direction);
+	qp_run_post(run, direction);
 }
 
-static bool run_is_done(const struct run *run)
+static bool qp_run_is_done(const struct qp_run *run)
 {
 	for (size_t direction = 0; direction < 2; direction++) {
 		const struct direction *dir = &run->directions[direction];
@@ -167,9 +168,9 @@ static bool run_is_done(const struct run *run)
 	return true;
 }
 
-static void run_completed(void *context, struct host *host, const struct reported *reported)
+static void qp_run_completed(void *context, struct host *host, const struct reported *reported)
 {
-	struct run *run = context;
+	struct qp_run *run = context;
 	size_t end = (size_t)(host - testbed.hosts);
 
 	if (reported->endpoint != &run->pair.ends[end])
@@ -183,13 +184,13 @@ static void run_completed(void *context, struct host *host, const struct reporte
 		return;
 	}
 	if (reported->completion.kind == WORK_RECEIVE)
-		run_receive_completed(run, !end, &reported->completion);
+		qp_run_receive_completed(run, !end, &reported->completion);
 	else
-		run_send_completed(run, end, &reported->completion);
-	network->done |= run_is_done(run);
+		qp_run_send_completed(run, end, &reported->completion);
+	network->done |= qp_run_is_done(run);
 }
 
-void run_prepare(struct run *run)
+void qp_run_prepare(struct qp_run *run)
 {
 	for (size_t direction = 0; direction < 2; direction++) {
 		struct direction *dir = &run->directions[direction];
@@ -209,21 +210,21 @@ void run_prepare(struct run *run)
 			memset(target_memory(dir, plan), 0, plan->length);
 		}
 	}
-	testbed.completed = run_completed;
+	testbed.completed = qp_run_completed;
 	testbed.context = run;
 }
 
-void run_begin(struct run *run)
+void qp_run_begin(struct qp_run *run)
 {
-	run_prepare(run);
+	qp_run_prepare(run);
 	run->taken = network->now;
 	for (size_t direction = 0; direction < 2; direction++)
-		run_post_receives(run, direction);
+		qp_run_post_receives(run, direction);
 	for (size_t direction = 0; direction < 2; direction++)
-		run_post(run, direction);
+		qp_run_post(run, direction);
 }
 
-void run_check_end(const struct run *run)
+void qp_run_check_end(const struct qp_run *run)
 {
 	for (size_t direction = 0; direction < 2; direction++) {
 		const struct direction *dir = &run->directions[direction];
@@ -247,7 +248,7 @@ void run_check_end(const struct run *run)
 	}
 }
 
-static void run_close(struct run *run)
+static void qp_run_close(struct qp_run *run)
 {
 	pair_close(&run->pair);
 	for (size_t direction = 0; direction < 2; direction++) {
@@ -256,51 +257,51 @@ static void run_close(struct run *run)
 	}
 }
 
-void run_wait(const struct run *run)
+void qp_run_wait(const struct qp_run *run)
 {
-	if (!run_is_done(run) && !network_run(600 * CLOCK_NS_PER_S))
+	if (!qp_run_is_done(run) && !network_run(600 * CLOCK_NS_PER_S))
 		fail_msg("hangs: %zu and %zu of %zu and %zu done", run->directions[0].finished,
 			 run->directions[1].finished, run->directions[0].count, run->directions[1].count);
 }
 
-void run_all(struct run *run)
+void qp_run_all(struct qp_run *run)
 {
 	pair_open(&run->pair, &run->attr);
-	run_begin(run);
-	run_wait(run);
+	qp_run_begin(run);
+	qp_run_wait(run);
 	run->taken = network->now - run->taken;
 	assert_int_equal(testbed.hosts[0].failures + testbed.hosts[1].failures, 0);
 	/* Late packets change nothing. */
 	network_run(CLOCK_NS_PER_S / 2);
-	run_check_end(run);
-	run_close(run);
+	qp_run_check_end(run);
+	qp_run_close(run);
 }
 
-struct run *run_new(void)
+struct qp_run *qp_run_new(void)
 {
-	struct run *run = calloc(1, sizeof(*run));
+	struct qp_run *run = calloc(1, sizeof(*run));
 
 	assert_non_null(run);
 	return run;
 }
 
-struct run *run_of_sends(size_t count, size_t held, unsigned rnr_retry_count)
+struct qp_run *qp_run_of_sends(size_t count, size_t held, unsigned rnr_retry_count)
 {
-	struct run *run = run_new();
+	struct qp_run *run = qp_run_new();
 
 	qp_open(count + held);
 	run->attr.rnr_retry_count = rnr_retry_count;
 	run->attr.no_rnr_retry = !rnr_retry_count;
 	run->held_receives = held;
 	for (size_t index = 0; index < count; index++)
-		run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = 3000 });
+		qp_run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = 3000 });
 	pair_open(&run->pair, &run->attr);
 	return run;
 }
 
-void run_end(struct run *run)
+void qp_run_end(struct qp_run *run)
 {
-	run_close(run);
+	qp_run_close(run);
 	free(run);
 	qp_close();
 }

@@ -29,7 +29,7 @@ struct direction {
 	struct region *local, *remote;
 };
 
-struct run {
+struct qp_run {
 	struct pair pair;
 	struct qp_attr attr;
 	struct direction directions[2];
@@ -39,18 +39,18 @@ struct run {
 	bool may_fail;
 };
 
-void run_add(struct run *run, size_t direction, struct plan plan);
-void run_plan_randomly(struct run *run, size_t works);
-void run_post_receives(struct run *run, size_t direction);
-void run_post(struct run *run, size_t direction);
-void run_prepare(struct run *run);
-void run_begin(struct run *run);
+void qp_run_add(struct qp_run *run, size_t direction, struct plan plan);
+void qp_run_plan_randomly(struct qp_run *run, size_t works);
+void qp_run_post_receives(struct qp_run *run, size_t direction);
+void qp_run_post(struct qp_run *run, size_t direction);
+void qp_run_prepare(struct qp_run *run);
+void qp_run_begin(struct qp_run *run);
 /* Fails if memory changed after its work request completed, or outside of all areas. */
-void run_check_end(const struct run *run);
-void run_wait(const struct run *run);
-void run_all(struct run *run);
-struct run *run_new(void);
-struct run *run_of_sends(size_t count, size_t held, unsigned rnr_retry_count);
-void run_end(struct run *run);
+void qp_run_check_end(const struct qp_run *run);
+void qp_run_wait(const struct qp_run *run);
+void qp_run_all(struct qp_run *run);
+struct qp_run *qp_run_new(void);
+struct qp_run *qp_run_of_sends(size_t count, size_t held, unsigned rnr_retry_count);
+void qp_run_end(struct qp_run *run);
 
 #endif

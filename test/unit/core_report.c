@@ -280,7 +280,7 @@ TEST(network_in_words)
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct network_counter counters[LENGTH(rows[i].counters)];
-		struct transport transport = { .backend = &backend, .network = counters };
+		struct transport transport = { .backend = &backend, .counters = counters };
 		char *note;
 
 		memcpy(counters, rows[i].counters, sizeof(counters));

@@ -29,7 +29,7 @@
 
 static struct {
 	char root[64];
-	struct environment environment;
+	struct run run;
 	struct output printed;
 	struct doctor_options options;
 	struct doctor doctor;
@@ -81,10 +81,10 @@ static int set_up(void **state)
 	memset(&tree, 0, sizeof(tree));
 	snprintf(tree.root, sizeof(tree.root), "/tmp/doctor.XXXXXX");
 	assert_non_null(mkdtemp(tree.root));
-	tree.environment.log.name = "doctor";
-	tree.environment.output = &tree.printed;
+	tree.run.log.name = "doctor";
+	tree.run.output = &tree.printed;
 	tree.printed.stream = open_memstream(&tree.output, &tree.length);
-	tree.doctor.environment = &tree.environment;
+	tree.doctor.run = &tree.run;
 	tree.doctor.options = &tree.options;
 	tree.doctor.host = (struct host){
 		.root = tree.root, .failure = FINDING_FAIL, .found = finding_found, .unusable = kernel_unusable
@@ -665,21 +665,21 @@ TEST(port_that_is_down, set_up, tear_down)
 	assert_true(has_finding(FINDING_WARN, "port", "mlx5_0/1: DOWN"));
 	tree.doctor.verbs_selected = true;
 	tree.doctor.verbs = &verbs;
-	tree.environment.loop = loop_create();
+	tree.run.loop = loop_create();
 	doctor_command.interrupt(&tree.doctor, INTERRUPTION_DEADLINE);
-	loop_destroy(tree.environment.loop);
-	assert_non_null(strstr(tree.environment.verdict, "ended early, after "));
-	assert_non_null(strstr(tree.environment.verdict, "; no usable RDMA device"));
+	loop_destroy(tree.run.loop);
+	assert_non_null(strstr(tree.run.verdict, "ended early, after "));
+	assert_non_null(strstr(tree.run.verdict, "; no usable RDMA device"));
 }
 
 /* Before the devices are read nothing is known of them, or of failures. */
 TEST(ended_early, set_up, tear_down)
 {
 	tree.doctor.verbs_selected = true;
-	tree.environment.loop = loop_create();
+	tree.run.loop = loop_create();
 	doctor_command.interrupt(&tree.doctor, INTERRUPTION_DEADLINE);
-	loop_destroy(tree.environment.loop);
-	assert_string_equal(tree.environment.verdict, "ended early, after 0 findings");
+	loop_destroy(tree.run.loop);
+	assert_string_equal(tree.run.verdict, "ended early, after 0 findings");
 }
 
 #define PCIE(name) DEVICE "device/" name

@@ -8,8 +8,8 @@
 
 #include "test/unit/figures.h"
 
+#include "cmd/command.h"
 #include "cmd/hello.h"
-#include "cmd/run.h"
 #include "test/unit/fake_clock.h"
 #include "transport/backend.h"
 
@@ -41,7 +41,7 @@ static struct fake {
 	struct domain domain;
 	struct fake_endpoint *endpoints[ENDPOINTS_MAX];
 	size_t endpoint_count;
-	struct environment environment;
+	struct run run;
 	struct output printed; /* standard output, or the test's choice */
 	struct errors reported;
 	const struct command *command;
@@ -252,7 +252,7 @@ void __wrap_privileges_drop(const struct log *log, unsigned kept)
 static inline void fake_create(const struct command *command, enum hello_tool tool)
 {
 	fake = (struct fake){ .command = command, .tool = tool, .printed.stream = stdout };
-	fake.environment = (struct environment){
+	fake.run = (struct run){
 		.command = command,
 		.loop = loop_create(),
 		.log = { .name = command->name, .errors = &fake.reported },
@@ -260,10 +260,10 @@ static inline void fake_create(const struct command *command, enum hello_tool to
 	};
 	fake.transport = (struct transport){
 		.backend = &fake_backend,
-		.loop = fake.environment.loop,
-		.log = &fake.environment.log,
+		.loop = fake.run.loop,
+		.log = &fake.run.log,
 	};
-	fake.environment.transport = &fake.transport;
+	fake.run.transport = &fake.transport;
 	fake.domain = (struct domain){ .transport = &fake.transport, .device = "fake0", .max_message = 1 << 30 };
 	capture_begin(&fake.errors);
 }
@@ -272,15 +272,15 @@ static inline int tear_down(void **state)
 {
 	for (size_t i = 0; i < fake.endpoint_count; i++)
 		free(fake.endpoints[i]);
-	loop_destroy(fake.environment.loop);
+	loop_destroy(fake.run.loop);
 	return 0;
 }
 
 /* Starts the command, up to an endpoint that listens or resolves. */
 static inline void start(void)
 {
-	assert_int_equal(fake.command->start(&fake.environment, &fake.options, &fake.state), OUTCOME_OK);
-	loop_run(fake.environment.loop);
+	assert_int_equal(fake.command->start(&fake.run, &fake.options, &fake.state), OUTCOME_OK);
+	loop_run(fake.run.loop);
 }
 
 /* The run has ended with that outcome, and these words on stderr ("": no output). */
@@ -288,12 +288,12 @@ static inline void assert_ended(enum outcome outcome, const char *words)
 {
 	const char *text;
 
-	environment_print_verdict(&fake.environment);
+	run_print_verdict(&fake.run);
 	fake.command->stop(fake.state);
 	text = capture_end(&fake.errors);
 	if (*words ? !strstr(text, words) : *text)
 		fail_saying("expected \"%s\" on stderr, not: %s", words, text);
-	assert_int_equal(fake.environment.outcome, outcome);
+	assert_int_equal(fake.run.outcome, outcome);
 	assert_int_equal(fake.regions_destroyed, fake.regions_created);
 	for (size_t i = 0; i < fake.endpoint_count; i++)
 		assert_int_equal(fake.endpoints[i]->base.state, ENDPOINT_DESTROYED);
@@ -355,12 +355,12 @@ static inline struct endpoint *request_connection(const struct hello *hello)
 	endpoint_enter(request, ENDPOINT_REQUESTED);
 	if (hello)
 		hello_write(hello, bytes);
-	endpoint_report(listener, &(struct endpoint_event){
-					  .kind = EVENT_REQUEST,
-					  .request = request,
-					  .private_data = hello ? bytes : NULL,
-					  .private_length = hello ? sizeof(bytes) : 0,
-				  });
+	endpoint_deliver(listener, &(struct endpoint_event){
+					   .kind = EVENT_REQUEST,
+					   .request = request,
+					   .private_data = hello ? bytes : NULL,
+					   .private_length = hello ? sizeof(bytes) : 0,
+				   });
 	return request;
 }
 
@@ -405,7 +405,7 @@ static inline void assert_reports_interval(const char *words)
 static inline void time_is_over(void *context)
 {
 	fake.time_is_over = true;
-	loop_stop(fake.environment.loop);
+	loop_stop(fake.run.loop);
 }
 
 /* Or until the run has ended. */
@@ -414,9 +414,9 @@ static inline void run_for(int64_t nanoseconds)
 	struct loop_timer timer = { 0 };
 
 	fake.time_is_over = false;
-	loop_timer_start(fake.environment.loop, &timer, nanoseconds, time_is_over, NULL);
-	while (!fake.time_is_over && !fake.environment.ended)
-		loop_run(fake.environment.loop);
+	loop_timer_start(fake.run.loop, &timer, nanoseconds, time_is_over, NULL);
+	while (!fake.time_is_over && !fake.run.ended)
+		loop_run(fake.run.loop);
 	loop_timer_stop(&timer);
 }
 
@@ -440,7 +440,7 @@ struct word {
 
 extern const struct word __start_words[], __stop_words[];
 
-struct run {
+struct script {
 	const char *what;
 	const char *words;
 	enum outcome outcome;
@@ -457,7 +457,7 @@ WORD(run)
 	snprintf(fake.arguments, sizeof(fake.arguments), "command %s %s", fake.usual, text);
 	for (char *word = strtok_r(fake.arguments, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 		argv[argc++] = word;
-	assert_int_equal(options_parse(fake.command->options, &fake.environment.log, argc, argv, &fake.options, &given),
+	assert_int_equal(options_parse(fake.command->options, &fake.run.log, argc, argv, &fake.options, &given),
 			 OUTCOME_OK);
 	start();
 }
@@ -476,7 +476,7 @@ WORD(pass)
 /* Waits until the command connects again. */
 WORD(again)
 {
-	loop_run(fake.environment.loop);
+	loop_run(fake.run.loop);
 }
 
 WORD(interrupt)
@@ -491,7 +491,7 @@ WORD(deadline)
 
 WORD(running)
 {
-	assert_false(fake.environment.ended);
+	assert_false(fake.run.ended);
 }
 
 WORD(reports)
@@ -507,8 +507,8 @@ WORD(rows)
 
 WORD(verdict)
 {
-	if (!strstr(fake.environment.verdict, text))
-		fail_saying("%s is not in: %s", text, fake.environment.verdict);
+	if (!strstr(fake.run.verdict, text))
+		fail_saying("%s is not in: %s", text, fake.run.verdict);
 }
 
 /* The connection of that number, in order of request. */
@@ -641,7 +641,7 @@ static inline void play(const char *words)
 	free(all);
 }
 
-static inline void play_runs(const struct run *runs, size_t count, int (*set_up)(void **state),
+static inline void play_runs(const struct script *runs, size_t count, int (*set_up)(void **state),
 			     int (*clean_up)(void **state))
 {
 	for (size_t i = 0; i < count; i++) {
@@ -653,7 +653,7 @@ static inline void play_runs(const struct run *runs, size_t count, int (*set_up)
 		}
 		print_message("# %s\n", runs[i].what);
 		play(runs[i].words);
-		assert_true(fake.environment.ended);
+		assert_true(fake.run.ended);
 		assert_ended(runs[i].outcome, runs[i].errors + is_part);
 		if (!is_part)
 			assert_string_equal(fake.errors.text, runs[i].errors);

@@ -7,8 +7,8 @@
 
 #include <sys/resource.h>
 
+#include "cmd/command.h"
 #include "cmd/mckey/mckey.h"
-#include "cmd/run.h"
 
 #define FAKE_FIELDS struct mckey_options options;
 
@@ -33,7 +33,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static struct mckey_run *run_of(void)
+static struct mckey *run_of(void)
 {
 	return fake.state;
 }
@@ -52,7 +52,7 @@ WORD(joined)
 {
 	const struct group_address group = { .gid = { 0xff, 0x0e }, .qkey = 1 };
 
-	endpoint_report(connection(number), &(struct endpoint_event){ .kind = EVENT_JOINED, .group = &group });
+	endpoint_deliver(connection(number), &(struct endpoint_event){ .kind = EVENT_JOINED, .group = &group });
 }
 
 /* All of that many members. */
@@ -68,7 +68,7 @@ WORD(join)
 WORD(ends)
 {
 	run_for(1000 * CLOCK_NS_PER_S);
-	assert_true(fake.environment.ended);
+	assert_true(fake.run.ended);
 }
 
 struct datagram {
@@ -107,7 +107,7 @@ static void receive(unsigned number, uint32_t sequence, const struct datagram *d
 		memory[DATAGRAM_HEADER_SIZE + datagram->damage] ^= 1;
 	endpoint_complete(endpoint, &completion, NULL, 0, NULL);
 	/* In any case its receive is used up and must be replaced. */
-	assert_true(of(endpoint)->receive_count == receives || fake.environment.ended);
+	assert_true(of(endpoint)->receive_count == receives || fake.run.ended);
 }
 
 /*
@@ -146,7 +146,7 @@ WORD(next_interval)
 #define STOCK_HINT "mckey: hint: a stock mckey -s on soft-RoCE loses datagrams: run rdmatest mckey -s there\n"
 #define SILENCE	   "no datagram for 5 s (--idle-timeout)\n"
 
-static const struct run receiver_runs[] = {
+static const struct script receiver_runs[] = {
 	/* The same QP number on another host is another sender, and one of our QPs misses it. */
 	{ "every member expects every sender",
 	  "run -c 2 -C 3; join 2; data 0 17.1 0-3/3; data 1 17.1 0-3/3; data 0 17.2 0-3/3; ends", OUTCOME_FAILED,
@@ -294,7 +294,7 @@ WORD(port_is_down)
 	fake.cause = "; the port is down";
 }
 
-static const struct run sender_runs[] = {
+static const struct script sender_runs[] = {
 	{ "the run ends with the last completion of each member",
 	  "slots 4; run -s -c 2 -C 6; join 2; idle 0; wait 101; posted 4; sent 0; sent 1; sent 0; sent 0; sent 0; sent "
 	  "0; sent 0; sent 1; sent 1; sent 1; sent 1; running; sent 1",

@@ -3,9 +3,9 @@
 /* The client and the server of rping against peers that violate the protocol, which stock tools do not. */
 #include "test/unit/unit.h"
 
+#include "cmd/command.h"
 #include "cmd/rping/protocol.h"
 #include "cmd/rping/rping.h"
-#include "cmd/run.h"
 
 /* The source and the sink of the client that a server accesses, and the numbers of the connections' next pings. */
 #define FAKE_FIELDS                                                                                                    \
@@ -176,7 +176,7 @@ WORD(reports_not)
 #define TARGET	"rping: 10.0.0.1:7174: "
 #define REFUSED TARGET "connecting: refused by the peer\n"
 
-static const struct run client_runs[] = {
+static const struct script client_runs[] = {
 	/* A signalled send frees the send queue. The server's answer has proved its delivery: nothing waits for it. */
 	{ "one send in many is signalled",
 	  RUN
@@ -311,7 +311,7 @@ TEST(clients, set_up, tear_down)
 TEST(client_drops_privileges_before_the_first_ping, set_up, tear_down)
 {
 	fake.options.common.transport = "soft";
-	fake.environment.to_set_up = &fake.options.common;
+	fake.run.to_set_up = &fake.options.common;
 	play("run 10.0.0.1 -C 1 --transport soft; meet 0");
 	assert_true(fake.dropped);
 	assert_false(fake.sent_before_drop);
@@ -323,7 +323,7 @@ TEST(client_drops_privileges_before_the_first_ping, set_up, tear_down)
 TEST(client_drops_privileges_beside_a_silent_target, set_up, tear_down)
 {
 	fake.options.common.transport = "soft";
-	fake.environment.to_set_up = &fake.options.common;
+	fake.run.to_set_up = &fake.options.common;
 	play("run 10.0.0.1 10.0.0.2 -C 1 --transport soft; meet 0");
 	assert_true(fake.dropped);
 	assert_false(fake.sent_before_drop);
@@ -525,7 +525,7 @@ WORD(buffer_of)
 #define CLIENT "rping: 10.0.0.2:4242: "
 #define BUSY   "rejected " HELLO_BUSY "; "
 
-static const struct run server_runs[] = {
+static const struct script server_runs[] = {
 	{ "no buffer is exposed", "run -s; take 2; ping 0 32; ping 0 64; buffers 0 0 2 1; leave 0", OUTCOME_OK, "" },
 	{ "the send queue may still use the buffer of an answer that was delivered",
 	  "run -s; take 0; ping 0 32; source 0 64; freed 0; read 0; freed 1; leave 0", OUTCOME_FAILED,
@@ -708,14 +708,14 @@ TEST(silent_clients_have_few_lines, set_up, tear_down)
 TEST(silent_clients_have_few_records, set_up, tear_down)
 {
 	const struct reporting_options options = { .json_stream = true };
-	struct reporting reporting = { .environment = &fake.environment, .options = &options };
+	struct reporting reporting = { .run = &fake.run, .options = &options };
 	FILE *kept = stdout;
 	char *text = NULL;
 	size_t length;
 
-	fake.environment.reporting = &reporting;
-	fake.environment.log.reported = reporting_json_error;
-	fake.environment.log.context = &reporting;
+	fake.run.reporting = &reporting;
+	fake.run.log.reported = reporting_json_error;
+	fake.run.log.context = &reporting;
 	fake.printed.stream = stdout = open_memstream(&text, &length);
 	play("run -s -P -v");
 	take_silent_clients(0);

@@ -12,7 +12,7 @@
 static void run_seed(uint64_t seed, unsigned loss, unsigned other, size_t works)
 {
 	static const uint32_t mtus[] = { 256, 512, 1024, 2048, 4096 };
-	struct run *run = run_new();
+	struct qp_run *run = qp_run_new();
 
 	qp_open(seed);
 	network->loss = loss;
@@ -27,8 +27,8 @@ static void run_seed(uint64_t seed, unsigned loss, unsigned other, size_t works)
 	};
 	if (!network_below(4))
 		testbed.window = (4 + network_below(16)) * run->attr.mtu;
-	run_plan_randomly(run, works);
-	run_all(run);
+	qp_run_plan_randomly(run, works);
+	qp_run_all(run);
 	free(run);
 	qp_close();
 }
@@ -53,14 +53,14 @@ TEST(seeded_runs)
 /* Returns MB/s of work requests in one direction. The line has 10 Gbit/s, the round trip time is about 30 us. */
 static double throughput(enum work_kind kind, uint32_t length, size_t works, unsigned loss)
 {
-	struct run *run = run_new();
+	struct qp_run *run = qp_run_new();
 	double megabytes;
 
 	qp_open(loss + 1);
 	network->loss = loss;
 	for (size_t index = 0; index < works; index++)
-		run_add(run, 0, (struct plan){ .kind = kind, .length = length });
-	run_all(run);
+		qp_run_add(run, 0, (struct plan){ .kind = kind, .length = length });
+	qp_run_all(run);
 	megabytes = (double)length * (double)works / 1e6 / ((double)run->taken / 1e9);
 	free(run);
 	qp_close();
@@ -96,13 +96,13 @@ static uint64_t counted(enum soft_count count)
 TEST(losses_are_counted)
 {
 	for (unsigned loss = 0; loss <= 50; loss += 50) {
-		struct run *run = run_new();
+		struct qp_run *run = qp_run_new();
 
 		qp_open(loss + 1);
 		network->loss = loss;
 		for (size_t index = 0; index < 64; index++)
-			run_add(run, 0, (struct plan){ .kind = index % 2 ? WORK_READ : WORK_SEND, .length = 65536 });
-		run_all(run);
+			qp_run_add(run, 0, (struct plan){ .kind = index % 2 ? WORK_READ : WORK_SEND, .length = 65536 });
+		qp_run_all(run);
 		for (enum soft_count count = 0; count < SOFT_SEND_DROPS; count++) {
 			bool of_loss = count != SOFT_DAMAGED && count != SOFT_STRAY && count != SOFT_LATE &&
 				       count != SOFT_REPEATED_REQS && count != SOFT_RESPONSES_TWICE &&
@@ -146,7 +146,7 @@ static int64_t run_with_drop(unsigned drop)
 		{ .kind = WORK_READ, .length = 65536 }, { .kind = WORK_WRITE, .length = 65536 },
 		{ .kind = WORK_READ, .length = 64 },	{ .kind = WORK_WRITE, .length = 64 },
 	};
-	struct run *run = run_new();
+	struct qp_run *run = qp_run_new();
 	int64_t taken;
 	uint64_t known;
 
@@ -157,8 +157,8 @@ static int64_t run_with_drop(unsigned drop)
 	outage_end = dropped = 0;
 	run->attr = (struct qp_attr){ .mtu = 1024, .depth = 1, .ack_timeout = 18 };
 	for (size_t index = 0; index < LENGTH(plans); index++)
-		run_add(run, 0, plans[index]);
-	run_all(run);
+		qp_run_add(run, 0, plans[index]);
+	qp_run_all(run);
 	taken = run->taken;
 	known = counted(SOFT_SEQUENCE_NAKS) + counted(SOFT_IMPLIED_NAKS);
 	if (!outage || !(dropped & FORM_RESPONSE))
@@ -216,7 +216,7 @@ static bool count_retransmissions(struct network *where, const struct host *from
 static int64_t run_counted(bool (*tap)(struct network *, const struct host *, struct packet *), uint32_t depth,
 			   uint32_t length)
 {
-	struct run *run = run_new();
+	struct qp_run *run = qp_run_new();
 	int64_t taken;
 
 	qp_open(1);
@@ -225,8 +225,8 @@ static int64_t run_counted(bool (*tap)(struct network *, const struct host *, st
 	run->attr.ack_timeout = 19;
 	run->attr.depth = depth;
 	for (size_t index = 0; index < 100; index++)
-		run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = length });
-	run_all(run);
+		qp_run_add(run, 0, (struct plan){ .kind = WORK_SEND, .length = length });
+	qp_run_all(run);
 	taken = run->taken;
 	for (enum soft_count count = 0; count < SOFT_SENT; count++)
 		if (count != SOFT_DUPLICATES && count != SOFT_TIMEOUTS && count != SOFT_LATE && count != SOFT_RESENT)
@@ -263,24 +263,24 @@ TEST(timeout_adapts_to_slow_peer)
 /* srtt is at least 1 ns: 0 means not measured. */
 TEST(srtt_is_at_least_1_ns)
 {
-	struct run *run = run_of_sends(10, 0, 7);
+	struct qp_run *run = qp_run_of_sends(10, 0, 7);
 
 	network->delay = network->byte_time = network->read_delay = 0;
-	run_begin(run);
-	run_wait(run);
+	qp_run_begin(run);
+	qp_run_wait(run);
 	assert_int_equal(qp_of(&run->pair, 0)->requester.srtt, 1);
-	run_check_end(run);
-	run_end(run);
+	qp_run_check_end(run);
+	qp_run_end(run);
 }
 
 /* ---- RNR NAK ---- */
 
 TEST(rnr_retry_7_is_infinite)
 {
-	struct run *run = run_of_sends(10, 7, 7);
+	struct qp_run *run = qp_run_of_sends(10, 7, 7);
 	uint64_t sent;
 
-	run_begin(run);
+	qp_run_begin(run);
 	assert_false(network_run(4 * CLOCK_NS_PER_S));
 	/* The requester sends one packet at least every 5 ms. */
 	sent = network->sent;
@@ -288,12 +288,12 @@ TEST(rnr_retry_7_is_infinite)
 	assert_in_range(network->sent - sent, 300, 450);
 	assert_int_equal(run->directions[0].finished, 3);
 	run->held_receives = 0;
-	run_post_receives(run, 0);
+	qp_run_post_receives(run, 0);
 	run->taken = network->now;
 	assert_true(network_run(CLOCK_NS_PER_S));
 	assert_true(network->now - run->taken < 20 * CLOCK_NS_PER_MS);
-	run_check_end(run);
-	run_end(run);
+	qp_run_check_end(run);
+	qp_run_end(run);
 }
 
 /* ---- a dead peer ---- */
@@ -303,10 +303,10 @@ TEST(rnr_retry_7_is_infinite)
 TEST(idle_connection_is_probed)
 {
 	for (unsigned turn = 0; turn < 3; turn++) {
-		struct run *run = run_of_sends(2, 0, 7);
+		struct qp_run *run = qp_run_of_sends(2, 0, 7);
 		uint64_t sent;
 
-		run_begin(run);
+		qp_run_begin(run);
 		assert_true(network_run(CLOCK_NS_PER_S));
 		if (turn) {
 			qp_of(&run->pair, 0)->ack_timeout = turn == 1 ? 0 : mad_timeout(31);
@@ -320,35 +320,35 @@ TEST(idle_connection_is_probed)
 		assert_false(network_run((turn ? 60 : 20) * CLOCK_NS_PER_S));
 		assert_int_equal(testbed.hosts[0].failures, 1);
 		assert_string_equal(testbed.hosts[0].failure, "the peer does not answer");
-		run_end(run);
+		qp_run_end(run);
 	}
 }
 
 /* The probe is outstanding when the command posts: the failure is reported as the completion of the work request. */
 TEST(work_behind_probe_fails)
 {
-	struct run *run = run_of_sends(2, 0, 7);
+	struct qp_run *run = qp_run_of_sends(2, 0, 7);
 
 	run->may_fail = true;
-	run_prepare(run);
+	qp_run_prepare(run);
 	testbed.hosts[1].dead = true;
 	soft_qp_probe(qp_of(&run->pair, 0));
 	soft_qp_probe(qp_of(&run->pair, 0));
-	run_post(run, 0);
+	qp_run_post(run, 0);
 	assert_true(network_run(60 * CLOCK_NS_PER_S));
 	assert_int_equal(run->failed_status, COMPLETION_RETRY_EXCEEDED);
 	assert_int_equal(testbed.hosts[0].failures, 0);
-	run_end(run);
+	qp_run_end(run);
 }
 
 /* After an ICMP error a probe is sent. If the peer responds, the connection stays, and the error is cleared. */
 TEST(suspected_peer_responds)
 {
-	struct run *run = run_of_sends(2, 0, 7);
+	struct qp_run *run = qp_run_of_sends(2, 0, 7);
 	uint64_t sent;
 
 	network->loss = 200;
-	run_begin(run);
+	qp_run_begin(run);
 	assert_true(network_run(CLOCK_NS_PER_S));
 	for (unsigned count = 0; count < 20; count++) {
 		sent = network->sent;
@@ -361,7 +361,7 @@ TEST(suspected_peer_responds)
 		assert_int_equal(qp_of(&run->pair, 0)->endpoint->icmp.error, 0);
 	}
 	assert_int_equal(testbed.hosts[0].failures + testbed.hosts[1].failures, 0);
-	run_end(run);
+	qp_run_end(run);
 }
 
 /* Calls soft_qp_suspect() as the callback of a socket does, with a new time stamp. */
@@ -420,19 +420,19 @@ TEST(suspected_peer_is_dead)
 	/* 0: idle, 1: work with retransmission, 2: work without a timeout, 3: the peer has no receive, 4: old work
 	 * without retries. */
 	for (unsigned way = 0; way < 5; way++) {
-		struct run *run = run_of_sends(2, way == 3 ? 2 : 0, 7);
+		struct qp_run *run = qp_run_of_sends(2, way == 3 ? 2 : 0, 7);
 		struct soft_qp *qp = qp_of(&run->pair, 0);
 
 		run->may_fail = true;
 		if (!way || way == 3)
-			run_begin(run);
+			qp_run_begin(run);
 		else
-			run_prepare(run);
+			qp_run_prepare(run);
 		network_run(CLOCK_NS_PER_S / 10);
 		testbed.hosts[1].dead = true;
 		qp->ack_timeout = way == 2 || way == 4 ? 0 : CLOCK_NS_PER_S * 4;
 		if (way == 1 || way == 2 || way == 4)
-			run_post(run, 0);
+			qp_run_post(run, 0);
 		if (way == 4) {
 			qp->retry_limit = 0;
 			network_run(10 * CLOCK_NS_PER_S);
@@ -445,7 +445,7 @@ TEST(suspected_peer_is_dead)
 		assert_string_equal(
 			testbed.hosts[0].failure,
 			"connection lost: the peer's process has ended, or a firewall rejects UDP port 4791");
-		run_end(run);
+		qp_run_end(run);
 	}
 }
 
@@ -463,7 +463,7 @@ TEST(suspected_peers_among_many_are_dead)
 	qp_open(1);
 	for (size_t index = 0; index < PAIRS; index++) {
 		pair_open(&pairs[index], &attr);
-		soft_qp_stop(qp_of(&pairs[index], 1));
+		soft_qp_drain(qp_of(&pairs[index], 1));
 	}
 	testbed.hosts[1].dead = true;
 	network_run(CLOCK_NS_PER_S * 6 / 10);
@@ -484,10 +484,10 @@ TEST(suspected_peers_among_many_are_dead)
 
 TEST(invalid_responses_are_dropped)
 {
-	struct run *run = run_of_sends(8, 8, 7);
+	struct qp_run *run = qp_run_of_sends(8, 8, 7);
 	struct packet packet = { .pkey = PACKET_PKEY };
 
-	run_begin(run);
+	qp_run_begin(run);
 	network_run(CLOCK_NS_PER_MS);
 	packet.destination = qp_of(&run->pair, 0)->by_qpn.key;
 	for (uint32_t psn = 0; psn <= PSN_MASK; psn += 4093) {
@@ -511,10 +511,10 @@ TEST(invalid_responses_are_dropped)
 	network_run(CLOCK_NS_PER_S);
 	assert_int_equal(run->directions[0].finished, 0);
 	run->held_receives = 0;
-	run_post_receives(run, 0);
+	qp_run_post_receives(run, 0);
 	assert_true(network_run(CLOCK_NS_PER_S));
-	run_check_end(run);
-	run_end(run);
+	qp_run_check_end(run);
+	qp_run_end(run);
 }
 
 /* ---- several queue pairs ---- */

@@ -543,7 +543,7 @@ TEST(acknowledgement_of_a_disconnect, NULL, bench_close)
 	assert_int_equal(qp->requester.ring.count, 1);
 	soft_qp_acknowledged(qp, FIRST + 1);
 	assert_false(soft_qp_has_signalled_work(qp));
-	soft_qp_stop(qp);
+	soft_qp_drain(qp);
 	soft_qp_acknowledged(qp, FIRST + 1);
 }
 
@@ -638,7 +638,7 @@ TEST(unacked_work_is_signalled_work, NULL, bench_close)
 		work.unsignalled = true;
 		assert_int_equal(soft_qp_post(qp, &work, 1), OUTCOME_OK);
 		assert_int_equal(soft_qp_has_signalled_work(qp), rows[row].waits);
-		soft_qp_stop(qp);
+		soft_qp_drain(qp);
 		assert_false(soft_qp_has_signalled_work(qp));
 	}
 }

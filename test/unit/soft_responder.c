@@ -166,7 +166,7 @@ static void act(const char *verb, unsigned long number, unsigned long other)
 	else if (!strcmp(verb, "receive"))
 		post_receive((uint32_t)number);
 	else if (!strcmp(verb, "stop"))
-		soft_qp_stop(qp_of(&bench.pair, 1));
+		soft_qp_drain(qp_of(&bench.pair, 1));
 	else if (!strcmp(verb, "destroy"))
 		bench_destroy_region();
 	else if (!strcmp(verb, "fill"))
@@ -801,7 +801,7 @@ TEST(region_addresses_are_none_of_the_process)
 static void stop_at_receive(void *context, struct host *host, const struct reported *reported)
 {
 	if (reported->completion.kind == WORK_RECEIVE)
-		soft_qp_stop(reported->endpoint->qp);
+		soft_qp_drain(reported->endpoint->qp);
 	else if (host == &testbed.hosts[0])
 		received = reported->completion;
 }
@@ -838,7 +838,7 @@ TEST(post_errors, NULL, bench_close)
 	for (unsigned count = 0; count < 16; count++)
 		assert_int_equal(post_captured(qp, &work), OUTCOME_OK);
 	assert_int_equal(post_captured(qp, &work), OUTCOME_INTERNAL);
-	soft_qp_stop(qp);
+	soft_qp_drain(qp);
 	assert_int_equal(post_captured(qp, &work), OUTCOME_OK);
 
 	endpoint_prepare(&fresh, &testbed.hosts[0], ENDPOINT_CONNECTION, 1, 1);

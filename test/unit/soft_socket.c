@@ -9,7 +9,7 @@
 
 #include "core/route.h"
 #include "test/unit/fake_clock.h"
-#include "transport/soft/base/state.h"
+#include "transport/soft/base/shared.h"
 #include "transport/soft/cm/cm_internal.h"
 #include "transport/soft/qp/qp_internal.h"
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "transport/soft/base/state.h"
+#include "transport/soft/base/shared.h"
 
 enum {
 	TURNS = 200,

@@ -350,7 +350,7 @@ TEST(failure_is_reported_once, create_loop, destroy_loop)
 	assert_int_equal(reported.events, 1);
 	endpoint_destroy(endpoint);
 	endpoint_fail(endpoint, OUTCOME_FAILED);
-	endpoint_report(endpoint, &(struct endpoint_event){ .kind = EVENT_DISCONNECTED });
+	endpoint_deliver(endpoint, &(struct endpoint_event){ .kind = EVENT_DISCONNECTED });
 	assert_int_equal(reported.events, 1);
 	assert_string_equal(finish(endpoint), "");
 }

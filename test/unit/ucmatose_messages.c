@@ -6,7 +6,7 @@
 
 #include "unit.h"
 
-#include "cmd/run.h"
+#include "cmd/command.h"
 #include "cmd/ucmatose/ucmatose.h"
 #include "test/unit/figures.h"
 #include "test/unit/pattern.h"
@@ -26,11 +26,11 @@ struct queue {
 
 /* One end: a run of one connection. */
 struct end {
-	struct environment environment;
+	struct run run;
 	struct output output;
 	struct transport transport;
 	struct ucmatose_options options;
-	struct ucmatose run;
+	struct ucmatose ucmatose;
 	struct ucmatose_connection connection;
 	struct domain domain;
 	struct endpoint endpoint;
@@ -133,27 +133,28 @@ static struct bench *bench_create(uint32_t count, uint32_t size, enum fabric fab
 		struct end *end = &bench->ends[i];
 
 		end->peer = &bench->ends[!i];
-		end->environment.command = &ucmatose_command;
-		end->environment.log.name = "ucmatose";
+		end->run.command = &ucmatose_command;
+		end->run.log.name = "ucmatose";
 		end->output.stream = stdout;
-		end->environment.output = &end->output;
-		end->environment.transport = &end->transport;
+		end->run.output = &end->output;
+		end->run.transport = &end->transport;
 		end->options.common.timeout = CLOCK_NS_PER_S;
 		end->domain = (struct domain){
 			.device = "test0", .fabric = fabric, .max_message = 1 << 23, .max_qp_wr = max_qp_wr
 		};
 		end->endpoint.domain = &end->domain;
 		end->endpoint.context = &end->connection;
-		end->run = (struct ucmatose){ .environment = &end->environment,
-					      .options = &end->options,
-					      .connections = &end->connection,
-					      .messages = count,
-					      .size = size,
-					      .wanted = 1,
-					      .is_server = i == SERVER,
-					      .phase = PHASE_ENDED };
-		end->run.in_state[CONNECTION_NEW] = 1;
-		end->connection = (struct ucmatose_connection){ .run = &end->run, .endpoint = &end->endpoint };
+		end->ucmatose = (struct ucmatose){ .run = &end->run,
+						   .options = &end->options,
+						   .connections = &end->connection,
+						   .messages = count,
+						   .size = size,
+						   .wanted = 1,
+						   .is_server = i == SERVER,
+						   .phase = PHASE_ENDED };
+		end->ucmatose.in_state[CONNECTION_NEW] = 1;
+		end->connection =
+			(struct ucmatose_connection){ .ucmatose = &end->ucmatose, .endpoint = &end->endpoint };
 		ucmatose_connection_enter(&end->connection, CONNECTION_CONNECTING);
 	}
 	capture_begin(&bench->capture);
@@ -164,9 +165,9 @@ static void greet(struct end *end, struct end *peer)
 {
 	struct hello hello;
 
-	ucmatose_hello_write(&peer->run, 0);
-	assert_true(hello_read(peer->run.hello, HELLO_SIZE, HELLO_UCMATOSE, &hello));
-	assert_true(ucmatose_hello_agrees(&end->run, "peer", &hello));
+	ucmatose_hello_write(&peer->ucmatose, 0);
+	assert_true(hello_read(peer->ucmatose.hello, HELLO_SIZE, HELLO_UCMATOSE, &hello));
+	assert_true(ucmatose_hello_agrees(&end->ucmatose, "peer", &hello));
 	ucmatose_hello_apply(&end->connection, &hello);
 }
 
@@ -244,7 +245,7 @@ static const char *bench_destroy(struct bench *bench)
 
 	snprintf(text, sizeof(text), "%s", capture_end(&bench->capture));
 	for (int i = 0; i < ENDS; i++)
-		ucmatose_messages_free(&bench->ends[i].run);
+		ucmatose_messages_free(&bench->ends[i].ucmatose);
 	free(bench);
 	return text;
 }
@@ -300,7 +301,7 @@ TEST(each_end_has_a_window_of_its_own)
 			bench->ends[end].domain.max_qp_wr = *window[end] + 2;
 		connect_ends(bench, true);
 		for (int end = 0; end < ENDS; end++)
-			assert_int_equal(bench->ends[end].run.slots, *window[end]);
+			assert_int_equal(bench->ends[end].ucmatose.slots, *window[end]);
 		carry_all(bench);
 		assert_int_equal(bench->not_ready, 0);
 		assert_all_goes(bench, 1000);
@@ -346,7 +347,7 @@ TEST(memory_is_bounded)
 	for (int i = 0; i < 1000; i++)
 		carry(bench, &bench->ends[SERVER]) ? (void)0 : (void)carry(bench, &bench->ends[CLIENT]);
 	for (int i = 0; i < ENDS; i++) {
-		assert_true(bench->ends[i].run.memory->region->length <= 8 << 20);
+		assert_true(bench->ends[i].ucmatose.memory->region->length <= 8 << 20);
 		/* A client posts its receives before it knows whether the peer waits for grants. */
 		assert_true(bench->ends[i].receives_max <= (i == SERVER ? 64 : 16384));
 	}
@@ -369,9 +370,9 @@ TEST(slots_depend_on_size_and_connections)
 		struct bench *bench = bench_create(rows[i].count, rows[i].size, FABRIC_ROCE, 16384);
 		struct end *end = &bench->ends[CLIENT];
 
-		end->run.wanted = rows[i].connections;
+		end->ucmatose.wanted = rows[i].connections;
 		assert_int_equal(ucmatose_messages_prepare(&end->connection), OUTCOME_OK);
-		assert_int_equal(end->run.slots, rows[i].slots);
+		assert_int_equal(end->ucmatose.slots, rows[i].slots);
 		bench_destroy(bench);
 	}
 }
@@ -390,23 +391,25 @@ TEST(connections_share_memory)
 		struct end *end = &bench->ends[row % ENDS];
 		size_t free_from = 0;
 
-		end->run.wanted = CONNECTIONS;
+		end->ucmatose.wanted = CONNECTIONS;
 		for (uint32_t i = 0; i < CONNECTIONS; i++) {
-			struct ucmatose_connection one = { .run = &end->run, .endpoint = &end->endpoint, .index = i };
+			struct ucmatose_connection one = { .ucmatose = &end->ucmatose,
+							   .endpoint = &end->endpoint,
+							   .index = i };
 
 			end->receives = (struct queue){ 0 };
 			assert_int_equal(ucmatose_messages_prepare(&one), OUTCOME_OK);
-			assert_ptr_equal(one.region, end->run.memory->region);
+			assert_ptr_equal(one.region, end->ucmatose.memory->region);
 			/* Its last grants may be in flight when all slots are. */
-			assert_int_equal(end->endpoint.options.send_depth, end->run.slots + 2);
-			assert_int_equal(end->receives.count, MAX(end->run.slots, (1 << 17) / CONNECTIONS));
-			for (uint32_t j = 0; j < end->run.slots; j++)
+			assert_int_equal(end->endpoint.options.send_depth, end->ucmatose.slots + 2);
+			assert_int_equal(end->receives.count, MAX(end->ucmatose.slots, (1 << 17) / CONNECTIONS));
+			for (uint32_t j = 0; j < end->ucmatose.slots; j++)
 				assert_int_equal(pop(&end->receives).offset, free_from + j * size);
-			free_from += end->run.slots * size;
+			free_from += end->ucmatose.slots * size;
 		}
-		assert_null(end->run.memory->next);
-		assert_int_equal(end->run.pattern, free_from);
-		assert_int_equal(end->run.memory->region->length, free_from + payload_pattern_size((size_t)size));
+		assert_null(end->ucmatose.memory->next);
+		assert_int_equal(end->ucmatose.pattern, free_from);
+		assert_int_equal(end->ucmatose.memory->region->length, free_from + payload_pattern_size((size_t)size));
 		/* 4 MiB, except one slot per connection. */
 		assert_true(free_from <= 4 << 20 || free_from <= CONNECTIONS * size);
 		bench_destroy(bench);
@@ -418,7 +421,7 @@ TEST(each_device_has_memory)
 {
 	struct bench *bench = bench_create(10, 100, FABRIC_ROCE, 16384);
 	struct end *server = &bench->ends[SERVER], other = { .domain = server->domain };
-	struct ucmatose_connection second = { .run = &server->run, .endpoint = &other.endpoint };
+	struct ucmatose_connection second = { .ucmatose = &server->ucmatose, .endpoint = &other.endpoint };
 
 	other.endpoint.domain = &other.domain;
 	assert_int_equal(ucmatose_messages_prepare(&server->connection), OUTCOME_OK);
@@ -455,10 +458,10 @@ TEST(each_queue_pair_has_a_depth_of_its_own)
 	struct bench *bench = bench_create(5000, 100, FABRIC_IWARP, 16384);
 	struct end *client = &bench->ends[CLIENT], later = { .depth_max = 100 };
 
-	client->run.wanted = client->peer->run.wanted = 2;
+	client->ucmatose.wanted = client->peer->ucmatose.wanted = 2;
 	connect_ends(bench, true);
 	later.endpoint.domain = &client->domain;
-	later.connection = (struct ucmatose_connection){ .run = &client->run, .endpoint = &later.endpoint };
+	later.connection = (struct ucmatose_connection){ .ucmatose = &client->ucmatose, .endpoint = &later.endpoint };
 	assert_int_equal(ucmatose_messages_prepare(&later.connection), OUTCOME_OK);
 	assert_int_equal(later.receives.count, 100);
 	assert_all_goes(bench, 5000);
@@ -483,7 +486,7 @@ static void spoiled(void (*spoil)(struct bench *bench, struct work *send), bool 
 	spoil(bench, &bench->ends[SERVER].sends.work[bench->ends[SERVER].sends.first]);
 	carry_all(bench);
 	assert_int_equal(bench->ends[CLIENT].connection.state, CONNECTION_FAILED);
-	assert_int_equal(bench->ends[CLIENT].run.environment->outcome, OUTCOME_FAILED);
+	assert_int_equal(bench->ends[CLIENT].ucmatose.run->outcome, OUTCOME_FAILED);
 	assert_non_null(strstr(bench_destroy(bench), words));
 }
 
@@ -580,7 +583,7 @@ TEST(failures_that_another_size_explains)
 		error_set(&client->transport.error, NULL, "it failed");
 		completed(&client->connection, &completion);
 		assert_int_equal(client->connection.state, CONNECTION_FAILED);
-		assert_int_equal(client->run.environment->outcome, OUTCOME_FAILED);
+		assert_int_equal(client->ucmatose.run->outcome, OUTCOME_FAILED);
 		assert_int_equal(strstr(bench_destroy(bench), "the peer's -S may differ") != NULL,
 				 rows[i / 2].explained && !ours);
 	}
@@ -592,7 +595,7 @@ TEST(sizes_do_not_matter_without_messages)
 	struct bench *bench = bench_create(0, 100, FABRIC_ROCE, 16384);
 	const struct hello other = { .capacity = 0, .connections = 1, .count = 0 };
 
-	assert_true(ucmatose_hello_agrees(&bench->ends[SERVER].run, "peer", &other));
+	assert_true(ucmatose_hello_agrees(&bench->ends[SERVER].ucmatose, "peer", &other));
 	connect_ends(bench, true);
 	assert_all_goes(bench, 0);
 }

@@ -3,7 +3,7 @@
 /* Runs of ucmatose at both ends: the phases, the time limits, failures of single connections, and the verdict. */
 #include "test/unit/unit.h"
 
-#include "cmd/run.h"
+#include "cmd/command.h"
 #include "cmd/ucmatose/ucmatose.h"
 
 /* Each client's number, and each connection's received messages. */
@@ -248,7 +248,7 @@ WORD(says_not)
 
 #define PEER "ucmatose: 10.0.0.2:4242: "
 
-static const struct run server_runs[] = {
+static const struct script server_runs[] = {
 	{ "nothing moves before all are connected, and nobody is disconnected before all have all",
 	  "run -c 2; take 0; wait 1; idle 0; ask 1; idle 0; confirm 1; sending 0; sending 1; transfer 0; wait 20; open "
 	  "0; says_not receiving; sent 1; says receiving data transfers\n; receive 1; wait 9; open 0; wait 2; ending "
@@ -457,7 +457,7 @@ TEST(server_ends_48_connections_at_once, set_up, clean_up)
 	"ucmatose: hint: trying the next address of 10.0.0.1: 10.0.0.2:7471\n"
 #define TO_RUN "ucmatose: hint: if the host and port are right, start a server there: rdmatest ucmatose "
 
-static const struct run client_runs[] = {
+static const struct script client_runs[] = {
 	{ "it makes its connections, and waits for the server's end",
 	  "run -s 10.0.0.1 -c 2; connections 1; meet 0; connections 2; meet 1; transfer 0; wait 300; says_not sending; "
 	  "receive 1; says sending replies\n; sent 1; wait 300; open 0; leave 0; leave 1; says cmatose: starting "
@@ -553,7 +553,7 @@ TEST(clients, set_up, clean_up)
 TEST(client_gives_up_privileges_when_all_are_connected, set_up, clean_up)
 {
 	fake.options.common.transport = "soft";
-	fake.environment.to_set_up = &fake.options.common;
+	fake.run.to_set_up = &fake.options.common;
 	play("run -s 10.0.0.1 -c 2; meet 0; transfer 0");
 	assert_false(fake.dropped);
 	play("meet 1; transfer 1");

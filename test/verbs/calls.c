@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "cmd/run.h"
+#include "cmd/command.h"
 #include "test/verbs/provider/provider.h"
 
 #define ARGUMENTS_MAX 16

@@ -351,7 +351,7 @@ TEST(iwarp_waits_for_nothing, NULL, end)
 		assert_int_equal(end_events(&bench.client, EVENT_DISCONNECTED), iwarp);
 		verbs_flushed(client);
 		if (!iwarp)
-			assert_ptr_equal(client->timer.callback, verbs_report_disconnected);
+			assert_ptr_equal(client->timer.callback, verbs_deliver_disconnected);
 		verbs_flushed(server);
 		assert_int_equal(!server->timer.callback, iwarp);
 	}

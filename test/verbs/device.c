@@ -139,7 +139,7 @@ TEST(events_of_the_device, NULL, end)
 
 static const struct network_counter *counter_of(const char *name)
 {
-	const struct network_counter *counter = transport_network(bench.transport);
+	const struct network_counter *counter = transport_counters(bench.transport);
 
 	while (counter && strcmp(counter->name, name) != 0)
 		counter = counter->next;
@@ -164,7 +164,7 @@ TEST(counters_of_a_port, NULL, end)
 	provider_write("9\n", PORT_FOLDER "hw_counters/watermark_qps");
 	provider_write("268435456\n", PORT_FOLDER "hw_counters/db_fifo_register");
 	assert_true(bench_listen(&bench, &options));
-	assert_null(transport_network(bench.transport));
+	assert_null(transport_counters(bench.transport));
 	bench.accept_receives = 4;
 	assert_true(bench_connect(&bench, &options));
 	for (size_t i = 0; i < LENGTH(names); i++) {
@@ -205,7 +205,7 @@ TEST(counters_of_ports, NULL, end)
 	assert_true(bench_connect(&bench, &options));
 	connect_port_2(&bench.listening);
 	provider_write("9\n", PORT_FOLDER "hw_counters/out_of_sequence");
-	for (const struct network_counter *counter = transport_network(bench.transport); counter;
+	for (const struct network_counter *counter = transport_counters(bench.transport); counter;
 	     counter = counter->next) {
 		ports |= 1u << counter->port;
 		assert_int_equal(counter->increase, counter->port == 1 ? 2 : 0);
@@ -215,7 +215,7 @@ TEST(counters_of_ports, NULL, end)
 	device_remove(provider.devices[0], REMOVAL_BY_MANAGER | REMOVAL_BY_ASYNC);
 	bench_linger(&bench, 5);
 	told(&capture);
-	assert_int_equal(transport_network(bench.transport)->increase, 2);
+	assert_int_equal(transport_counters(bench.transport)->increase, 2);
 }
 
 static void count_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)

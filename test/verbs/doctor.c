@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "cmd/run.h"
+#include "cmd/command.h"
 #include "test/verbs/provider/provider.h"
 
 /* Listener N's client, from 0, finds no route if bit N is set. */

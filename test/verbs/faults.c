@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "cmd/run.h"
+#include "cmd/command.h"
 
 static const struct pair_lines {
 	const char *server, *client;
@@ -444,7 +444,7 @@ static void remove_device(struct pair *pair)
 {
 	bool both = provider.qps && provider.qps->next;
 
-	loop_timer_start(pair->environment.loop, &pair->moment, (both ? 10 : 1) * CLOCK_NS_PER_MS,
+	loop_timer_start(pair->run.loop, &pair->moment, (both ? 10 : 1) * CLOCK_NS_PER_MS,
 			 both ? remove_now : remove_soon, pair);
 }
 

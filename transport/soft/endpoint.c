@@ -8,8 +8,8 @@
 #include <netinet/ip_icmp.h>
 #include <stdlib.h>
 
-#include "transport/soft/base/number.h"
 #include "transport/soft/base/queue.h"
+#include "transport/soft/base/random.h"
 #include "transport/soft/cm/cm_internal.h"
 #include "transport/soft/qp/qp.h"
 
@@ -186,7 +186,7 @@ static void group_joined(void *context)
 	struct soft_transport *transport = soft_of(endpoint->base.transport);
 
 	soft_callback_begin(transport);
-	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_JOINED, .group = &endpoint->group });
+	endpoint_deliver(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_JOINED, .group = &endpoint->group });
 	soft_callback_end(transport);
 }
 
@@ -426,5 +426,5 @@ void soft_request_report(struct soft_endpoint *endpoint, const uint8_t *data, si
 		endpoint_destroy(&endpoint->base);
 		return;
 	}
-	endpoint_report_request(&listener->base, &endpoint->base, data, length);
+	endpoint_deliver_request(&listener->base, &endpoint->base, data, length);
 }

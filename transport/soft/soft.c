@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport/soft/base/number.h"
 #include "transport/soft/base/queue.h"
+#include "transport/soft/base/random.h"
 #include "transport/soft/cm/cm.h"
 #include "transport/soft/qp/qp.h"
 #include "transport/soft/wire/mad.h"
@@ -89,7 +89,7 @@ static void begin_counts(struct soft_transport *transport)
 			   "rnr_nak_retry_err\0send_rnr_err\0send_seq_err\0send_drops\0link_downed\0sent_"
 			   "packets\0received_packets";
 
-	transport->base.network = transport->counts;
+	transport->base.counters = transport->counts;
 	for (struct network_counter *count = transport->counts; count < transport->counts + SOFT_COUNTS; count++) {
 		count->name = name;
 		count->device = transport->domain.device;
@@ -197,7 +197,7 @@ const struct backend soft_backend = {
 	.join = soft_join,
 	.post = soft_post,
 	.path = WITH_REPORT || COMMAND_doctor ? soft_endpoint_path : NULL,
-	.network = WITH_REPORT && WITH_EXTRAS ? look_at_link : NULL,
+	.counters = WITH_REPORT && WITH_EXTRAS ? look_at_link : NULL,
 	.timeout_cause = soft_timeout_cause,
 	.explain = WITH_CAUSES ? soft_explain : NULL,
 	.local_addresses = soft_local_addresses,

@@ -14,14 +14,14 @@
  *   delivery.c   events and completions to the command
  *   endpoint.c   resolving, listening, joining, and calls to the connection manager and queue pair
  *
- * Reports upwards are queued (base/queue.h), or use soft_handlers (base/state.h): a received packet goes socket ->
+ * Reports upwards are queued (base/queue.h), or use soft_handlers (base/shared.h): a received packet goes socket ->
  * packet_io -> soft.c -> qp (by its destination QPN) or cm (QP 1), its completion or event goes queue -> delivery ->
  * endpoint. Everything runs in callbacks of the loop; each ends with soft_flush(), which sends queued packets.
  */
 #ifndef TRANSPORT_SOFT_SOFT_H
 #define TRANSPORT_SOFT_SOFT_H
 
-#include "transport/soft/base/state.h"
+#include "transport/soft/base/shared.h"
 
 struct soft_endpoint *soft_request_create(struct soft_endpoint *listener, const struct soft_path *path,
 					  const struct address *peer);

@@ -124,7 +124,7 @@ enum outcome verbs_channel_create(struct transport *transport, struct channel **
 		int error = errno;
 
 		free(channel);
-		return verbs_report_no_channel(&transport->error, error);
+		return verbs_error_no_channel(&transport->error, error);
 	}
 	channel->base.transport = transport;
 	verbs_watch(transport, &channel->readable, channel->events->fd, channel_readable, channel);

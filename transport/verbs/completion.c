@@ -41,7 +41,7 @@ static void dispatch_completion(struct verbs_transport *transport, const struct 
 		verbs_flushed(endpoint);
 		return;
 	}
-	verbs_report_established(endpoint);
+	verbs_deliver_established(endpoint);
 	if (wc->status == IBV_WC_SUCCESS && completion.kind == WORK_RECEIVE) {
 		/* For a WRITE with immediate byte_len is the length of the WRITE, not of the receive. */
 		if (wc->opcode != IBV_WC_RECV_RDMA_WITH_IMM)
@@ -60,7 +60,7 @@ static void dispatch_completion(struct verbs_transport *transport, const struct 
 		endpoint->outstanding--;
 	endpoint_complete(&endpoint->base, &completion, COMPLETION_CODE_NAME, (int)wc->status, words);
 	if (endpoint->disconnect_pending && !endpoint->outstanding)
-		verbs_timer_start(endpoint, 0, verbs_report_disconnected);
+		verbs_timer_start(endpoint, 0, verbs_deliver_disconnected);
 }
 
 /*
@@ -211,8 +211,8 @@ static enum outcome cq_create(struct verbs_domain *domain, uint32_t entries, str
 		int error = errno;
 
 		free(completions);
-		return verbs_report_resources(&domain->base.transport->error, domain->base.device,
-					      "creating a completion queue", error);
+		return verbs_error_resources(&domain->base.transport->error, domain->base.device,
+					     "creating a completion queue", error);
 	}
 	completions->domain = domain;
 	completions->capacity = capacity;
@@ -238,8 +238,8 @@ enum outcome verbs_completion_reserve(struct verbs_endpoint *endpoint, uint32_t 
 		return outcome;
 	error = completions->armed ? 0 : ibv_req_notify_cq(completions->cq, 0);
 	if (error)
-		return verbs_report_resources(&domain->base.transport->error, domain->base.device,
-					      "arming a completion queue", error);
+		return verbs_error_resources(&domain->base.transport->error, domain->base.device,
+					     "arming a completion queue", error);
 	completions->armed = true;
 	completions->reserved += entries;
 	endpoint->completions = completions;

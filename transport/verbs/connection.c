@@ -24,7 +24,7 @@ enum outcome verbs_connect(struct endpoint *base, const void *data, size_t lengt
 		.qp_num = base->qpn,
 	};
 
-	return rdma_connect(endpoint->id, &parameters) ? verbs_report_failure(base, "connecting") : OUTCOME_OK;
+	return rdma_connect(endpoint->id, &parameters) ? verbs_error_call(base, "connecting") : OUTCOME_OK;
 }
 
 enum outcome verbs_accept(struct endpoint *base, const void *data, size_t length)
@@ -46,7 +46,7 @@ enum outcome verbs_accept(struct endpoint *base, const void *data, size_t length
 	if (outcome)
 		return outcome;
 	if (rdma_accept(endpoint->id, parameters))
-		return verbs_report_failure(base, "accepting");
+		return verbs_error_call(base, "accepting");
 	verbs_qp_set_rnr_timer(endpoint);
 	return OUTCOME_OK;
 }
@@ -56,7 +56,7 @@ enum outcome verbs_establish(struct verbs_endpoint *endpoint)
 	enum outcome outcome = verbs_qp_ready(endpoint);
 
 	if (!outcome && rdma_establish(endpoint->id))
-		outcome = verbs_report_failure(&endpoint->base, "establishing");
+		outcome = verbs_error_call(&endpoint->base, "establishing");
 	return outcome;
 }
 
@@ -73,10 +73,10 @@ enum outcome verbs_disconnect(struct endpoint *base)
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 
 	if (verbs_send_disconnect(endpoint)) {
-		verbs_report_failure(base, "disconnecting");
+		verbs_error_call(base, "disconnecting");
 		return OUTCOME_FAILED;
 	}
 	if (endpoint->disconnect_pending) /* the peer has disconnected, too: no event follows */
-		verbs_timer_start(endpoint, 0, verbs_report_disconnected);
+		verbs_timer_start(endpoint, 0, verbs_deliver_disconnected);
 	return OUTCOME_OK;
 }

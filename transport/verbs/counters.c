@@ -33,7 +33,7 @@ static bool read_number(const char *path, uint64_t *number)
 /* Returns the link to the port's counter of that name (NULL: any), or the list's end. */
 static struct network_counter **find(const struct verbs_domain *domain, const char *name)
 {
-	struct network_counter **place = &domain->base.transport->network;
+	struct network_counter **place = &domain->base.transport->counters;
 
 	while (*place && ((*place)->device != domain->base.device || (*place)->port != domain->port ||
 			  (name && strcmp((*place)->name, name) != 0)))
@@ -100,7 +100,7 @@ void verbs_counters_begin(struct verbs_domain *domain)
 
 void verbs_counters_update(struct transport *transport)
 {
-	for (struct network_counter *next = transport->network; next; next = next->next) {
+	for (struct network_counter *next = transport->counters; next; next = next->next) {
 		const struct counter *counter = (const struct counter *)next;
 		uint64_t number;
 
@@ -113,8 +113,8 @@ void verbs_counters_free(struct verbs_transport *transport)
 {
 	struct network_counter *counter;
 
-	while ((counter = transport->base.network)) {
-		transport->base.network = counter->next;
+	while ((counter = transport->base.counters)) {
+		transport->base.counters = counter->next;
 		free(counter);
 	}
 }

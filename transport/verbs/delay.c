@@ -23,7 +23,7 @@ void verbs_timer_start(struct verbs_endpoint *endpoint, int64_t nanoseconds, loo
 	loop_timer_start(endpoint->base.transport->loop, &endpoint->timer, nanoseconds, callback, endpoint);
 }
 
-void verbs_report_established(void *context)
+void verbs_deliver_established(void *context)
 {
 	struct verbs_endpoint *endpoint = context;
 
@@ -47,7 +47,7 @@ bool verbs_delay_established(struct verbs_endpoint *endpoint, const void *data, 
 	endpoint->private_length = (uint8_t)MIN(length, sizeof(endpoint->private_data));
 	if (length)
 		memcpy(endpoint->private_data, data, endpoint->private_length);
-	verbs_timer_start(endpoint, ESTABLISHED_DELAY, verbs_report_established);
+	verbs_timer_start(endpoint, ESTABLISHED_DELAY, verbs_deliver_established);
 	return true;
 }
 
@@ -59,7 +59,7 @@ int verbs_send_disconnect(struct verbs_endpoint *endpoint)
 	return rdma_disconnect(endpoint->id);
 }
 
-void verbs_report_disconnected(void *context)
+void verbs_deliver_disconnected(void *context)
 {
 	struct verbs_endpoint *endpoint = context;
 

@@ -28,7 +28,7 @@ static bool is_listed(const char *file)
 	return listed;
 }
 
-enum outcome verbs_report_no_channel(struct error *reason, int error)
+enum outcome verbs_error_no_channel(struct error *reason, int error)
 {
 	int found = WITH_CAUSES && outcome_of(error) == OUTCOME_NO_DEVICE ? host_cause(reason, is_listed, false) : 0;
 
@@ -40,7 +40,7 @@ enum outcome verbs_report_no_channel(struct error *reason, int error)
 	return outcome_of(found ? found : error);
 }
 
-enum outcome verbs_report_resources(struct error *reason, const char *object, const char *what, int error)
+enum outcome verbs_error_resources(struct error *reason, const char *object, const char *what, int error)
 {
 	char text[HOST_MEMORY_SIZE];
 	struct remedy remedy;
@@ -72,20 +72,20 @@ static enum outcome report_unopened(const struct endpoint *endpoint, const char 
 		if (context)
 			ibv_close_device(context);
 		else
-			outcome = verbs_report_resources(reason, ibv_get_device_name(*device), "opening the device",
-							 errno);
+			outcome = verbs_error_resources(reason, ibv_get_device_name(*device), "opening the device",
+							errno);
 	}
 	if (devices)
 		ibv_free_device_list(devices);
 	return outcome;
 }
 
-enum outcome verbs_report_shortage(const struct endpoint *endpoint, const char *what, int error)
+enum outcome verbs_error_shortage(const struct endpoint *endpoint, const char *what, int error)
 {
 	struct rdma_cm_id *id = ((const struct verbs_endpoint *)endpoint)->id;
 
 	if (outcome_of(error) == OUTCOME_INTERNAL)
-		return verbs_report_resources(endpoint_error(endpoint), endpoint->name, what, error);
+		return verbs_error_resources(endpoint_error(endpoint), endpoint->name, what, error);
 	/* librdmacm knows the local address before it opens the device. */
 	if (WITH_CAUSES && error == ENODEV && rdma_get_local_addr(id)->sa_family && !id->verbs)
 		return report_unopened(endpoint, what);
@@ -144,20 +144,20 @@ static const char *failure_cause(const struct endpoint *endpoint, int error)
 	return error == ENODEV || error == ENOENT ? no_device_cause(endpoint) : error_cause(error);
 }
 
-enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *what)
+enum outcome verbs_error_call(const struct endpoint *endpoint, const char *what)
 {
 	int error = errno;
 
 	return endpoint_no_connection(endpoint, what, error, failure_cause(endpoint, error));
 }
 
-enum outcome verbs_report_address(const struct endpoint *endpoint, const char *what)
+enum outcome verbs_error_address(const struct endpoint *endpoint, const char *what)
 {
 	int error = errno;
-	enum outcome outcome = verbs_report_shortage(endpoint, what, error);
+	enum outcome outcome = verbs_error_shortage(endpoint, what, error);
 
 	errno = error;
-	return outcome ? outcome : verbs_report_failure(endpoint, what);
+	return outcome ? outcome : verbs_error_call(endpoint, what);
 }
 
 static const char *event_cause(const struct endpoint *endpoint, const struct rdma_cm_event *event)
@@ -182,7 +182,7 @@ static const char *event_cause(const struct endpoint *endpoint, const struct rdm
 	return "connection manager error";
 }
 
-void verbs_report_event(const struct endpoint *endpoint, const struct rdma_cm_event *event)
+void verbs_error_event(const struct endpoint *endpoint, const struct rdma_cm_event *event)
 {
 	bool rejected = event->event == RDMA_CM_EVENT_REJECTED;
 	char peer_text[ENDPOINT_REJECT_TEXT_SIZE], timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];

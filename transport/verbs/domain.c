@@ -45,7 +45,7 @@ static enum outcome domain_open(struct verbs_domain *domain, struct error *reaso
 	if (!error && domain->pd)
 		domain->completion_channel = ibv_create_comp_channel(context);
 	if (!domain->completion_channel) {
-		verbs_report_resources(reason, domain->base.device, "opening the device", error ? error : errno);
+		verbs_error_resources(reason, domain->base.device, "opening the device", error ? error : errno);
 		/* Else the next endpoint tries again. */
 		if (TRANSPORT_CLEANS_UP)
 			verbs_domain_destroy(domain);
@@ -82,7 +82,7 @@ static enum outcome domain_use(struct verbs_transport *transport, struct rdma_cm
 							  : memcpy(domain->name, device, sizeof(domain->name));
 		if (!domain || !domain->base.device) {
 			free(domain);
-			return verbs_report_resources(reason, device, "opening the device", ENOMEM);
+			return verbs_error_resources(reason, device, "opening the device", ENOMEM);
 		}
 		domain->base.transport = &transport->base;
 		domain->context = id->verbs;

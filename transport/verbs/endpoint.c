@@ -80,13 +80,13 @@ enum outcome verbs_endpoint_create(struct channel *channel, enum endpoint_kind k
 	int error;
 
 	if (!endpoint)
-		return verbs_report_resources(reason, NULL, "creating an endpoint", ENOMEM);
+		return verbs_error_resources(reason, NULL, "creating an endpoint", ENOMEM);
 	if (rdma_create_id(((struct verbs_channel *)channel)->events, &endpoint->id, endpoint,
 			   (enum rdma_port_space)options->port_space)) {
 		error = errno;
 		endpoint->id = NULL;
 		verbs_endpoint_free(endpoint);
-		return verbs_report_resources(reason, NULL, "creating a connection identifier", error);
+		return verbs_error_resources(reason, NULL, "creating a connection identifier", error);
 	}
 	*result = &endpoint->base;
 	return OUTCOME_OK;
@@ -110,7 +110,7 @@ void verbs_endpoint_free(struct verbs_endpoint *endpoint)
 	slot_release(verbs_of(endpoint->base.transport), endpoint);
 	/* A group is left, and freed, at the end of a run. */
 	if (TRANSPORT_CLEANS_UP)
-		verbs_abandon(endpoint);
+		verbs_group_abandon(endpoint);
 	verbs_qp_destroy(endpoint);
 	if (TRANSPORT_CLEANS_UP && endpoint->group_handle)
 		ibv_destroy_ah(endpoint->group_handle);
@@ -171,7 +171,7 @@ static enum outcome attach_device(struct verbs_endpoint *endpoint)
 /* For an address of this host, names the addresses with a device. */
 static enum outcome report_binding(const struct endpoint *listener)
 {
-	enum outcome outcome = verbs_report_address(listener, "binding");
+	enum outcome outcome = verbs_error_address(listener, "binding");
 
 	if (WITH_EXTRAS)
 		verbs_hint_route(listener);
@@ -186,7 +186,7 @@ enum outcome verbs_listen(struct endpoint *base)
 	if (rdma_bind_addr(endpoint->id, verbs_socket_address(&base->local, &base->options, &storage)))
 		return report_binding(base);
 	if (rdma_listen(endpoint->id, (int)endpoint_option_or(base, backlog, BACKLOG)))
-		return verbs_report_address(base, "listening");
+		return verbs_error_address(base, "listening");
 	verbs_address(rdma_get_local_addr(endpoint->id), &base->local);
 	return OUTCOME_OK;
 }
@@ -211,7 +211,7 @@ static enum outcome resolve_address(struct verbs_endpoint *endpoint)
 			       verbs_socket_address(&base->peer, &base->options, &destination),
 			       next_try(endpoint, ADDRESS_TRY_FIRST, ADDRESS_TRY_LONGEST)))
 		return OUTCOME_OK;
-	return verbs_report_address(base, "resolving the address");
+	return verbs_error_address(base, "resolving the address");
 }
 
 /* With a new id: before 5.14 the kernel leaves a failed id with its route's source address. */
@@ -220,8 +220,8 @@ static enum outcome resolve_address_again(struct verbs_endpoint *endpoint)
 	struct rdma_cm_id *id;
 
 	if (rdma_create_id(endpoint->id->channel, &id, endpoint, endpoint->id->ps))
-		return verbs_report_resources(endpoint_error(&endpoint->base), endpoint->base.name,
-					      "creating a connection identifier", errno);
+		return verbs_error_resources(endpoint_error(&endpoint->base), endpoint->base.name,
+					     "creating a connection identifier", errno);
 	rdma_destroy_id(endpoint->id);
 	endpoint->id = id;
 	return resolve_address(endpoint);
@@ -232,7 +232,7 @@ static enum outcome resolve_route(struct verbs_endpoint *endpoint)
 {
 	if (!rdma_resolve_route(endpoint->id, next_try(endpoint, ROUTE_TRY_FIRST, ROUTE_TRY_LONGEST)))
 		return OUTCOME_OK;
-	return verbs_report_failure(&endpoint->base, "resolving the route");
+	return verbs_error_call(&endpoint->base, "resolving the route");
 }
 
 /* The kernel's -ETIMEDOUT ends an attempt; any other status is final. */
@@ -279,10 +279,10 @@ static enum outcome bind_group(struct verbs_endpoint *endpoint)
 	struct endpoint *base = &endpoint->base;
 
 	if (rdma_bind_addr(endpoint->id, verbs_socket_address(&base->local, &base->options, &storage)))
-		return verbs_report_address(base, "binding");
+		return verbs_error_address(base, "binding");
 	if (!endpoint->id->verbs) {
 		errno = EADDRNOTAVAIL;
-		return verbs_report_failure(base, "binding");
+		return verbs_error_call(base, "binding");
 	}
 	verbs_timer_start(endpoint, 0, address_resolved);
 	return OUTCOME_OK;
@@ -332,8 +332,8 @@ static void verbs_request(struct verbs_endpoint *listener, const struct rdma_cm_
 		endpoint_refuse(&listener->base, &endpoint->base, outcome);
 		return;
 	}
-	endpoint_report_request(&listener->base, &endpoint->base, event->param.conn.private_data,
-				event->param.conn.private_data_len);
+	endpoint_deliver_request(&listener->base, &endpoint->base, event->param.conn.private_data,
+				 event->param.conn.private_data_len);
 }
 
 static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_event *event)
@@ -348,14 +348,14 @@ static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_e
 		return;
 	}
 	if (event->event == RDMA_CM_EVENT_ADDR_ERROR) {
-		outcome = verbs_report_shortage(&endpoint->base, endpoint_state_text(endpoint->base.state),
-						-event->status);
+		outcome = verbs_error_shortage(&endpoint->base, endpoint_state_text(endpoint->base.state),
+					       -event->status);
 		if (outcome) {
 			endpoint_fail(&endpoint->base, outcome);
 			return;
 		}
 	}
-	verbs_report_event(&endpoint->base, event);
+	verbs_error_event(&endpoint->base, event);
 	if (WITH_EXTRAS && event->event == RDMA_CM_EVENT_ADDR_ERROR && event->status == -ENODEV)
 		verbs_hint_route(&endpoint->base);
 	if (event->event == RDMA_CM_EVENT_REJECTED)
@@ -393,12 +393,12 @@ static void verbs_disconnect_event(struct verbs_endpoint *endpoint, const struct
 	case ENDPOINT_ESTABLISHED:
 		endpoint->disconnect_pending = endpoint->outstanding && endpoint->base.domain->fabric != FABRIC_IWARP;
 		if (endpoint->disconnect_pending)
-			verbs_timer_start(endpoint, DISCONNECT_DELAY, verbs_report_disconnected);
+			verbs_timer_start(endpoint, DISCONNECT_DELAY, verbs_deliver_disconnected);
 		else
-			verbs_report_disconnected(endpoint);
+			verbs_deliver_disconnected(endpoint);
 		break;
 	case ENDPOINT_DISCONNECTING:
-		verbs_report_disconnected(endpoint);
+		verbs_deliver_disconnected(endpoint);
 		break;
 	case ENDPOINT_CONNECTING:
 	case ENDPOINT_ACCEPTING:
@@ -418,7 +418,7 @@ void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_
 		verbs_request(endpoint, event);
 		return;
 	}
-	verbs_report_established(endpoint);
+	verbs_deliver_established(endpoint);
 	if (endpoint->base.state >= ENDPOINT_FAILED)
 		return;
 	switch (event->event) {

@@ -20,7 +20,7 @@ enum outcome verbs_join(struct endpoint *base)
 	endpoint->is_member = !failed;
 	if (!failed)
 		return OUTCOME_OK;
-	verbs_report_failure(base, "joining the group");
+	verbs_error_call(base, "joining the group");
 	if (base->options.send_only && base->domain->fabric == FABRIC_INFINIBAND &&
 	    (error == EOPNOTSUPP || error == EINVAL))
 		error_hint(endpoint_error(base),
@@ -50,14 +50,14 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 	endpoint->group_handle = ibv_create_ah(verbs_domain_of(endpoint)->pd, &attributes);
 	if (!endpoint->group_handle) {
 		endpoint_fail(&endpoint->base,
-			      verbs_report_resources(endpoint_error(&endpoint->base), endpoint->base.name,
-						     "creating the group's address handle", errno));
+			      verbs_error_resources(endpoint_error(&endpoint->base), endpoint->base.name,
+						    "creating the group's address handle", errno));
 		return;
 	}
-	endpoint_report(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_JOINED, .group = &endpoint->group });
+	endpoint_deliver(&endpoint->base, &(struct endpoint_event){ .kind = EVENT_JOINED, .group = &endpoint->group });
 }
 
-void verbs_abandon(struct verbs_endpoint *endpoint)
+void verbs_group_abandon(struct verbs_endpoint *endpoint)
 {
 	if (endpoint->is_member)
 		rdma_leave_multicast(endpoint->id, (struct sockaddr *)&endpoint->group_socket_address);

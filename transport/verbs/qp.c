@@ -115,7 +115,7 @@ enum outcome verbs_create_qp(struct endpoint *base)
 			error_hint(reason, "the device may take fewer bytes inline");
 			return OUTCOME_INTERNAL;
 		}
-		return verbs_report_resources(reason, base->domain->device, "creating a queue pair", error);
+		return verbs_error_resources(reason, base->domain->device, "creating a queue pair", error);
 	}
 	base->qpn = endpoint->qp->qp_num;
 	return options->own_qp ? qp_advance(endpoint, IBV_QPS_INIT) : OUTCOME_OK;

@@ -34,7 +34,7 @@ enum outcome verbs_region_create(struct domain *base, size_t length, unsigned ac
 
 		if (region)
 			verbs_region_free(region);
-		return verbs_report_resources(reason, base->device, "registering memory", error);
+		return verbs_error_resources(reason, base->device, "registering memory", error);
 	}
 	region->base.domain = base;
 	region->base.length = length;

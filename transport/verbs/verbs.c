@@ -36,7 +36,7 @@ static enum outcome verbs_open(struct loop *loop, const struct log *log, struct 
 		verbs->slots = calloc(VERBS_SLOTS_MAX, sizeof(*verbs->slots));
 	if (!verbs || !verbs->slots) {
 		free(verbs);
-		return verbs_report_resources(reason, NULL, "opening the transport", ENOMEM);
+		return verbs_error_resources(reason, NULL, "opening the transport", ENOMEM);
 	}
 	verbs->base.loop = loop;
 	verbs->base.log = log;
@@ -98,7 +98,7 @@ const struct backend verbs_backend = {
 	.source_fits = WITH_EXTRAS ? verbs_source_fits : NULL,
 	.local_addresses = WITH_EXTRAS ? path_local_addresses : NULL,
 	.path = WITH_REPORT || COMMAND_doctor ? verbs_path : NULL,
-	.network = WITH_REPORT ? verbs_counters_update : NULL,
+	.counters = WITH_REPORT ? verbs_counters_update : NULL,
 	.timeout_cause = WITH_CAUSES ? verbs_timeout_cause : NULL,
 #if WITH_EXTRAS
 	.unsupported = {

@@ -148,19 +148,19 @@ static inline struct verbs_domain *verbs_domain_of(const struct verbs_endpoint *
 #define VERBS_MANAGER_FILE "/dev/infiniband/rdma_cm"
 
 /* diagnosis.c: why there is no event channel, or no memory, with a hint at the remedy. */
-enum outcome verbs_report_no_channel(struct error *reason, int error);
-enum outcome verbs_report_resources(struct error *reason, const char *object, const char *what, int error);
+enum outcome verbs_error_no_channel(struct error *reason, int error);
+enum outcome verbs_error_resources(struct error *reason, const char *object, const char *what, int error);
 /*
  * If a librdmacm error means a lack of resources or a device that cannot be opened, sets the cause and returns its
  * outcome. Else sets nothing and returns OUTCOME_OK.
  */
-enum outcome verbs_report_shortage(const struct endpoint *endpoint, const char *what, int error);
+enum outcome verbs_error_shortage(const struct endpoint *endpoint, const char *what, int error);
 /* Sets the cause: a librdmacm error, in errno. Returns OUTCOME_NO_CONNECTION. */
-enum outcome verbs_report_failure(const struct endpoint *endpoint, const char *what);
+enum outcome verbs_error_call(const struct endpoint *endpoint, const char *what);
 /* Either, with errno. */
-enum outcome verbs_report_address(const struct endpoint *endpoint, const char *what);
+enum outcome verbs_error_address(const struct endpoint *endpoint, const char *what);
 /* Sets the cause: a CM event that means a failure. */
-void verbs_report_event(const struct endpoint *endpoint, const struct rdma_cm_event *event);
+void verbs_error_event(const struct endpoint *endpoint, const struct rdma_cm_event *event);
 
 /* address.c: conversion to and from librdmacm's addresses. A GID takes port space and P_Key from the options. */
 struct sockaddr *verbs_socket_address(const struct address *address, const struct endpoint_options *options,
@@ -185,7 +185,7 @@ void verbs_completion_queue_destroy(struct verbs_completion_queue *completions);
 void verbs_domains_reap(struct verbs_transport *transport);
 
 /* counters.c */
-/* Adds the counters of the domain's port to transport->network, unless that has them. Call it before data moves. */
+/* Adds the counters of the domain's port to transport->counters, unless that has them. Call it before data moves. */
 void verbs_counters_begin(struct verbs_domain *domain);
 /* Reads the counters again. */
 void verbs_counters_update(struct transport *transport);
@@ -228,9 +228,9 @@ void verbs_flushed(struct verbs_endpoint *endpoint);
 /* True if EVENT_ESTABLISHED must wait; data is copied. */
 bool verbs_delay_established(struct verbs_endpoint *endpoint, const void *data, size_t length);
 /* Reports a delayed EVENT_ESTABLISHED now, as another event or completion follows. A timer callback, too. */
-void verbs_report_established(void *endpoint);
+void verbs_deliver_established(void *endpoint);
 /* Reports EVENT_DISCONNECTED. A timer callback, too. */
-void verbs_report_disconnected(void *endpoint);
+void verbs_deliver_disconnected(void *endpoint);
 /* Stops the QP and sends a DREQ, or the DREP that the peer waits for. Returns 0, or -1 with errno. */
 int verbs_send_disconnect(struct verbs_endpoint *endpoint);
 
@@ -276,7 +276,7 @@ void verbs_qp_set_rnr_timer(struct verbs_endpoint *endpoint);
 /* group.c */
 enum outcome verbs_join(struct endpoint *endpoint);
 /* Leaves the group in any state and logs no error. */
-void verbs_abandon(struct verbs_endpoint *endpoint);
+void verbs_group_abandon(struct verbs_endpoint *endpoint);
 void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *parameters);
 
 /* path.c */

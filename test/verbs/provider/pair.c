@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/verbs/provider/pair.h"
 
-#include "cmd/run.h"
+#include "cmd/command.h"
 #include "core/clock.h"
 
 static void interrupt(void *context)
@@ -20,7 +20,7 @@ static void later(void *context)
 }
 
 /* "COMMAND ARGUMENTS" */
-static void start(struct pair *pair, struct child_run *run, const char *role, const char *line)
+static void start(struct pair *pair, struct child_run *child, const char *role, const char *line)
 {
 	const struct command *const *row = command_table;
 	size_t length = strcspn(line, " ");
@@ -30,7 +30,7 @@ static void start(struct pair *pair, struct child_run *run, const char *role, co
 		row++;
 	log_fill(arguments, sizeof(arguments) - 32, line + length + (line[length] == ' '), "10.0.0.1", "239.1.2.3");
 	strcat(strcat(arguments, " --timeout "), pair->timeout);
-	child_run_start(run, &pair->environment, *row, role, 5 * CLOCK_NS_PER_S, arguments);
+	child_run_start(child, &pair->run, *row, role, 5 * CLOCK_NS_PER_S, arguments);
 }
 
 /* A client may connect. */
@@ -39,20 +39,20 @@ static void server_is_ready(struct pair *pair)
 	if (pair->ready)
 		pair->ready(pair);
 	if (pair->later)
-		loop_timer_start(pair->environment.loop, &pair->moment, pair->later_ms * CLOCK_NS_PER_MS, later, pair);
+		loop_timer_start(pair->run.loop, &pair->moment, pair->later_ms * CLOCK_NS_PER_MS, later, pair);
 	if (pair->client_line)
 		start(pair, &pair->client, "client", pair->client_line);
 }
 
 static void run_both(struct pair *pair, const char *server_line)
 {
-	struct loop *loop = pair->environment.loop;
+	struct loop *loop = pair->run.loop;
 
 	if (server_line)
 		start(pair, &pair->server, "server", server_line);
-	while (child_run_goes_on(&pair->server) && !pair->server.environment.ready.family)
+	while (child_run_goes_on(&pair->server) && !pair->server.run.ready.family)
 		loop_run(loop);
-	if (!server_line || pair->server.environment.ready.family)
+	if (!server_line || pair->server.run.ready.family)
 		server_is_ready(pair);
 	while (child_run_goes_on(&pair->server) && (!pair->client_line || child_run_goes_on(&pair->client)))
 		loop_run(loop);
@@ -63,43 +63,41 @@ static void run_both(struct pair *pair, const char *server_line)
 		loop_run(loop);
 }
 
-static char *take_text(struct child_run *run)
+static char *take_text(struct child_run *child)
 {
 	char *text;
 
-	child_run_stop(run);
-	text = strdup(run->text ? run->text : "");
+	child_run_stop(child);
+	text = strdup(child->text ? child->text : "");
 	assert_non_null(text);
-	child_run_free(run);
+	child_run_free(child);
 	return text;
 }
 
 void pair_run(struct pair *pair, const char *server_line, const char *client_line, const char *timeout)
 {
-	struct environment *environment = &pair->environment;
+	struct run *run = &pair->run;
 
-	*environment = (struct environment){
+	*run = (struct run){
 		.loop = loop_create(),
 		.log = { .name = "test", .debug = getenv("PROVIDER_DEBUG") != NULL, .errors = &pair->errors },
 	};
 	pair->timeout = timeout ? timeout : "5s";
 	if (!getenv("PROVIDER_DEBUG"))
 		capture_begin(&pair->capture);
-	assert_int_equal(transport_open("verbs", environment->loop, &environment->log, &(struct error){ 0 },
-					&environment->transport),
-			 0);
+	assert_int_equal(transport_open("verbs", run->loop, &run->log, &(struct error){ 0 }, &run->transport), 0);
 	if (pair->begun)
 		pair->begun(pair);
 	pair->client_line = client_line;
 	run_both(pair, server_line);
 	loop_timer_stop(&pair->timer);
 	loop_timer_stop(&pair->moment);
-	pair->server_outcome = pair->server.environment.outcome;
-	pair->client_outcome = pair->client.environment.outcome;
+	pair->server_outcome = pair->server.run.outcome;
+	pair->client_outcome = pair->client.run.outcome;
 	pair->server_text = take_text(&pair->server);
 	pair->client_text = take_text(&pair->client);
-	transport_close(environment->transport);
-	loop_destroy(environment->loop);
+	transport_close(run->transport);
+	loop_destroy(run->loop);
 	if (!getenv("PROVIDER_DEBUG"))
 		capture_end(&pair->capture);
 }

@@ -9,7 +9,7 @@
 
 struct pair {
 	struct errors errors;
-	struct environment environment;
+	struct run run;
 	const char *timeout;
 	struct child_run server, client;
 	const char *client_line;

@@ -7,7 +7,7 @@
 #ifndef TRANSPORT_SOFT_BASE_QUEUE_H
 #define TRANSPORT_SOFT_BASE_QUEUE_H
 
-#include "transport/soft/base/state.h"
+#include "transport/soft/base/shared.h"
 
 enum soft_event_kind {
 	SOFT_EVENT_REQUESTED = 1,

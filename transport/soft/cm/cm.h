@@ -3,7 +3,7 @@
 #ifndef TRANSPORT_SOFT_CM_CM_H
 #define TRANSPORT_SOFT_CM_CM_H
 
-#include "transport/soft/base/state.h"
+#include "transport/soft/base/shared.h"
 #include "transport/soft/wire/mad.h"
 
 /* NULL without memory. Closing sends extra copies of unanswered DREQs and recent DREPs, and flushes. */

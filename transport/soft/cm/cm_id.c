@@ -40,10 +40,10 @@ static uint32_t hash_peer(const struct soft_cm *cm, const struct address *from, 
 	uint64_t hash;
 
 	memcpy(words, from->bytes, from->family == ADDRESS_IP4 ? 4 : sizeof(from->bytes));
-	hash = soft_number_mix(cm->secret ^ words[0]);
-	hash = soft_number_mix(hash ^ words[1]);
-	hash = soft_number_mix(hash ^ guid);
-	return (uint32_t)soft_number_mix(hash ^ number);
+	hash = soft_random_mix(cm->secret ^ words[0]);
+	hash = soft_random_mix(hash ^ words[1]);
+	hash = soft_random_mix(hash ^ guid);
+	return (uint32_t)soft_random_mix(hash ^ number);
 }
 
 static void cm_id_insert(struct soft_cm_id *cm_id, enum cm_index index, uint32_t key)

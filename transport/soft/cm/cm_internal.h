@@ -45,7 +45,7 @@
 #define TRANSPORT_SOFT_CM_CM_INTERNAL_H
 
 #include "core/clock.h"
-#include "transport/soft/base/number.h"
+#include "transport/soft/base/random.h"
 #include "transport/soft/cm/cm.h"
 #include "transport/soft/qp/qp.h"
 #include "transport/soft/wire/bytes.h"

@@ -148,7 +148,7 @@ void soft_cm_id_mra_received(struct soft_cm_id *cm_id)
 void soft_cm_stop_qp(const struct soft_cm_id *cm_id)
 {
 	if (cm_id->endpoint && cm_id->endpoint->qp)
-		soft_qp_stop(cm_id->endpoint->qp);
+		soft_qp_drain(cm_id->endpoint->qp);
 }
 
 void soft_cm_report_disconnected(const struct soft_cm_id *cm_id)

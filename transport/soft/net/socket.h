@@ -12,7 +12,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "transport/soft/base/state.h"
+#include "transport/soft/base/shared.h"
 #include "transport/soft/wire/packet.h"
 
 struct soft_socket {

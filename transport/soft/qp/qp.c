@@ -8,8 +8,8 @@
 
 #include "core/clock.h"
 #include "core/route.h"
-#include "transport/soft/base/number.h"
 #include "transport/soft/base/queue.h"
+#include "transport/soft/base/random.h"
 #include "transport/soft/qp/qp_internal.h"
 #include "transport/soft/wire/mad.h"
 
@@ -61,7 +61,7 @@ static uint32_t qpn_permute(const struct soft_qp_table *table, uint32_t counter)
 	uint32_t left = counter >> QPN_HALF & QPN_HALF_MASK, right = counter & QPN_HALF_MASK;
 
 	for (unsigned round = 0; round < QPN_ROUNDS; round++) {
-		uint64_t key = table->qpn_keys[round], mixed = soft_number_mix(soft_number_mix(key ^ right) + key);
+		uint64_t key = table->qpn_keys[round], mixed = soft_random_mix(soft_random_mix(key ^ right) + key);
 		uint32_t next = (left ^ (uint32_t)mixed) & QPN_HALF_MASK;
 
 		left = right;
@@ -141,7 +141,7 @@ enum outcome soft_qp_create(struct endpoint *base)
 
 /* ---- states ---- */
 
-void soft_qp_stop(struct soft_qp *qp)
+void soft_qp_drain(struct soft_qp *qp)
 {
 	enum qp_state state = QP_ERROR;
 

@@ -32,7 +32,7 @@ void soft_qp_start(struct soft_qp *qp);
  * Drops posted work without completions, sends no request and accepts none. A queue pair in RTS drains: until it is
  * destroyed, it acknowledges each request that the peer repeats because an acknowledgement was lost.
  */
-void soft_qp_stop(struct soft_qp *qp);
+void soft_qp_drain(struct soft_qp *qp);
 /* True if the peer has not acknowledged some signalled work. */
 bool soft_qp_has_signalled_work(const struct soft_qp *qp);
 /* The PSN that the last acknowledgement of a stopped queue pair names, or one before the peer's first request. */

@@ -8,7 +8,7 @@
  *   responder.c   receives the peer's SENDs, WRITEs and READs; sends acknowledgements and READ responses
  *   requester.c   sends our SENDs, WRITEs and READs; receives acknowledgements and READ responses
  *   recovery.c    when the requester sends again, and how much may be outstanding
- *   state.c       the end of a queue pair's work, and what all of them have in common
+ *   common.c       the end of a queue pair's work, and what all of them have in common
  *   region.c      memory regions
  *
  * Requester and responder share only the path. Each batch of received packets ends with soft_qp_batch_end(), before
@@ -17,7 +17,7 @@
 #ifndef TRANSPORT_SOFT_QP_QP_INTERNAL_H
 #define TRANSPORT_SOFT_QP_QP_INTERNAL_H
 
-#include "transport/soft/base/number.h"
+#include "transport/soft/base/random.h"
 #include "transport/soft/qp/qp.h"
 
 enum qp_state {
@@ -225,7 +225,7 @@ static inline struct receive *qp_oldest_receive(const struct responder *responde
 	return &responder->receives[responder->ring.head];
 }
 
-/* ---- state.c ---- */
+/* ---- common.c ---- */
 
 /* The clock, read once for each batch of packets. */
 int64_t qp_now(struct soft_qp *qp);

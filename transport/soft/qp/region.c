@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "transport/soft/base/number.h"
 #include "transport/soft/base/queue.h"
+#include "transport/soft/base/random.h"
 
 enum outcome soft_region_create(struct domain *domain, size_t length, unsigned access, struct region **result)
 {

@@ -16,7 +16,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-#include "cmd/run.h"
+#include "cmd/command.h"
 #include "core/privileges.h"
 #include "test/unit/fake_clock.h"
 
@@ -25,7 +25,7 @@ unsigned __real_alarm(unsigned seconds);
 /* Divides kernel timers' times, for a process blocked outside the loop. */
 static int64_t timer_speedup = 1;
 
-/* The next command's environment, and signals that start_and_raise() sends to its own process. */
+/* The next command's run, and signals that start_and_raise() sends to its own process. */
 static struct caller {
 	unsigned alarm; /* seconds of a running alarm(2); 0: none */
 	int ignored;	/* a signal */
@@ -61,7 +61,7 @@ static const struct option table[] = {
 /* clang-format on */
 
 struct state {
-	struct environment *environment;
+	struct run *run;
 	struct loop_timer timer;
 	struct loop_timer work;
 	struct figures_of_run {
@@ -120,11 +120,11 @@ unsigned __wrap_alarm(unsigned seconds)
 	return (unsigned)(before.it_value.tv_sec + (before.it_value.tv_usec > 0));
 }
 
-static struct state *make_state(struct environment *environment, void **context)
+static struct state *make_state(struct run *run, void **context)
 {
 	struct state *state = calloc(1, sizeof(*state));
 
-	state->environment = environment;
+	state->run = run;
 	*context = state;
 	trace("start");
 	return state;
@@ -167,55 +167,55 @@ static void stop_never(void *context)
 }
 
 /* Options that the program lacks must be PATH_UNSET: zeros would forbid every retry. */
-static enum outcome start_and_finish(struct environment *environment, const void *options, void **context)
+static enum outcome start_and_finish(struct run *run, const void *options, void **context)
 {
 	const struct settings *settings = options;
 
-	make_state(environment, context);
+	make_state(run, context);
 	if (settings->common.path.retry != PATH_UNSET || settings->common.path.rnr_retry != PATH_UNSET)
 		trace("the path is not open");
-	environment_finish(environment, OUTCOME_OK, NULL, "done");
+	run_finish(run, OUTCOME_OK, NULL, "done");
 	return OUTCOME_OK;
 }
 
-static enum outcome start_and_set_clock(struct environment *environment, const void *options, void **context)
+static enum outcome start_and_set_clock(struct run *run, const void *options, void **context)
 {
 	fake_clock.set = 3600 * CLOCK_NS_PER_S;
-	return start_and_finish(environment, options, context);
+	return start_and_finish(run, options, context);
 }
 
-static enum outcome start_and_fail(struct environment *environment, const void *options, void **context)
+static enum outcome start_and_fail(struct run *run, const void *options, void **context)
 {
 	*context = NULL;
-	environment_record_outcome(environment, OUTCOME_NO_CONNECTION);
+	run_record_outcome(run, OUTCOME_NO_CONNECTION);
 	return OUTCOME_INTERNAL;
 }
 
-static enum outcome start_and_wait(struct environment *environment, const void *options, void **context)
+static enum outcome start_and_wait(struct run *run, const void *options, void **context)
 {
-	make_state(environment, context);
+	make_state(run, context);
 	return OUTCOME_OK;
 }
 
-static enum outcome start_and_raise(struct environment *environment, const void *options, void **context)
+static enum outcome start_and_raise(struct run *run, const void *options, void **context)
 {
-	make_state(environment, context);
+	make_state(run, context);
 	for (size_t i = 0; i < LENGTH(caller.raised) && caller.raised[i]; i++)
 		raise(caller.raised[i]);
 	return OUTCOME_OK;
 }
 
-static enum outcome start_and_be_ready(struct environment *environment, const void *options, void **context)
+static enum outcome start_and_be_ready(struct run *run, const void *options, void **context)
 {
 	const struct address nowhere = { .family = ADDRESS_NONE };
 
-	make_state(environment, context);
-	assert_true(environment_ready(environment, &nowhere, "ready"));
+	make_state(run, context);
+	assert_true(run_setup_done(run, &nowhere, "ready"));
 	/* The second call has no effect. */
-	assert_true(environment_ready(environment, NULL, NULL));
-	environment_finish(environment, OUTCOME_OK, NULL, "done");
+	assert_true(run_setup_done(run, NULL, NULL));
+	run_finish(run, OUTCOME_OK, NULL, "done");
 	/* Nor has this one. */
-	environment_finish(environment, OUTCOME_FAILED, NULL, "done");
+	run_finish(run, OUTCOME_FAILED, NULL, "done");
 	return OUTCOME_OK;
 }
 
@@ -223,7 +223,7 @@ static void finish_now(void *context)
 {
 	struct state *state = context;
 
-	environment_finish(state->environment, OUTCOME_OK, NULL, "done");
+	run_finish(state->run, OUTCOME_OK, NULL, "done");
 }
 
 static void let_60_ms_pass(void *context)
@@ -231,22 +231,21 @@ static void let_60_ms_pass(void *context)
 	fake_clock_pass(60 * CLOCK_NS_PER_MS);
 }
 
-static enum outcome start_and_finish_with_the_deadline(struct environment *environment, const void *options,
-						       void **context)
+static enum outcome start_and_finish_with_the_deadline(struct run *run, const void *options, void **context)
 {
 	static struct loop_timer busy;
-	struct state *state = make_state(environment, context);
+	struct state *state = make_state(run, context);
 
-	loop_timer_start(environment->loop, &busy, 0, let_60_ms_pass, NULL);
-	loop_timer_start(environment->loop, &state->timer, 10 * CLOCK_NS_PER_MS, finish_now, state);
+	loop_timer_start(run->loop, &busy, 0, let_60_ms_pass, NULL);
+	loop_timer_start(run->loop, &state->timer, 10 * CLOCK_NS_PER_MS, finish_now, state);
 	return OUTCOME_OK;
 }
 
 /* A disk that is full for a while. */
-static enum outcome start_and_lose_a_line(struct environment *environment, const void *options, void **context)
+static enum outcome start_and_lose_a_line(struct run *run, const void *options, void **context)
 {
 	int kept = dup(STDOUT_FILENO), full = open("/dev/full", O_WRONLY);
-	struct state *state = make_state(environment, context);
+	struct state *state = make_state(run, context);
 
 	fflush(stdout);
 	dup2(full, STDOUT_FILENO);
@@ -255,7 +254,7 @@ static enum outcome start_and_lose_a_line(struct environment *environment, const
 	dup2(kept, STDOUT_FILENO);
 	close(kept);
 	close(full);
-	loop_timer_start(environment->loop, &state->timer, 0, finish_now, state);
+	loop_timer_start(run->loop, &state->timer, 0, finish_now, state);
 	return OUTCOME_OK;
 }
 
@@ -270,11 +269,11 @@ static void hang(void *context)
 	_exit(OUTCOME_INTERNAL);
 }
 
-static enum outcome start_and_hang(struct environment *environment, const void *options, void **context)
+static enum outcome start_and_hang(struct run *run, const void *options, void **context)
 {
-	struct state *state = make_state(environment, context);
+	struct state *state = make_state(run, context);
 
-	loop_timer_start(environment->loop, &state->timer, 0, hang, state);
+	loop_timer_start(run->loop, &state->timer, 0, hang, state);
 	return OUTCOME_OK;
 }
 
@@ -283,7 +282,7 @@ static void shut_down(void *context, enum interruption reason)
 	struct state *state = context;
 
 	trace(reason == INTERRUPTION_SIGNAL ? "signal" : "deadline");
-	loop_timer_start(state->environment->loop, &state->timer, 50 * CLOCK_NS_PER_MS, finish_now, state);
+	loop_timer_start(state->run->loop, &state->timer, 50 * CLOCK_NS_PER_MS, finish_now, state);
 }
 
 static void never_shut_down(void *context, enum interruption reason)
@@ -296,7 +295,7 @@ static void step_timed_out(void *context)
 	struct state *state = context;
 
 	trace("limit");
-	environment_finish(state->environment, OUTCOME_FAILED, NULL, "done");
+	run_finish(state->run, OUTCOME_FAILED, NULL, "done");
 }
 
 static void shutdown_step_times_out(void *context, enum interruption reason)
@@ -304,7 +303,7 @@ static void shutdown_step_times_out(void *context, enum interruption reason)
 	struct state *state = context;
 
 	never_shut_down(context, reason);
-	loop_timer_start(state->environment->loop, &state->timer, 30 * CLOCK_NS_PER_MS, step_timed_out, state);
+	loop_timer_start(state->run->loop, &state->timer, 30 * CLOCK_NS_PER_MS, step_timed_out, state);
 }
 
 static void block_in_shutdown(void *context, enum interruption reason)
@@ -318,8 +317,8 @@ static void stop_and_fail(void *context)
 {
 	struct state *state = context;
 
-	log_cause(&state->environment->log, NULL, "leaving", 5, "refused");
-	environment_record_outcome(state->environment, OUTCOME_NO_CONNECTION);
+	log_cause(&state->run->log, NULL, "leaving", 5, "refused");
+	run_record_outcome(state->run, OUTCOME_NO_CONNECTION);
 	stop(context);
 }
 
@@ -333,29 +332,28 @@ static void finish_soon(void *context)
 	struct state *state = context;
 
 	fake_clock_pass(70 * CLOCK_NS_PER_MS);
-	loop_timer_start(state->environment->loop, &state->timer, 80 * CLOCK_NS_PER_MS, finish_now, state);
+	loop_timer_start(state->run->loop, &state->timer, 80 * CLOCK_NS_PER_MS, finish_now, state);
 }
 
 /*
  * 80 ms of sleep, 70 ms of work in which the first interval of 100 ms ends, and 80 ms of sleep in which the second one
  * ends.
  */
-static enum outcome start_and_delay_interval(struct environment *environment, const void *options, void **context)
+static enum outcome start_and_delay_interval(struct run *run, const void *options, void **context)
 {
-	struct state *state = make_state(environment, context);
+	struct state *state = make_state(run, context);
 
-	loop_timer_start(environment->loop, &state->timer, 80 * CLOCK_NS_PER_MS, finish_soon, state);
+	loop_timer_start(run->loop, &state->timer, 80 * CLOCK_NS_PER_MS, finish_soon, state);
 	return OUTCOME_OK;
 }
 
 /* The end is due before the interval, in the same iteration. */
-static enum outcome start_and_finish_with_the_interval(struct environment *environment, const void *options,
-						       void **context)
+static enum outcome start_and_finish_with_the_interval(struct run *run, const void *options, void **context)
 {
-	struct state *state = make_state(environment, context);
+	struct state *state = make_state(run, context);
 
-	loop_timer_start(environment->loop, &state->timer, 30 * CLOCK_NS_PER_MS, finish_now, state);
-	loop_timer_start(environment->loop, &state->work, 0, work, state);
+	loop_timer_start(run->loop, &state->timer, 30 * CLOCK_NS_PER_MS, finish_now, state);
+	loop_timer_start(run->loop, &state->work, 0, work, state);
 	return OUTCOME_OK;
 }
 
@@ -375,11 +373,11 @@ static struct figures report_rate_only(void *context)
 }
 
 /* Removes the --prometheus file after it was first written. */
-static enum outcome start_and_remove_folder(struct environment *environment, const void *options, void **context)
+static enum outcome start_and_remove_folder(struct run *run, const void *options, void **context)
 {
 	if (unlink("figures/file") || rmdir("figures"))
 		trace("there was no file");
-	return start_and_wait(environment, options, context);
+	return start_and_wait(run, options, context);
 }
 
 static void finish_on_interrupt(void *context, enum interruption reason)
@@ -414,33 +412,33 @@ static void pass_a_day(void *context)
 	struct state *state = context;
 
 	fake_clock_pass(86400 * CLOCK_NS_PER_S + state->beyond);
-	loop_timer_start(state->environment->loop, &state->timer, CLOCK_NS_PER_MS, count_and_finish, state);
+	loop_timer_start(state->run->loop, &state->timer, CLOCK_NS_PER_MS, count_and_finish, state);
 }
 
 /* A day that is one interval, and a rest after it that may count. */
-static enum outcome start_a_day(struct environment *environment, void **context, int64_t beyond, uint64_t counts_late)
+static enum outcome start_a_day(struct run *run, void **context, int64_t beyond, uint64_t counts_late)
 {
-	struct state *state = make_state(environment, context);
+	struct state *state = make_state(run, context);
 
 	state->beyond = beyond;
 	state->counts_late = counts_late;
-	loop_timer_start(environment->loop, &state->timer, 0, pass_a_day, state);
+	loop_timer_start(run->loop, &state->timer, 0, pass_a_day, state);
 	return OUTCOME_OK;
 }
 
-static enum outcome start_and_finish_in_time(struct environment *environment, const void *options, void **context)
+static enum outcome start_and_finish_in_time(struct run *run, const void *options, void **context)
 {
-	return start_a_day(environment, context, 0, 1);
+	return start_a_day(run, context, 0, 1);
 }
 
-static enum outcome start_and_finish_late(struct environment *environment, const void *options, void **context)
+static enum outcome start_and_finish_late(struct run *run, const void *options, void **context)
 {
-	return start_a_day(environment, context, 100 * CLOCK_NS_PER_MS, 1);
+	return start_a_day(run, context, 100 * CLOCK_NS_PER_MS, 1);
 }
 
-static enum outcome start_and_finish_idle(struct environment *environment, const void *options, void **context)
+static enum outcome start_and_finish_idle(struct run *run, const void *options, void **context)
 {
-	return start_a_day(environment, context, 100 * CLOCK_NS_PER_MS, 0);
+	return start_a_day(run, context, 100 * CLOCK_NS_PER_MS, 0);
 }
 
 struct result {
@@ -554,7 +552,7 @@ static void expect(const struct command *row, const char *arguments, int status,
 
 static const struct {
 	const char *what;
-	enum outcome (*start)(struct environment *environment, const void *options, void **context);
+	enum outcome (*start)(struct run *run, const void *options, void **context);
 	void (*interrupt)(void *context, enum interruption reason);
 	const char *arguments;
 	int status;

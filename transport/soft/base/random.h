@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Random numbers, and hashes with a secret. */
-#ifndef TRANSPORT_SOFT_BASE_NUMBER_H
-#define TRANSPORT_SOFT_BASE_NUMBER_H
+#ifndef TRANSPORT_SOFT_BASE_RANDOM_H
+#define TRANSPORT_SOFT_BASE_RANDOM_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,6 +18,6 @@ struct soft_random {
 uint64_t soft_random(struct soft_random *random);
 
 /* Permutes 64 bits. Each result bit depends on each bit of the value. */
-uint64_t soft_number_mix(uint64_t value);
+uint64_t soft_random_mix(uint64_t value);
 
 #endif

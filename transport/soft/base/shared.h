@@ -5,16 +5,16 @@
  *
  *   queue.c      events and completions for the command, turns of the loop
  *   container.c  hash tables, lists
- *   number.c     random numbers, a hash
+ *   random.c     random numbers, a hash
  */
-#ifndef TRANSPORT_SOFT_BASE_STATE_H
-#define TRANSPORT_SOFT_BASE_STATE_H
+#ifndef TRANSPORT_SOFT_BASE_SHARED_H
+#define TRANSPORT_SOFT_BASE_SHARED_H
 
 #include "core/holder.h"
 #include "core/route.h"
 #include "transport/backend.h"
 #include "transport/soft/base/container.h"
-#include "transport/soft/base/number.h"
+#include "transport/soft/base/random.h"
 #include "transport/soft/wire/icrc.h"
 
 enum {
@@ -61,7 +61,7 @@ extern const struct soft_handlers {
 					   const struct address *peer);
 } soft_handlers;
 
-/* Losses and other causes of late packets. transport_network() reports them; soft.c has their names. */
+/* Losses and other causes of late packets. transport_counters() reports them; soft.c has their names. */
 enum soft_count {
 	SOFT_OUT_OF_SEQUENCE, /* requests beyond the expected PSN */
 	SOFT_DUPLICATES,      /* requests that were executed before */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "transport/soft/base/number.h"
+#include "transport/soft/base/random.h"
 
 #include <errno.h>
 #include <sys/random.h>
@@ -25,7 +25,7 @@ uint64_t soft_random(struct soft_random *random)
 }
 
 /* The finalizer of splitmix64. */
-uint64_t soft_number_mix(uint64_t value)
+uint64_t soft_random_mix(uint64_t value)
 {
 	value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
 	value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);

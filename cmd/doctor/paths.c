@@ -347,7 +347,9 @@ static void trace_long(struct paths *paths)
 		trace_routers(paths->doctor, &paths->peer, paths->doctor->mtu + ROCE_OVERHEAD, traces, count);
 	for (size_t i = 0; i < count; i++) {
 		paths->long_traces[of[i]] = traces[i];
-		paths->long_ends_early[of[i]] = traces[i].asked && traces[i].hops < traces[i].limit;
+		/* By its last router: an answer that is late counts for a later hop. */
+		paths->long_ends_early[of[i]] =
+			traces[i].asked && !trace_has(&traces[i], last_router(&paths->traces[of[i]]));
 	}
 }
 

@@ -207,7 +207,7 @@ void __wrap_soft_qp_start(struct soft_qp *qp)
 	qp->state = QP_RTS;
 }
 
-void __wrap_soft_qp_stop(struct soft_qp *qp)
+void __wrap_soft_qp_drain(struct soft_qp *qp)
 {
 	qp->state = QP_ERROR;
 }

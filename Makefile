@@ -132,7 +132,7 @@ writable:
 # libraries of a static program.
 $(settings): FORCE
 	@$(call can_write,$(@D))
-	@[ -e $@ ] || { $(find_headers) $(find_libraries); } 2>&1 || \
+	@[ -e $@ ] || { $(find_headers) $(find_libraries); } >/dev/null 2>&1 || \
 		{ test/setup -n test/packages/build $(if $(find_libraries),test/packages/static) && $(find_headers) $(find_libraries); }
 	@$(call remember,$(compile) $(link) $(libraries))
 

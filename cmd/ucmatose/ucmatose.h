@@ -3,7 +3,7 @@
  * Each file calls only those below it:
  *
  *   ucmatose.c    the options, their check, and the command
- *   command.c         the callbacks of the loop: the run dials or listens, and ends what failed
+ *   run.c             the callbacks of the loop: the run dials or listens, and ends what failed
  *   phases.c      the phases, which all connections enter together, and the verdict
  *   messages.c    the messages of one connection
  *   connection.c  one connection: its states, its hello, its end
@@ -151,7 +151,7 @@ struct ucmatose {
 	struct ucmatose_figures figures, before;
 };
 
-/* command.c: the functions of struct command */
+/* run.c: the functions of struct command */
 enum outcome ucmatose_start(struct run *run, const void *options, void **state);
 void ucmatose_interrupt(void *state, enum interruption reason);
 void ucmatose_stop(void *state);

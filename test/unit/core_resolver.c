@@ -215,8 +215,7 @@ TEST(another_process_forks, NULL, no_child)
 	assert_int_equal(look_up_by_process("unknown.test"), OUTCOME_NO_CONNECTION);
 	assert_string_equal(capture.text, "tool: unknown.test: looking up: Name or service not known (-2)\n");
 	assert_int_equal(look_up_by_process("killed.test"), OUTCOME_INTERNAL);
-	assert_string_equal(capture.text,
-			    "tool: killed.test: looking up: the look-up process ended (wait status 0)\n");
+	assert_string_equal(capture.text, "tool: killed.test: looking up: the look-up process ended (wait status 0)\n");
 	resolver_process_stop(&process);
 	/* With it ends what it has forked. */
 	capture_begin(&capture);

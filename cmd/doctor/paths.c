@@ -237,13 +237,13 @@ static void report_routers(struct paths *paths, size_t first)
 
 /* ---- attempts ---- */
 
-/* No path is worse than the others after so few pings: a distant or busy host takes its time. */
+/* No path failed, and none was pinged often enough for few losses to show: a distant or busy host takes its time. */
 static bool few_pings(const struct paths *paths)
 {
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < paths->count; i++) {
-		if (paths->facts[i].worse)
+		if (paths->facts[i].failed)
 			return false;
 		most = MAX(most, paths->facts[i].answered);
 	}

@@ -312,7 +312,7 @@ bool lookup_continue(struct lookup *lookup)
 	struct resolver *resolver = lookup->resolver;
 	int64_t now = clock_now();
 
-	if (WITH_NAMES && resolver->child) {
+	if (resolver->child) {
 		bool readable = signals_wait(resolver->pipe, 0);
 
 		if (!readable && now < lookup->until && !signals_received()) {
@@ -361,11 +361,13 @@ void lookup_stop(struct lookup *lookup)
 enum outcome lookup_finish(struct resolver *resolver, const struct run *run, const struct common_options *options,
 			   enum address_family source)
 {
-	struct lookup lookup;
+	struct lookup lookup = { .resolver = resolver };
 
-	lookup_begin(&lookup, resolver, run, options, run->begun);
-	while (!lookup_continue(&lookup))
-		signals_wait(resolver->child ? resolver->pipe : -1, lookup.next);
+	if (WITH_NAMES) {
+		lookup_begin(&lookup, resolver, run, options, run->begun);
+		while (!lookup_continue(&lookup))
+			signals_wait(resolver->child ? resolver->pipe : -1, lookup.next);
+	}
 	return lookup_result(&lookup, options, source);
 }
 

@@ -252,7 +252,7 @@ static const char *protocol_of(const struct address *address)
 enum {
 	PORTS_ANY = 1,
 	PORTS_WAIT = 2,
-	PORTS_OUT = 4, /* may lead to other hosts: those of containers and virtual machines do not */
+	PORTS_OUT = 4, /* may lead to other hosts, unlike the ports of containers and virtual machines */
 };
 
 static unsigned ports_of(int fd, unsigned bridge)
@@ -273,8 +273,8 @@ static unsigned ports_of(int fd, unsigned bridge)
 }
 
 /*
- * As Docker's, in whose network nobody is until a container starts. Its network may be that of other hosts, too. Of
- * bridges whose port waits for its spanning tree, and of others with ports if the peer is silent.
+ * A bridge that leads to no other host, like Docker's, although its network may also exist outside; or one whose port
+ * waits for its spanning tree. A bridge with ports to containers only counts if the peer is silent.
  */
 static bool is_bridge(int fd, const struct route *route, const char *name, const struct address *hop, bool silent,
 		      char text[ROUTE_CAUSE_SIZE])

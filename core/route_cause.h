@@ -21,8 +21,8 @@ enum {
 bool route_cause(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 
 /*
- * As route_cause(), but what may as well be right: the interface has a program of XDP, or is a tunnel; the neighbour's
- * entry is permanent.
+ * As route_cause(), for settings that may be intended: the interface has an XDP program, or is a tunnel; the
+ * neighbour's entry is permanent.
  */
 bool route_doubt(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 

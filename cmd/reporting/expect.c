@@ -140,7 +140,7 @@ static bool is_as_wanted(const struct expectation *expectation, struct report_va
 	return expectation->relation & (number < wanted ? LESS : number > wanted ? GREATER : EQUAL);
 }
 
-/* As exact as it was compared, and a rate in the unit of JSON, as what is wanted is. */
+/* With all digits that were compared, and rates in JSON's unit, like the expected value. */
 static const char *got_text(struct report_value value, char text[REPORTING_VALUE_SIZE])
 {
 	if (value.kind == REPORT_TIME)

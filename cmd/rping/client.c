@@ -188,6 +188,16 @@ static int64_t answer_time(const struct rping_client *client)
 	return longest / (client->in_state[TARGET_CONNECTING] + 1);
 }
 
+/* How many targets have come no further than that state. */
+static uint32_t count_up_to(const struct rping_client *client, enum target_state last)
+{
+	uint32_t count = 0;
+
+	for (unsigned state = 0; state <= last; state++)
+		count += client->in_state[state];
+	return count;
+}
+
 /* No more paths begin for now: those begun may ping. */
 static void release_paths(struct rping_client *client)
 {
@@ -258,12 +268,10 @@ static void client_advance(void *context)
 		}
 	}
 	if (EXTRA(client->options->paths) &&
-	    (!(in_state[TARGET_UNKNOWN] + in_state[TARGET_LOOKING] + in_state[TARGET_WAITING]) ||
-	     in_state[TARGET_CONNECTING] >= CONNECTING_MAX))
+	    (!count_up_to(client, TARGET_WAITING) || in_state[TARGET_CONNECTING] >= CONNECTING_MAX))
 		release_paths(client);
 	/* Every target is connected or has ended. */
-	if (!client->run->ended && !(in_state[TARGET_UNKNOWN] + in_state[TARGET_LOOKING] + in_state[TARGET_WAITING] +
-				     in_state[TARGET_PAUSED] + in_state[TARGET_CONNECTING]))
+	if (!client->run->ended && !count_up_to(client, TARGET_CONNECTING))
 		run_setup_done(client->run, NULL, NULL);
 }
 

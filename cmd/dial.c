@@ -2,7 +2,6 @@
 #include "cmd/dial.h"
 
 #include <stdlib.h>
-#include <sys/param.h>
 
 #include "cmd/command.h"
 #include "core/clock.h"
@@ -317,7 +316,7 @@ static bool dial_look(struct dial *dial, enum outcome *outcome)
 	if (!lookup_continue(&beside->lookup)) {
 		if (beside->resolver.child)
 			loop_io_start(loop, &beside->readable, beside->resolver.pipe, look_again, dial);
-		loop_timer_start(loop, &beside->timer, MAX(beside->lookup.next - clock_now(), 0), look_again, dial);
+		loop_timer_start(loop, &beside->timer, beside->lookup.next - clock_now(), look_again, dial);
 		return false;
 	}
 	*outcome = lookup_result(&beside->lookup, dial->options.common, dial->options.source->family);

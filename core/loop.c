@@ -333,10 +333,13 @@ void loop_io_stop(struct loop_io *io)
 		ev_io_stop(io->loop->ev, (ev_io *)&io->storage);
 }
 
-/* A limit may be hundreds of years. */
+/*
+ * A limit may be hundreds of years. A time that has passed is now: a timer that its own callback starts again must not
+ * come before others that are due.
+ */
 static int64_t time_after(int64_t now, int64_t nanoseconds)
 {
-	return now + MIN(nanoseconds, NEVER - now);
+	return now + MAX(0, MIN(nanoseconds, NEVER - now));
 }
 
 static void start_timer(struct loop *loop, struct loop_timer *timer, int64_t at, loop_callback *callback, void *context)

@@ -39,7 +39,7 @@ bool outage_begin(struct target *target, const struct error *error, loop_callbac
 		target->slot = now;
 	last = last_moment(target);
 	if (last != INT64_MAX)
-		loop_timer_start(run->loop, &target->gone, MAX(last - now, 0), expired, target);
+		loop_timer_start(run->loop, &target->gone, last - now, expired, target);
 	run_print(run, "%s: %s is gone: connecting again", run->log.name, target->peer.name);
 	return true;
 }

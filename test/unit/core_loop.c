@@ -242,6 +242,27 @@ TEST(timers_keep_their_order, create, destroy)
 	assert_int_equal(count, 666);
 }
 
+static void start_again_in_the_past(void *context)
+{
+	struct actor *actor = context;
+
+	note(actor);
+	if (actor->left--)
+		loop_timer_start(loop, &actor->timer, -CLOCK_NS_PER_S, start_again_in_the_past, actor);
+	else
+		loop_stop(loop);
+}
+
+TEST(late_timer_does_not_hold_up_others, create, destroy)
+{
+	struct actor other = { .letter = 'o' }, late = { .letter = 'l', .left = 20 };
+
+	loop_timer_start(loop, &other.timer, 0, note_and_stop, &other);
+	loop_timer_start(loop, &late.timer, -CLOCK_NS_PER_S, start_again_in_the_past, &late);
+	loop_run(loop);
+	assert_string_equal(letters, "ol");
+}
+
 /* The loop ends although the alarm is set. */
 TEST(stopped_timer_does_not_keep_loop_running, create, destroy)
 {

@@ -216,14 +216,13 @@ static void requester_timer_expired(void *context);
 static void requester_start_timer(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
-	int64_t wait;
 
 	if (qp->state != QP_RTS || !requester->deadline ||
 	    (requester->timer_at && requester->timer_at <= requester->deadline))
 		return;
-	wait = requester->deadline - qp_now(qp);
 	requester->timer_at = requester->deadline;
-	loop_timer_start(qp->transport->base.loop, &qp->timer, wait > 0 ? wait : 0, requester_timer_expired, qp);
+	loop_timer_start(qp->transport->base.loop, &qp->timer, requester->deadline - qp_now(qp),
+			 requester_timer_expired, qp);
 }
 
 void requester_transmit(struct soft_qp *qp)

@@ -252,17 +252,18 @@ static bool few_pings(const struct paths *paths)
 
 static void ping_for(struct paths *paths, int seconds)
 {
+	const struct doctor *doctor = paths->doctor;
 	struct child_run ping = { .running = false };
 	struct ping_facts facts = { .paths = paths->facts, .path_count = paths->count };
 	char options[64], host[ADDRESS_TEXT_SIZE];
 
 	log_text(options, sizeof(options), "-C %d --duration %ds -S %" PRIu32 " --paths %zu", PINGS, seconds,
-		 paths->doctor->mtu, paths->count);
+		 doctor->longest ? MIN(doctor->longest, doctor->mtu) : doctor->mtu, paths->count);
 	ping_send(paths->doctor, address_host(&paths->peer, host), options, &ping, &facts);
 	child_run_free(&ping);
 }
 
-/* Pings over each path, of the path MTU, so that paths that do not pass it are seen. */
+/* Pings over each path, if the server takes them of the path MTU, so that paths that do not pass it are seen. */
 static void ping_paths(struct paths *paths)
 {
 	struct doctor *doctor = paths->doctor;

@@ -232,7 +232,7 @@ void dial_give_up(struct dial *dial)
 		error_hint(dial->error, "%s%s: rdmatest %s%s -p %u --transport %s", resolved_to(dial, name),
 			   interface_of(&dial->address, interface)
 				   ? address_is_loopback(&dial->address)
-					     ? "this host has the address; if the port is right, run"
+					     ? "if the port is right, start a server here"
 					     : "this host has the address, another host needs another one; if the port "
 					       "is right, run"
 				   : "if the host and port are right, start a server there",

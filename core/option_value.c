@@ -22,8 +22,11 @@ const char *option_field(const struct option *row, enum option_field field)
 	const char *text = row->text;
 	unsigned left = field;
 
-	if (row->type == OPTION_FLAG && field >= OPTION_DEFAULT)
+	if (row->type == OPTION_FLAG && field >= OPTION_ARGUMENT) {
+		if (field < OPTION_DEFAULT)
+			return "";
 		left -= OPTION_DEFAULT - OPTION_ARGUMENT;
+	}
 	for (; left; left--)
 		text += strlen(text) + 1;
 	return text;

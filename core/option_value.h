@@ -9,7 +9,7 @@ enum {
 	OPTION_TEXT_SIZE = 160 /* a label, with its final 0 */
 };
 
-/* A field of a row's text. */
+/* A field of a row's text; "" for one that a flag does not have. */
 const char *option_field(const struct option *row, enum option_field field);
 
 /* "-p, --port" or "--timeout". Returns text. */

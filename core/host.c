@@ -89,15 +89,21 @@ static bool is_indexed(const struct host *host, const char *index, const char *m
 	return sysfs_find(line, file);
 }
 
-/* The kernel was updated, and its package has taken the running one's modules away. */
+/*
+ * The kernel was updated, and its package has taken the running one's modules away. Embedded systems have modules there
+ * without folders of kernels.
+ */
 static unsigned find_gone(const struct host *host)
 {
 	char path[SYSFS_PATH_SIZE];
 	struct names kernels = sysfs_names(sysfs_path(path, "%s/lib/modules", host->root));
 	struct utsname names;
+	bool others = false;
 
+	for (int i = 0; i < kernels.count; i++)
+		others |= sysfs_has("%s/%s/modules.dep", path, kernels.entries[i]->d_name);
 	sysfs_names_free(&kernels);
-	return kernels.count && !uname(&names) && !sysfs_has("%s/%s", path, names.release) ? FACT_GONE : 0;
+	return others && !uname(&names) && !sysfs_has("%s/%s", path, names.release) ? FACT_GONE : 0;
 }
 
 /* False if this kernel is known to have no such module: it is not loaded, built in or installed. */

@@ -145,12 +145,11 @@ static void outage_expired(void *context)
 /* The connection is over. */
 static void end_connection(struct target *target, enum outcome outcome)
 {
-	if (outcome != OUTCOME_FAILED || !EXTRA(target->peer.options->reconnect) ||
-	    !outage_begin(target, target_note_error(target), outage_expired)) {
+	if (EXTRA(target->peer.options->reconnect) && outcome == OUTCOME_FAILED &&
+	    outage_begin(target, target_note_error(target), outage_expired))
+		dial_again(&target->dial);
+	else
 		end_target(target, outcome);
-		return;
-	}
-	dial_again(&target->dial);
 }
 
 static void end_connection_if_failed(struct target *target, enum outcome outcome)
@@ -300,7 +299,7 @@ static void target_dial_paused(void *context)
 {
 	struct target *target = context;
 
-	if (target->client->options->reconnect && !target->gone_at && target->dial.error) {
+	if (EXTRA(target->client->options->reconnect) && !target->gone_at && target->dial.error) {
 		log_report(&target->client->run->log, target->dial.error);
 		outage_begin(target, target->dial.error, outage_expired);
 	}

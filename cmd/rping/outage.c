@@ -26,7 +26,7 @@ bool outage_begin(struct target *target, const struct error *error, loop_callbac
 	char text[ERROR_TEXT_SIZE];
 	int64_t now = clock_now(), last;
 
-	if (!EXTRA(options->reconnect) || target->peer.ending || loop_deadline_passed(run->loop))
+	if (target->peer.ending || loop_deadline_passed(run->loop))
 		return false;
 	if (target->gone_at)
 		return true;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # rdmatest. `make help` lists the targets and settings.
 
-VERSION := 0.2.0
+VERSION := 1.0.0
 
 # Settings, for the command line or the environment:
 BUILD  ?= build#      where everything that is made goes
@@ -107,7 +107,7 @@ $(libev): $(LIBEV)/ev.c $(settings)
 	$(Q)$(compile) -fno-lto -w -c -o $@ $<
 endif
 
-# The version in --version and JSON between releases, "0.2.0+gCOMMIT". Only these files have it, so that a commit rebuilds no
+# The version in --version and JSON between releases, "1.0.0+gCOMMIT". Only these files have it, so that a commit rebuilds no
 # others.
 built_from := $(if $(wildcard .git),$(shell git describe --always --dirty --exclude '*' 2>/dev/null))
 released := $(if $(built_from),$(filter v$(VERSION),$(shell git describe --exact-match --dirty --match 'v$(VERSION)' 2>/dev/null)))

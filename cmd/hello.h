@@ -21,8 +21,8 @@
 
 enum {
 	/*
-	 * Version of the hello, mckey's mark, and the payloads (core/payload.h). Changing it needs a new version of the
-	 * program, so that two builds of one version understand each other: unit/cmd_hello has the list.
+	 * Version of the hello, mckey's mark, and the payloads (core/payload.h). It changes only with the program's
+	 * major version, so that within one all builds understand each other: unit/cmd_hello has the list.
 	 */
 	HELLO_VERSION = 2,
 	HELLO_SIZE = 32,

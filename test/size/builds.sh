@@ -43,6 +43,10 @@ set_cell() {
 		'$2 == row && !done++ { $(column + 1) = bytes } { print }' "$1" >"$builds/page" && cp "$builds/page" "$1"
 }
 
+# When docs/size.md is measured.
+# shellcheck disable=SC2034 # by the scripts that read this one
+now="$(date -u +%F) after commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
+
 # Rows of docs/size.md and their rows in README.md.
 in_readme=(
 	'`make`' '`make`: all commands, both transports'

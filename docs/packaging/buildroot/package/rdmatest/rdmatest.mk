@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # make BR2_EXTERNAL=.../docs/packaging/buildroot menuconfig
 
-RDMATEST_VERSION = 0.2.0
+RDMATEST_VERSION = 1.0.0
 RDMATEST_SITE = $(BR2_EXTERNAL_RDMATEST_PATH)/../../..
 RDMATEST_SITE_METHOD = local
 RDMATEST_OVERRIDE_SRCDIR_RSYNC_EXCLUSIONS = --exclude /build

@@ -162,18 +162,17 @@ static const char *locate(const struct paths *paths, size_t index, char text[LIS
 	if (!paths->routed)
 		return "there is no router: the link or one of the hosts loses them";
 	if (facts->lost_back && !facts->lost_out)
-		return "they were lost on the way back: look at that with rdmatest doctor there";
+		return "they were lost on the way back: run rdmatest doctor there";
 	if (!facts->answered && !facts->lost_out)
-		return trace->hops ? "every router on the way there answers: look at the way back, with rdmatest "
-				     "doctor there; or if some packets pass, with a longer --timeout"
+		return trace->hops ? "every router on the way there answers: run rdmatest doctor there, to check the "
+				     "way back; or if some packets pass, use a longer --timeout"
 				   : "its routers are not known";
 	router = own_router(paths, index, &silent);
 	if (router)
 		return log_text(text, LIST_SIZE, "%s is the first router that no good path has%s%s",
 				address_host(router, host), silent ? "; the one before it does not answer" : "",
-				facts->lost_out ? "" : ", if it is not the way back");
-	return "no router on the way there that answers is theirs alone: look at the way back, with rdmatest doctor "
-	       "there";
+				facts->lost_out ? "" : "; or the fault is on the way back");
+	return "no router that answers is only on these paths: run rdmatest doctor there, to check the way back";
 }
 
 /* One finding for all bad paths with the same verdict. */

@@ -37,7 +37,7 @@ static void check_link(struct doctor *doctor, const struct device *device)
 	finding_add(doctor, rate < ports ? FINDING_WARN : FINDING_READ, "pcie",
 		    "%s: PCIe link %s, of %s that the card can do%s", device->name, now, most,
 		    rate < ports ? "; its ports are faster\n"
-				   "another slot; or seat the card again, and look at the slot's settings in the BIOS"
+				   "use another slot; or reseat the card, and check the slot's BIOS settings"
 				 : "");
 }
 

@@ -162,7 +162,7 @@ static void hint_at_size(const struct target *target)
  */
 static enum outcome ended_early(struct target *target)
 {
-	const char *passed = "the deadline passed";
+	const char *passed = "deadline exceeded";
 	const struct peer *peer = &target->peer;
 
 	if (!peer->deadline_passed)

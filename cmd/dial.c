@@ -307,7 +307,7 @@ static void stop_look_up(struct dial *dial)
 
 static void look_again(void *context);
 
-/* Returns true when it is over, with its outcome. In an outage a round may be under way: it goes on from the start. */
+/* Returns true when it is over, with its outcome. A round of attempts in an outage continues with the first address. */
 static bool dial_look(struct dial *dial, enum outcome *outcome)
 {
 	struct dial_lookup *beside = dial->lookup;

@@ -307,7 +307,7 @@ static bool is_bridge(int fd, const struct route *route, const char *name, const
 	return true;
 }
 
-/* These have a link of their parent's, which does not take their packets for its own host. */
+/* These use their parent's link, which does not deliver their packets to its own host. */
 static bool is_apart_from_its_host(const char *kind)
 {
 	return !strcmp(kind, "macvlan") || !strcmp(kind, "macvtap") || !strcmp(kind, "ipvlan") ||

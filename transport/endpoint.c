@@ -305,7 +305,10 @@ static void suspect_card(const struct endpoint *endpoint, struct error *error)
 			path.interface);
 }
 
-/* A longer limit would show it: the connection managers' steps take about a second. The peer may have given up. */
+/*
+ * Only a longer limit would show whether the path works: a connection manager's step may take a second. Either end may
+ * have given up.
+ */
 static void hint_at_timeout(const struct endpoint *endpoint, struct error *error)
 {
 	int64_t waited = clock_now() - endpoint->began;

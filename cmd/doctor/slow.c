@@ -6,7 +6,7 @@
 
 #include "cmd/doctor/doctor.h"
 
-/* Gbit/s. Up to 5 GT/s a fifth of the bits are the encoding's. A virtual function has no link: "Unknown", "0". */
+/* Gbit/s. Up to 5 GT/s the encoding takes a fifth of the bits. A virtual function has no link: "Unknown", "0". */
 static unsigned long read_pcie(const struct doctor *doctor, const struct device *device, const char *which,
 			       char text[2 * SYSFS_TEXT_SIZE])
 {

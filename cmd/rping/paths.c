@@ -15,7 +15,7 @@ enum {
 	NAMED_MAX = 16,	 /* paths, in the verdict */
 };
 
-/* Connections sharing a processor differ by this much. */
+/* Connections that share a processor differ by this much. */
 #define SLOW_LEAST (100 * CLOCK_NS_PER_US)
 
 struct usual {

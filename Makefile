@@ -4,26 +4,26 @@
 VERSION := 1.0.0
 
 # Settings, for the command line or the environment:
-BUILD  ?= build#      where everything that is made goes
+BUILD  ?= build#      the folder for everything that is built
 PREFIX ?= /usr/local#   what is installed goes to $(DESTDIR)$(PREFIX)
 CFLAGS ?= -Os -g#       optimisation and debugging; LDFLAGS too
 CROSS_COMPILE ?=#       the prefix of a cross compiler: aarch64-linux-gnu-
 SANITIZE ?=#            1: AddressSanitizer and UBSan, built into $(BUILD)/sanitize
 LTO ?= 1#               0: without optimisation of the whole program when it is linked
 HARDEN ?= 1#            0: without stack protector, FORTIFY, PIE and full RELRO, for the smallest file
-CONFIG ?=#              a file of such lines as cmd/small.config has; the command line overrides it
-COMMANDS ?= rping ucmatose mckey selftest doctor# what the program consists of
-WITH_VERBS ?= 1#        0: without rdma-core; what is left is the soft transport, and libev
+CONFIG ?=#              a file with lines as in cmd/small.config; the command line overrides it
+COMMANDS ?= rping ucmatose mckey selftest doctor# the commands of the program
+WITH_VERBS ?= 1#        0: without rdma-core: only the soft transport, which needs libev
 WITH_SOFT ?= 1#         0: without the soft transport, RoCE v2 in user space
 WITH_REPORT ?= 1#       0: without figures: no summary, progress, JSON, Prometheus, --histogram or --interval-report
-WITH_HELP ?= 1#         0: --help names the options, and does not explain them
+WITH_HELP ?= 1#         0: --help lists the options without explaining them
 WITH_NAMES ?= 1#        0: without look-ups: a host is a numeric address
 WITH_EXTRAS ?= 1#       0: without the options that choose path, pace and polling, --daemon, --targets, --wait-server and --max-clients
-WITH_CAUSES ?= 1#       0: an error has its cause as the kernel or a library has it, without hints, traces and what explains it
+WITH_CAUSES ?= 1#       0: errors have the text of the kernel or library, without explanations, hints and traces
 STATIC ?=#              1: one file without shared libraries, built into $(BUILD)/static
 STATIC_PROVIDERS ?= rxe,mlx5#  the drivers of rdma-core in such a file
-LIBEV ?=#               a folder with libev's source, to be compiled in place of the installed library
-LINKS ?= yes#           no: `make install` leaves out the links named rping, ucmatose and mckey; their pages are rdmatest-rping...
+LIBEV ?=#               a folder with libev's source, to compile instead of using the installed library
+LINKS ?= yes#           no: `make install` makes no links rping, ucmatose and mckey; the manual pages are rdmatest-rping...
 V ?=#                   1: show the commands
 WERROR ?=#              1: a compiler warning is an error, as in .ci/run and, unless this is 0, with SANITIZE
 
@@ -144,7 +144,7 @@ FORCE:
 -include $(patsubst %.o,%.d,$(call object,$(sources)))
 
 tiny: ## rping, ucmatose and mckey, or COMMANDS, with classic options on verbs, into $(BUILD)/tiny
-small: ## for images that count bytes: these on verbs and soft with JSON, without help texts, into $(BUILD)/small
+small: ## for small images: these on verbs and soft with JSON, without help texts, into $(BUILD)/small
 tiny small:
 	+@$(build) BUILD=$(BUILD)/$@ CONFIG=cmd/$@.config all
 
@@ -173,7 +173,7 @@ check-fast: writable setup-fast ## 100 s, before a push: every test that needs n
 check: writable setup ## 4 to 7 min, before a merge: that, the core of the lab, and the builds that matter most
 	@$(run_tests) -b programs $(whole)
 
-test: check ## the same, by another name
+test: check ## another name for check
 
 check-all: writable setup-all ## 100 min, by night: everything
 	@$(run_tests) -b programs $(nightly)
@@ -185,7 +185,7 @@ check-cross: setup-cross
 check-packaging: setup-packaging
 check-debian: setup-debian
 
-docs: all ## fill what manual pages, completions, the JSON Schema and transcripts have from the sources and the program
+docs: all ## update manual pages, completions, the JSON Schema and transcripts from the sources and the program
 	@docs/update $(BUILD)/rdmatest
 	@docs/transcripts $(BUILD)/rdmatest README.md docs/*.md
 
@@ -216,7 +216,7 @@ install-all-pairs: ## install rdmatest-all-pairs, which tests a cluster from thi
 	$(Q)install -D -m 755 docs/all-pairs $(bin)/rdmatest-all-pairs
 	$(Q)install -D -m 644 docs/all-pairs.1 $(man)/rdmatest-all-pairs.1
 
-uninstall: ## remove what install has put there
+uninstall: ## remove what install has installed
 	$(Q)echo $(linked) | LIST=- DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) ./symlinks.sh remove
 	$(Q)rm -f $(addprefix $(doc)/,$(notdir $(documents))) $(bin)/rdmatest $(bin)/rdmatest-all-pairs $(man)/rdmatest-all-pairs.1 \
 		$$(grep -ls '^\.TH [A-Z]* 1 "[0-9-]*" rdmatest ' $(foreach name,rdmatest $(linked),$(man)/$(name).1 $(man)/rdmatest-$(name).1))
@@ -224,7 +224,7 @@ uninstall: ## remove what install has put there
 	$(Q)DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) docs/completion/install remove
 
 archived := rdmatest-$(VERSION)
-dist: writable ## the source as $(BUILD)/rdmatest-VERSION.tar.gz: the last commit's, or what an archive was unpacked to
+dist: writable ## the source as $(BUILD)/rdmatest-VERSION.tar.gz: the last commit, or this unpacked archive
 	@docs/packaging/source $(BUILD) $(archived)
 
 deb: setup-deb dist ## Debian packages of that, in $(BUILD)/deb

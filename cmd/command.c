@@ -120,7 +120,7 @@ bool run_setup_done(struct run *run, const struct address *address, const char *
 	return !outcome;
 }
 
-/* Debian's /etc/hosts gives the host's own name a loopback address. A number, and "localhost", are meant. */
+/* Debian's /etc/hosts gives the host's own name a loopback address. A number, or "localhost", is intentional. */
 static void hint_unreachable(const struct run *run, const struct endpoint *listener, const char *host,
 			     bool names_addresses)
 {

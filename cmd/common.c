@@ -43,7 +43,7 @@ const struct option common_option_table[] = {
 
 const struct option connection_option_table[] = {
 #if WITH_EXTRAS
-	PATH("retry", retry, "0 to 7", OPTION_HELP("Client: retransmissions without an answer; soft counts time-outs in a row", "7"), .tags = FOR_CLIENT,
+	PATH("retry", retry, "0 to 7", OPTION_HELP("Client: retransmissions without an answer; soft: timeouts in a row", "7"), .tags = FOR_CLIENT,
 	     .section = SECTION_PATH),
 	PATH("rnr-retry", rnr_retry, "0 to 7", OPTION_HELP("Number of receiver-not-ready retries; 7: no limit", "7"),
 	     .section = SECTION_PATH),
@@ -62,10 +62,10 @@ const struct option endpoint_option_table[] = {
 #endif
 #if WITH_REPORT
 	FLAG(0, "histogram", reporting.histogram,
-	     OPTION_HELP("Show the distribution of times, also in JSON"),
+	     OPTION_HELP("Print the distribution of times, also in JSON"),
 	     .exclusive = NO_HISTOGRAM | NO_PING_TIMES, .section = SECTION_OUTPUT),
 	ROW(OPTION_DURATION, "interval-report", reporting.interval, "TIME", "10ms to 24h", "",
-	    OPTION_HELP("Also report each interval", "none"), .section = SECTION_OUTPUT),
+	    OPTION_HELP("Also report figures every TIME", "none"), .section = SECTION_OUTPUT),
 #if WITH_EXTRAS
 	ROW(OPTION_LIST, "expect", reporting.expect, "FIGURE", "", "",
 	    OPTION_HELP("Fail unless a --json figure matches: 'p99<=200us', 'lost=0', 'rate>=1000'; repeatable"),

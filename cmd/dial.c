@@ -208,7 +208,7 @@ static const char *resolved_to(const struct dial *dial, char text[ERROR_HINT_SIZ
 
 	*text = '\0';
 	if (dial->resolver.count == 1 && !address_parse(dial->options.host, dial->options.format, &address))
-		log_text(text, ERROR_HINT_SIZE, "%s is %s, and a server may listen on another address only; ",
+		log_text(text, ERROR_HINT_SIZE, "%s is %s, but the server may listen on another address; ",
 			 dial->options.host, address_host(&dial->address, host));
 	return text;
 }
@@ -233,8 +233,8 @@ void dial_give_up(struct dial *dial)
 			   interface_of(&dial->address, interface)
 				   ? address_is_loopback(&dial->address)
 					     ? "if the port is right, start a server here"
-					     : "this host has the address, another host needs another one; if the port "
-					       "is right, run"
+					     : "this host itself has the address, no other host; if the port is right, "
+					       "run"
 				   : "if the host and port are right, start a server there",
 			   options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
 			   transport);
@@ -306,7 +306,7 @@ static void stop_look_up(struct dial *dial)
 
 static void look_again(void *context);
 
-/* Returns true when it is over, with its outcome. In an outage a round may be under way: it goes on from the start. */
+/* Returns true when it is over, with its outcome. A round of attempts in an outage continues with the first address. */
 static bool dial_look(struct dial *dial, enum outcome *outcome)
 {
 	struct dial_lookup *beside = dial->lookup;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connects a client: looks the server's name up, tries one address after the other, and with --wait-server all of them
- * again, at intervals, until a server accepts or the time is over. A name that is not known yet is waited for, too. One
- * whose connection is lost is looked up again beside the attempts: its server may have another address by then.
+ * again, at intervals, until a server accepts or the time is over. It also waits for a name that is not known yet.
+ * After a lost connection it looks the name up again beside the attempts: the server may have another address by then.
  *
  * An attempt tries one address, a round all of them; the first attempt rejected as stale is repeated. The owner makes
- * the attempts. The dial keeps one error: the last one without a listener, else the last one. It becomes a hint if
- * another address follows without --wait-server, is replaced in another round, and is reported otherwise.
+ * the attempts. The dial keeps one error: the last one without a listener, else the last one. If another address
+ * follows without --wait-server, the error becomes a hint. Another round replaces it. Otherwise it is reported.
  */
 #ifndef CMD_DIAL_H
 #define CMD_DIAL_H
@@ -37,7 +37,7 @@ struct dial_options {
 	const struct common_options *common;
 	enum address_format format;
 	const struct resolver_process *process; /* for look-ups while the loop runs; may be NULL */
-	const struct address *source;		/* of which family the addresses must be; ADDRESS_NONE: any */
+	const struct address *source;		/* the addresses must have its family; ADDRESS_NONE: any */
 	const char *host;			/* as the user typed it */
 	uint16_t port;
 	const char *server;  /* server command for the hint: "rping -s" */
@@ -59,7 +59,7 @@ struct dial {
 	struct loop_timer pause;
 	struct resolver resolver;   /* the addresses */
 	struct dial_lookup *lookup; /* while the loop runs; NULL: none */
-	int64_t looked_up;	    /* when the last one began, of a name; 0: it is an address */
+	int64_t looked_up;	    /* when a name's last look-up began; 0: host is an address */
 	size_t address_next;	    /* of the next attempt */
 };
 

@@ -239,7 +239,7 @@ static void hint_servers(struct lookup *lookup)
 		if (!nameserver_has_answered(&servers->list[i]))
 			log_add(text, sizeof(text), ", ", "%s", address_host(&servers->list[i].address, host));
 	servers->count = 0;
-	/* Of an interface lookup_result() has a better hint. */
+	/* For an interface lookup_result() has a better hint. */
 	if (!*text || !resolver->temporary || signals_received() || if_nametoindex(resolver->text) ||
 	    (lookup->hinted && *lookup->hinted & LOOKUP_HINTED))
 		return;
@@ -252,7 +252,7 @@ static void hint_servers(struct lookup *lookup)
 			 text);
 }
 
-/* Ends a look-up that has taken too long, or a signal interrupts. */
+/* Ends a look-up that has taken too long, or was interrupted by a signal. */
 static enum outcome lookup_give_up(const struct lookup *lookup)
 {
 	struct resolver *resolver = lookup->resolver;
@@ -285,11 +285,11 @@ void lookup_begin(struct lookup *lookup, struct resolver *resolver, const struct
 		.quarter = MIN(limit, options->timeout) / 4,
 		.at_deadline = at_deadline,
 	};
-	/* One that is waited for behind others may have no time left for that. */
+	/* A look-up that waited behind others may have no time left for that. */
 	lookup->may_ask = WITH_CAUSES && clock_now() < lookup->until - lookup->quarter;
 }
 
-/* The result has come, or none comes. */
+/* The look-up has its result, or is given up. */
 static void lookup_explain(struct lookup *lookup, int64_t now)
 {
 	struct resolver *resolver = lookup->resolver;
@@ -306,7 +306,7 @@ static void lookup_explain(struct lookup *lookup, int64_t now)
 	}
 }
 
-/* In the last quarter of the time, or after it if a server may have failed, the name servers are tried. */
+/* Asks the name servers in the last quarter of the time, or after a failure that may be theirs. */
 bool lookup_continue(struct lookup *lookup)
 {
 	struct resolver *resolver = lookup->resolver;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The hosts on the command line: checked, and looked up within --timeout and --deadline. A run that waits for its
- * server has --wait-server more. The first SIGINT, SIGTERM or SIGHUP ends a look-up. What a run needs for all that
- * follows is waited for, before its first endpoint exists; targets of rping are looked up by the loop (cmd/dial.h).
+ * The hosts on the command line: checked, and looked up within --timeout, plus --wait-server, and --deadline. The first
+ * SIGINT, SIGTERM or SIGHUP ends a look-up. lookup() waits, before the run's first endpoint exists; rping's targets are
+ * looked up by the loop (cmd/dial.h).
  */
 #ifndef CMD_LOOKUP_H
 #define CMD_LOOKUP_H
@@ -33,11 +33,11 @@ enum outcome peer_check(const struct log *log, const char *source, const char *i
 struct lookup {
 	struct resolver *resolver;
 	int64_t until;	  /* on the clock: the end of its time */
-	int64_t limit;	  /* the time that it has, or that the run has, nanoseconds */
-	int64_t quarter;  /* before the end, when the name servers are asked */
-	int64_t next;	  /* when to look again, unless the resolver's pipe is readable before */
-	bool at_deadline; /* it ends then */
-	bool may_ask;	  /* the name servers */
+	int64_t limit;	  /* its time limit, or the run's, nanoseconds */
+	int64_t quarter;  /* the name servers are asked this long before the end */
+	int64_t next;	  /* when to continue, unless the resolver's pipe is readable before */
+	bool at_deadline; /* the run's deadline ends it */
+	bool may_ask;	  /* there is time to ask the name servers */
 	bool brief;	  /* nobody reads why it fails */
 	unsigned *hinted; /* shared: LOOKUP_HINTED if one has named the servers; NULL: not shared */
 	struct nameservers servers;
@@ -47,7 +47,7 @@ enum {
 	LOOKUP_HINTED = 1 << 9 /* beside the bits of cmd/dial.c */
 };
 
-/* Of a look-up that resolver_start() has started, at that time of the clock. */
+/* For a look-up that resolver_start() has started. begun: when, on the clock. */
 void lookup_begin(struct lookup *lookup, struct resolver *resolver, const struct run *run,
 		  const struct common_options *options, int64_t begun);
 /* Returns true when the look-up is over. Reports an error. It closes the pipe: no watcher may be active. */

@@ -154,7 +154,7 @@ int main(int argc, char **argv)
 	/* Lets write(2) report a missing reader, and a file at its size limit (ulimit -f). */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	/* Inherited from a caller that ignores it, and then waitpid(2) has no status. */
+	/* A caller's SIG_IGN would be inherited, and waitpid(2) would have no status. */
 	signal(SIGCHLD, SIG_DFL);
 	if (WITH_CAUSES)
 		loop_set_fatal_handlers(fatal_allocate, fatal_loop_error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A run of a command: what command.c gives it, and what it calls to report, to say that it is set up, and to end. */
+/* A command's run: the data that command.c gives it, and the functions that it calls. */
 #ifndef CMD_RUN_H
 #define CMD_RUN_H
 
@@ -27,9 +27,9 @@ enum {
 
 /* One of the --paths. */
 struct path_facts {
-	uint16_t port;	   /* of UDP; 0: not known */
-	const char *worse; /* in what than the others; NULL: in nothing */
-	bool good;	   /* not worse, and with hardly more losses than the best ones: nothing on it is broken */
+	uint16_t port;	   /* UDP source port; 0: unknown */
+	const char *worse; /* how it is worse than the others; NULL: it is not */
+	bool good;	   /* not worse, and hardly more losses than the best paths: not broken */
 	uint64_t answered; /* pings: packets of that size pass both ways */
 	bool failed, lost_out, lost_back;
 };
@@ -106,7 +106,7 @@ void run_print_verdict(const struct run *run);
 bool run_setup_done(struct run *run, const struct address *address, const char *line);
 
 /*
- * Over soft drops privileges, but those in kept (enum of core/privileges.h) and what --prometheus needs. Later calls
+ * Over soft drops privileges, except those in kept (enum of core/privileges.h) and what --prometheus needs. Later calls
  * drop more; run_setup_done() is the last.
  */
 void run_drop_privileges(const struct run *run, unsigned kept);

@@ -76,10 +76,10 @@ struct figure {
 	  .offset = offsetof(type, member) +                                                                           \
 		    0 * sizeof(_Generic(((type *)0)->member, unsigned: *(struct too_short *)0, default: 0)),           \
 	  __VA_ARGS__ }
-/* How far behind the member the count of the others is. */
+/* The distance from the member to the count of the others. */
 #define FIGURE_OTHERS(type, member, count)                                                                             \
 	((int)offsetof(type, count) - (int)offsetof(type, member)) / (int)sizeof(uint64_t)
-/* An OBJECT of the rows up to FIGURES_CLOSE, in which no other begins. Its forms are theirs. */
+/* An OBJECT of the rows up to FIGURES_CLOSE, without nested ones. It has its rows' forms. */
 #define FIGURES_OPEN(figure_name, ...) { .name = figure_name, .kind = FIGURE_OBJECT, __VA_ARGS__ }
 #define FIGURES_CLOSE		       { .kind = FIGURE_CLOSE }
 /* The rows of a table for a struct within this one. */
@@ -101,7 +101,7 @@ struct figures {
 	void *values;
 	void *before; /* the struct when the interval began; initially all zeros; NULL: intervals have the totals */
 	size_t size;
-	bool summarised; /* text has a summary of the run: data may have moved */
+	bool summarised; /* the text report has a summary: data may have moved */
 	bool under_way;	 /* data moves or is waited for: a second in which nothing is counted has a row, too */
 };
 

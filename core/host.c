@@ -106,7 +106,7 @@ static unsigned find_gone(const struct host *host)
 	return others && !uname(&names) && !sysfs_has("%s/%s", path, names.release) ? FACT_GONE : 0;
 }
 
-/* False if this kernel is known to have no such module: it is not loaded, built in or installed. */
+/* False if this kernel is known to lack the module: it is not loaded, built in or installed. */
 static bool may_have(const struct host *host, const char *module)
 {
 	return !sysfs_has("%s/sys/module", host->root) || has_module(host, module) ||

@@ -58,9 +58,9 @@ static void hint_help(const struct parse *parse)
 }
 
 /*
- * Letters of ping, fping, iperf3 and perftest, and our option for the same; what follows it is its value, and then that
- * of the letter is not. If a letter could mean several options, the first that accepts the value is suggested, else the
- * first. A number never matches a text option.
+ * Letters of ping, fping, iperf3 and perftest, and our option for the same; a value after the option replaces the
+ * letter's. If a letter could mean several options, suggests the first that accepts the value, else the first. A number
+ * never matches a text option.
  */
 static const char habits[] = "4 ipv4\0"
 			     "6 ipv6\0"

@@ -111,7 +111,7 @@ void privileges_no_process(const struct log *log, const char *object)
 	if (!getrlimit(RLIMIT_NPROC, &limit) && limit.rlim_cur != RLIM_INFINITY)
 		log_text(most, sizeof(most), "%llu", (unsigned long long)limit.rlim_cur);
 	if (read_pids("pids.max", group) && read_pids("pids.current", now) && atoi(group) && atoi(now) >= atoi(group))
-		log_hint(log, "the control group has no process left: pids.max is %s", group);
+		log_hint(log, "the control group is full: pids.max is %s", group);
 	else
 		log_hint(log, "a limit of processes: ulimit -u (%s), or pids.max of a control group", most);
 }

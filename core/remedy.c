@@ -16,7 +16,7 @@
 #define IS_DOWN	       ": its interface @ is down"
 #define HAS_NO_ADDRESS ": its interface @ has no address"
 #define BOOT_INSTALLED "boot the kernel of /lib/modules: the running one has no modules there"
-#define LIMITS_OF_JOBS "limits.conf does not reach jobs: LimitMEMLOCK=infinity of the service "
+#define LIMITS_OF_JOBS "limits.conf does not apply to jobs: LimitMEMLOCK=infinity for the service "
 
 struct row {
 	uint8_t problem; /* enum problem */

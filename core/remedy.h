@@ -77,8 +77,8 @@ enum fact {
 	FACT_PBS = 1 << 9,
 	FACT_ALLOWED = 1 << 10, /* limits.conf has a higher one */
 
-	/* Modules, of which an interface, a port or a file knows nothing. */
-	FACT_ABSENT = 1 << 8, /* from this kernel's files */
+	/* Modules. Same bits again. */
+	FACT_ABSENT = 1 << 8, /* missing from this kernel's files */
 	FACT_GONE = 1 << 9,   /* another kernel has files, and this one has none */
 };
 

@@ -83,9 +83,9 @@ struct report {
 	bool of_steps;	     /* an interval ends with its last count; the totals have no gauges or distributions */
 	bool separates;	     /* JSON: a comma comes before the next item */
 	bool counts;	     /* Prometheus: the numbers that follow only increase */
-	uint64_t whole;	     /* block: the count that follows is a part of it, in percent; 0: of nothing */
-	int excess;	     /* of report_table: how much wider the row is up to here than its columns */
-	int column, columns; /* of report_table: up to here, and those that the terminal has; 0: any number */
+	uint64_t whole;	     /* block: the next count is a part of this one, shown in percent; 0: none */
+	int excess;	     /* report_table: how much the row exceeds its columns so far */
+	int column, columns; /* report_table: columns so far, and the terminal's; 0: any number */
 
 	int64_t interval_began, interval_ended; /* clock times, for the figures of an interval */
 

@@ -70,7 +70,7 @@ static bool is_unknown(int error)
 	return error == EAI_NONAME || error == EAI_NODATA || error == EAI_AGAIN;
 }
 
-/* A child never outlives the parent, which decides when it ends: a Ctrl-C of the terminal is for the parent. */
+/* A child never outlives the parent, which decides when it ends: Ctrl-C is for the parent. */
 static void follow_parent(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -93,7 +93,7 @@ static void __attribute__((noreturn)) run_child(const struct resolver *resolver,
 	privileges_drop(resolver->log, 0);
 	/* Without a descriptor for /etc/hosts the C library reports an unknown name. */
 	privileges_close((unsigned)pipe_end - 1);
-	/* In this child, not in another: a fork(2) later may come after memory is registered (resolver.h). */
+	/* Tries again in this child: by the time of another fork(2) memory may be registered (resolver.h). */
 	do
 		result.error = getaddrinfo(resolver->text, NULL, &hints, &list);
 	while (is_unknown(result.error) && clock_now() < until && !poll(NULL, 0, RESOLVER_PAUSE_MS));

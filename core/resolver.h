@@ -29,9 +29,9 @@ struct resolver {
 	const char *text;
 	int64_t wait; /* nanoseconds: how long to retry an unknown name; 0: no retry */
 	enum outcome outcome;
-	bool temporary; /* the failure: name servers have not answered, or have failed themselves */
+	bool temporary; /* the failure: name servers did not answer, or failed */
 	pid_t child;	/* 0: none, or it has ended; below 0: of a struct resolver_process */
-	int pipe;	/* of the child: readable when it has a result, or has ended without one */
+	int pipe;	/* the child's: readable when it has a result, or has ended without one */
 	size_t count;
 	struct address addresses[RESOLVER_ADDRESSES_MAX]; /* port 0 */
 };

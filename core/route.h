@@ -56,8 +56,8 @@ enum {
 };
 
 struct route_link {
-	char kind[ROUTE_KIND_SIZE]; /* of a virtual interface: "macvlan", "bridge"; "" of a card, or if not known */
-	unsigned bridge;	    /* the index of the bridge that it is a port of; 0: of none */
+	char kind[ROUTE_KIND_SIZE]; /* a virtual interface's: "macvlan", "bridge"; "" for a card, or if unknown */
+	unsigned bridge;	    /* the index of the interface's bridge; 0: it is not a bridge port */
 	bool waits;		    /* the port listens or learns, by the spanning tree protocol */
 	uint8_t program;	    /* of XDP, which sees packets before the kernel does; 0: none */
 	uint32_t losses;	    /* how often it has lost its link */

@@ -139,7 +139,7 @@ bool route_cause_local(const struct address *local, char text[ROUTE_CAUSE_SIZE])
 
 	*text = '\0';
 	if (flags & IFA_F_DADFAILED)
-		state = "another host has it, too (dadfailed)";
+		state = "another host has it (dadfailed)";
 	else if (flags & IFA_F_TENTATIVE)
 		state = "duplicate detection is in progress (tentative), try again";
 	if (state)
@@ -307,7 +307,7 @@ static bool is_bridge(int fd, const struct route *route, const char *name, const
 	return true;
 }
 
-/* These have a link of their parent's, which does not take their packets for its own host. */
+/* These use their parent's link, which does not deliver their packets to its own host. */
 static bool is_apart_from_its_host(const char *kind)
 {
 	return !strcmp(kind, "macvlan") || !strcmp(kind, "macvtap") || !strcmp(kind, "ipvlan") ||
@@ -339,7 +339,7 @@ static void check_hop(int fd, const struct route *route, const struct address *p
 		return;
 	prefix = interface_prefix(name, hop);
 	if (prefix && hop == peer)
-		log_text(network, sizeof(network), " (by a /%u, is that right?)", prefix);
+		log_text(network, sizeof(network), " Is /%u the right prefix?", prefix);
 	if (!(interface_read(name).facts & INTERFACE_LINK))
 		log_text(text, ROUTE_CAUSE_SIZE, "%s has no link: a cable, or the switch's port", name);
 	else if (is_diverted(fd, route, peer, other))
@@ -357,10 +357,10 @@ static void check_hop(int fd, const struct route *route, const struct address *p
 			"%s answers no %s on %s: is it up, and on that link and VLAN? A %s does not reach its own host",
 			host, protocol, name, link.kind);
 	else if (silent && !(WITH_EXTRAS && is_tunnel(&link, name, text)))
-		log_text(text, ROUTE_CAUSE_SIZE, "%s answers no %s on %s: is it up, on that link%s and VLAN, %s?", host,
-			 protocol, name, network,
-			 hop->family == ADDRESS_IP4 ? "and not isolated by the switch"
-						    : "not isolated by the switch, and does its firewall pass ICMPv6");
+		log_text(text, ROUTE_CAUSE_SIZE,
+			 "%s answers no %s on %s: is it up, and on that link and VLAN?%s Does the switch isolate it%s?",
+			 host, protocol, name, network,
+			 hop->family == ADDRESS_IP4 ? "" : ", or its firewall drop ICMPv6");
 }
 
 static void find_cause(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
@@ -464,7 +464,7 @@ static void find_hops(int fd, const struct address *local, const struct address 
 	hops = route.hop_limit ? route.hop_limit : strtoul(value, NULL, 10);
 	address_host(peer, host);
 	if (!hops || hops >= HOPS_DEFAULT)
-		log_text(text, ROUTE_CAUSE_SIZE, "after %lu hops they have not arrived, a routing loop: traceroute %s",
+		log_text(text, ROUTE_CAUSE_SIZE, "packets do not arrive in %lu hops, a routing loop: traceroute %s",
 			 hops ? hops : HOPS_DEFAULT, host);
 	else if (route.hop_limit)
 		log_text(text, ROUTE_CAUSE_SIZE, "a hop limit of %lu is too small, see ip route get %s", hops, host);
@@ -495,7 +495,7 @@ static void find_missed_card(int fd, const struct address *local, const struct a
 		if (list[i].address.family == peer->family && !address_is_link_local(&list[i].address) &&
 		    !is_stacked(name, list[i].name) && host_find_card(list[i].name, device))
 			log_text(text, ROUTE_CAUSE_SIZE,
-				 "packets leave by %s, and the RDMA device %s is on %s: use the peer's address in the "
+				 "packets leave by %s, but the RDMA device %s is on %s: use the peer's address in the "
 				 "network of %s, or a route by %s",
 				 name, device, list[i].name, address_host(&list[i].address, host), list[i].name);
 }

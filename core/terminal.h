@@ -14,8 +14,8 @@ enum {
 size_t terminal_width(int fd);
 
 /*
- * Returns the length of the words of text that fit into room, or of the first one if it is longer. Lines end at spaces,
- * if that character is not 0 at those after it, unless that leaves a line too long.
+ * Returns the length of the words that fit into room, or of the first word if it is longer. Lines end at spaces: only
+ * at those after the character, if it is not 0, unless the line would then be too long.
  */
 size_t terminal_line(const char *text, size_t room, char after);
 

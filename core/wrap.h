@@ -8,9 +8,8 @@
 #include "core/output.h"
 
 /*
- * Prints a text in lines of at most width columns, or in one if that is 0. They are broken as by
- * terminal_line(). What cannot be broken may be longer. The caller has printed the first columns
- * ("used") of the first line. Prints nothing if the text is empty.
+ * Prints a text in lines of at most width columns, or in one if that is 0. Lines break as in terminal_line(). Longer
+ * words overflow. The caller has printed "used" columns of the first line. Prints nothing if the text is empty.
  */
 void wrap_print(struct output *output, size_t width, size_t used, size_t indent, char after, const char *text);
 

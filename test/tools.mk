@@ -120,13 +120,13 @@ fuzz-corpus: ## minimise the corpus in test/fuzz/corpus, with what was found
 walk: all ## all interleavings of loss, copies, late packets and timers on the soft transport, to DEPTH deviations
 	@BUILD=$(BUILD) test/walk/run $(DEPTH)
 
-load: all ## CLIENTS connections at once at a server of rping, for TIME seconds, of which a tenth is killed
+load: all ## CLIENTS connections at once to an rping server, for TIME seconds; a tenth of the clients is killed
 	@BUILD=$(BUILD) test/load/clients $(TIME) $(CLIENTS) $(SEED)
 
 soak: all ## millions of pings over one connection (PINGS), and of connections (CONNECTIONS)
 	@BUILD=$(BUILD) test/load/soak $(PINGS) $(CONNECTIONS)
 
-coverage: writable setup-fast ## which lines the tests reach that need no other machine, folder by folder
+coverage: writable setup-fast ## the lines that the tests without a virtual machine reach, by folder
 	@BUILD=$(BUILD) test/apart test/coverage/run
 
 faults: setup ## the fault matrix, in full: minutes
@@ -151,7 +151,7 @@ check-hardware: all $(BUILD)/conformance ## the conformance suite and the comman
 
 # ---- packages ----
 
-setup: ## install what building and testing need, if it is missing
+setup: ## install missing packages for building and testing
 	@test/setup test/packages/build test/packages/check test/lab/packages
 
 setup-all: setup setup-cross setup-packaging setup-fuzz setup-debian
@@ -183,7 +183,7 @@ setup-cross:
 setup-demo:
 	@test/setup test/packages/build test/lab/packages
 
-mutants: writable setup-fast ## small wrong changes, one at a time: does the part of the tests that must notice each do so?
+mutants: writable setup-fast ## small wrong changes, one at a time: the part of the tests named for each must detect it
 	@BUILD=$(BUILD) test/mutants/run $(MUTANTS)
 
 # ---- editors ----
@@ -204,7 +204,7 @@ size: ## the sizes of all builds next to the stock tools, into docs/size.md and 
 bloatcheck: ## which symbols have become larger since the commit BASE
 	@BUILD=$(BUILD) BASE=$(BASE) test/size/bloat
 
-bench: setup-bench all $(bench_programs) $(BUILD)/own_code ## measure beside the stock tools, as docs/performance.md has it
+bench: setup-bench all $(bench_programs) $(BUILD)/own_code ## measure speed beside the stock tools, as in docs/performance.md
 	@BUILD=$(BUILD) test/bench/run $(BENCH)
 
 bench-since: setup-bench all $(bench_programs) ## measure beside the program of the commit BASE

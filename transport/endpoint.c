@@ -124,8 +124,8 @@ static const char *short_limit(const struct endpoint *endpoint)
 	if (loop_deadline_passed(endpoint->transport->loop))
 		return NULL;
 	if (timeout && timeout < least)
-		return "time-out";
-	return path->ack_timeout > 0 && tries * (4096LL << path->ack_timeout) < least ? "ACK time-out, or more retries"
+		return "timeout";
+	return path->ack_timeout > 0 && tries * (4096LL << path->ack_timeout) < least ? "ACK timeout, or more retries"
 										      : NULL;
 }
 
@@ -305,7 +305,10 @@ static void suspect_card(const struct endpoint *endpoint, struct error *error)
 			path.interface);
 }
 
-/* A longer limit would show it: the connection managers' steps take about a second. The peer may have given up. */
+/*
+ * Only a longer limit would show whether the path works: a connection manager's step may take a second. Either end may
+ * have given up.
+ */
 static void hint_at_timeout(const struct endpoint *endpoint, struct error *error)
 {
 	int64_t waited = clock_now() - endpoint->began;
@@ -315,7 +318,7 @@ static void hint_at_timeout(const struct endpoint *endpoint, struct error *error
 	if (endpoint->began && waited < CLOCK_NS_PER_S && (own || endpoint->state == ENDPOINT_ACCEPTING) &&
 	    !address_is_loopback(&endpoint->local))
 		log_add(error->hint, sizeof(error->hint), "; ",
-			"given up after %s: %s time-out may be shorter than a round trip", units_time(waited, time),
+			"gave up after %s: %s timeout may be shorter than a round trip", units_time(waited, time),
 			own ? "this" : "the peer's");
 }
 
@@ -532,7 +535,7 @@ const char *completion_status_text(enum completion_status status)
 		[COMPLETION_REMOTE_ACCESS] = "remote access error: the peer's key, bounds or access rights",
 		[COMPLETION_REMOTE_REQUEST] =
 			"the peer rejected the request as invalid, or as too long for its receive",
-		[COMPLETION_REMOTE_OPERATION] = "the peer failed to carry it out",
+		[COMPLETION_REMOTE_OPERATION] = "the peer could not execute it",
 		[COMPLETION_RETRY_EXCEEDED] = "the peer does not answer, retries exceeded",
 		[COMPLETION_RNR_EXCEEDED] = "the peer has no receive posted, retries exceeded",
 	};

@@ -53,9 +53,9 @@ struct transport {
 	struct log_limit request_log_limit; /* for lines about peers that are not connected */
 	struct error error;		    /* see above */
 	bool tells;			    /* prints once, at a terminal, the reason of a wait */
-	bool explained;			    /* endpoint_timeout_cause() has last found a cause */
+	bool explained;			    /* the last endpoint_timeout_cause() found a cause */
 	struct drops drops;		    /* read when it was opened */
-	int64_t asked_at; /* clock: when endpoint_timeout_cause() has last looked for a request; 0: never */
+	int64_t asked_at; /* clock: when endpoint_timeout_cause() last looked, for a request; 0: never */
 	struct network_counter *counters; /* transport_counters() */
 	unsigned untried;		  /* enum untried: of the last connection made */
 };
@@ -381,7 +381,7 @@ struct endpoint_options {
 	bool no_loopback; /* datagrams to the group do not loop back to this host */
 };
 
-/* How often packets were lost, as far as known: over soft. A time-out does not count, its packet may be late. */
+/* How often packets were lost, as far as known: over soft. A timeout does not count, its packet may be late. */
 struct losses {
 	uint32_t out, back; /* this end's packets, the peer's */
 };
@@ -473,7 +473,7 @@ enum {
 	ENDPOINT_ADDRESSES_SIZE = 160
 };
 
-/* Returns text: the addresses that clients reach a listener on the any address by, " (127.0.0.1, 10.0.0.1)", or "". */
+/* Returns text: a listener's addresses if it is on the any address, " (127.0.0.1, 10.0.0.1)", or "". */
 const char *endpoint_local_addresses(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE]);
 
 /* Returns false for a listener on the any address if no address of this host belongs to its device and interface. */

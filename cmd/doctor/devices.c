@@ -327,7 +327,7 @@ static void check_port(struct doctor *doctor, const struct device *device, const
 	if (facts & FACT_INFINIBAND && port->partition && !(port->partition & 0x8000))
 		finding_add(doctor, FINDING_WARN, "port",
 			    "%s/%u: limited member of partition 0x%04x: it reaches only full members\n"
-			    "partitions.conf of opensm: the GUID of the port with =full",
+			    "in opensm's partitions.conf: the port's GUID with =full",
 			    device->name, port->number, port->partition);
 }
 

@@ -226,7 +226,7 @@ const struct command doctor_command = {
 	.summary = COMMAND_TEXT("check the RDMA set-up of this host, and the route to ADDRESS"),
 	.synopsis = "[ADDRESS] [-p PORT] [-d] [--transport " TRANSPORT_NAMES "]\n",
 	.examples = COMMAND_TEXT("                            # this host\n"
-				 "192.0.2.7                   # also its route and rping server\n"
+				 "192.0.2.7                   # also the route there, and pings\n"
 				 "--json                      # for programs\n"),
 	.options = options_table,
 	.options_size = sizeof(struct doctor_options),

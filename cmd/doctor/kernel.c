@@ -33,8 +33,8 @@ static void check_order(struct doctor *doctor)
 		device = device->next;
 	if (device && is_verbs_last(doctor->host.root))
 		finding_add(doctor, FINDING_WARN, "modules",
-			    "ib_uverbs was loaded after rdma_cm: removing %s waits for its users, without notice to "
-			    "them\n%s",
+			    "ib_uverbs was loaded after rdma_cm: removing %s waits for its users, which are not "
+			    "notified\n%s",
 			    device->name, remedy_find(PROBLEM_MODULE_ORDER, doctor->host.facts, NULL, NULL).text);
 }
 

@@ -3,10 +3,10 @@
  * The paths to ADDRESS: pings over each, and each path's routers, which show where a worse path differs from the
  * others.
  *
- *   ends at an earlier router           lost behind that router
- *   long packets end earlier            those are lost behind that one
+ *   ends at an earlier router           its packets are lost behind that router
+ *   long packets end earlier            long ones are lost behind that router
  *   packets are lost on the way there   the first router that no good path has
- *   late, in whichever direction        that router, or the way back
+ *   late, in either direction           that router, or the way back
  *   nothing passes, all routers answer  the way back, which is traced from there
  */
 #include <inttypes.h>
@@ -20,12 +20,12 @@
 
 enum {
 	/*
-	 * Of each path. If each hundredth packet is lost, some 20 losses are noticed, of which 9 may be chance
+	 * Per path. If every hundredth packet is lost, some 20 losses are noticed, of which 9 may be chance
 	 * (rping/paths.c).
 	 */
 	PINGS = 800,
 	PINGS_FEW = PINGS / 2,
-	SECONDS = 3, /* for them, at most */
+	SECONDS = 3, /* for these pings, at most */
 	SECONDS_MORE = 10,
 	ROCE_OVERHEAD = 28, /* BTH, RETH and ICRC, beside a payload */
 	LIST_SIZE = 320,
@@ -162,18 +162,17 @@ static const char *locate(const struct paths *paths, size_t index, char text[LIS
 	if (!paths->routed)
 		return "there is no router: the link or one of the hosts loses them";
 	if (facts->lost_back && !facts->lost_out)
-		return "they were lost on the way back: look at that with rdmatest doctor there";
+		return "they were lost on the way back: run rdmatest doctor there";
 	if (!facts->answered && !facts->lost_out)
-		return trace->hops ? "every router on the way there answers: look at the way back, with rdmatest "
-				     "doctor there; or if some packets pass, with a longer --timeout"
+		return trace->hops ? "every router on the way there answers: run rdmatest doctor there, to check the "
+				     "way back; or if some packets pass, use a longer --timeout"
 				   : "its routers are not known";
 	router = own_router(paths, index, &silent);
 	if (router)
 		return log_text(text, LIST_SIZE, "%s is the first router that no good path has%s%s",
 				address_host(router, host), silent ? "; the one before it does not answer" : "",
-				facts->lost_out ? "" : ", if it is not the way back");
-	return "no router on the way there that answers is theirs alone: look at the way back, with rdmatest doctor "
-	       "there";
+				facts->lost_out ? "" : "; or the fault is on the way back");
+	return "no router that answers is only on these paths: run rdmatest doctor there, to check the way back";
 }
 
 /* One finding for all bad paths with the same verdict. */
@@ -237,7 +236,7 @@ static void report_routers(struct paths *paths, size_t first)
 
 /* ---- attempts ---- */
 
-/* No path failed, and none was pinged often enough for few losses to show: a distant or busy host takes its time. */
+/* No path failed, and too few pings were answered on each to show few losses: a distant or busy host is slow. */
 static bool few_pings(const struct paths *paths)
 {
 	uint64_t most = 0;
@@ -263,7 +262,7 @@ static void ping_for(struct paths *paths, int seconds)
 	child_run_free(&ping);
 }
 
-/* Pings over each path, if the server takes them of the path MTU, so that paths that do not pass it are seen. */
+/* Pings over each path, with the path MTU if the server takes that, to find paths that do not pass it. */
 static void ping_paths(struct paths *paths)
 {
 	struct doctor *doctor = paths->doctor;
@@ -329,8 +328,8 @@ static void check_ends(struct paths *paths)
 }
 
 /*
- * Of paths without an answer, whose pings were as long. Long packets are asked for at the routers that answer short
- * ones, so that none gets to the host.
+ * Traces paths without an answered ping with packets as long as the pings. Sends long packets only to routers that
+ * answer short ones, so that none reaches the host.
  */
 static void trace_long(struct paths *paths)
 {
@@ -348,7 +347,7 @@ static void trace_long(struct paths *paths)
 		trace_routers(paths->doctor, &paths->peer, paths->doctor->mtu + ROCE_OVERHEAD, traces, count);
 	for (size_t i = 0; i < count; i++) {
 		paths->long_traces[of[i]] = traces[i];
-		/* By its last router: an answer that is late counts for a later hop. */
+		/* By its last router, not by the number of hops: a late answer counts for a later hop. */
 		paths->long_ends_early[of[i]] =
 			traces[i].asked && !trace_has(&traces[i], last_router(&paths->traces[of[i]]));
 	}

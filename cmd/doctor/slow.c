@@ -6,7 +6,7 @@
 
 #include "cmd/doctor/doctor.h"
 
-/* Gbit/s. Up to 5 GT/s a fifth of the bits are the encoding's. A virtual function has no link: "Unknown", "0". */
+/* Gbit/s. Up to 5 GT/s the encoding takes a fifth of the bits. A virtual function has no link: "Unknown", "0". */
 static unsigned long read_pcie(const struct doctor *doctor, const struct device *device, const char *which,
 			       char text[2 * SYSFS_TEXT_SIZE])
 {
@@ -37,7 +37,7 @@ static void check_link(struct doctor *doctor, const struct device *device)
 	finding_add(doctor, rate < ports ? FINDING_WARN : FINDING_READ, "pcie",
 		    "%s: PCIe link %s, of %s that the card can do%s", device->name, now, most,
 		    rate < ports ? "; its ports are faster\n"
-				   "another slot; or seat the card again, and look at the slot's settings in the BIOS"
+				   "use another slot; or reseat the card, and check the slot's BIOS settings"
 				 : "");
 }
 

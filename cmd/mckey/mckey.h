@@ -77,7 +77,7 @@ struct mckey {
 	uint32_t incomplete;  /* flows with less than count */
 	uint32_t outstanding; /* sends */
 	bool began;	      /* the set-up is done */
-	bool recheck;	      /* the remaining time may have become shorter */
+	bool recheck;	      /* less time may remain */
 	bool differs;	      /* a sender has another -C or -S */
 	struct senders senders;
 	struct mckey_figures figures, before;
@@ -86,7 +86,7 @@ struct mckey {
 	struct rate traffic; /* without the first datagram of each QP, or of each flow */
 	uint64_t allowed;    /* with --rate: posts that each member may have made by now */
 	int64_t due;	     /* time of the next allowed post */
-	uint64_t expected;   /* per flow: 0 during the mckey, when only gaps are losses */
+	uint64_t expected;   /* per flow: 0 during the run, when only gaps are losses */
 	struct address group, source;
 	const char *device;	  /* for the verdict; NULL: none yet */
 	struct loop_timer timer;  /* until sending starts, more datagrams are due, or a silence ends */

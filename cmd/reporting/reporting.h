@@ -55,9 +55,9 @@ struct reporting_options {
 
 /* Output for a person during a run. Rows are shown on a terminal only. */
 enum live {
-	LIVE_NO,     /* what the options ask for; they exclude the others */
-	LIVE_STEPS,  /* a row for each step, an interval that the command begins and ends */
-	LIVE_ROWS,   /* a row of figures each second, while data moves or is waited for */
+	LIVE_NO,     /* as the options say, and nothing else */
+	LIVE_STEPS,  /* a row per step, an interval that the command begins and ends */
+	LIVE_ROWS,   /* a row of figures per second, while data moves or is waited for */
 	LIVE_EVENTS, /* the command prints a line for each event */
 };
 
@@ -67,7 +67,7 @@ enum live {
 extern const struct report_format report_block;
 /* Text: a row of a table without lists, or its header if report.header is set. */
 extern const struct report_format report_table;
-/* The same for the steps of a run. */
+/* The same for a run's steps. */
 extern const struct report_format report_steps;
 /* One JSON object on one line. */
 extern const struct report_format report_json;
@@ -173,7 +173,7 @@ void reporting_print_current(struct reporting *reporting);
 enum {
 	REPORTING_VALUE_SIZE = ERROR_TEXT_SIZE /* an error is the longest */
 };
-/* The value for a person. Returns text, or a text of its own. */
+/* The value for a person. Returns text, or a constant. */
 const char *reporting_value_text(struct report_value value, char text[REPORTING_VALUE_SIZE]);
 
 /* Call this first: the wall clock may be stepped during the run. */

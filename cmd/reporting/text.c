@@ -24,7 +24,7 @@ enum {
 	NAME_SIZE = 32
 };
 
-/* What programs have in bytes a second is a bandwidth in bits. Returns text. */
+/* Bandwidths are in bits here; programs get bytes per second. Returns text. */
 static const char *text_name(const char *name, enum report_kind kind, char text[NAME_SIZE])
 {
 	const char *bytes = kind == REPORT_BANDWIDTH ? strstr(name, "bytes") : NULL;
@@ -57,7 +57,7 @@ const char *reporting_value_text(struct report_value value, char text[REPORTING_
 	return "-";
 }
 
-/* Begins an item of the object or list of that depth: its name, unless it is an entry of a list. */
+/* Begins an item of the object or list at that depth: its name, unless it is a list entry. */
 static void block_item(struct report *report, unsigned depth, const char *name, enum report_kind kind,
 		       const char *after)
 {

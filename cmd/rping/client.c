@@ -187,7 +187,7 @@ static int64_t answer_time(const struct rping_client *client)
 	return longest / (client->in_state[TARGET_CONNECTING] + 1);
 }
 
-/* How many targets have come no further than that state. */
+/* The number of targets in the states up to that one. */
 static uint32_t count_up_to(const struct rping_client *client, enum target_state last)
 {
 	uint32_t count = 0;
@@ -197,7 +197,7 @@ static uint32_t count_up_to(const struct rping_client *client, enum target_state
 	return count;
 }
 
-/* No more paths begin for now: those begun may ping. */
+/* No further path begins to connect for now: those that have begun may ping. */
 static void release_paths(struct rping_client *client)
 {
 	for (struct target *target = client->targets; target && !client->run->ended; target = target->next) {
@@ -544,8 +544,8 @@ static enum outcome make_targets(struct rping_client *client)
 /* ---- start and stop ---- */
 
 /*
- * The source has that outcome. Addresses do not wait behind names. Later look-ups than the first ones need a process
- * that forks: others may have registered memory by then.
+ * outcome: the source's. Addresses do not wait for names. Look-ups after the first ones need a process that forks:
+ * other targets may have registered memory by then.
  */
 static void begin_targets(struct rping_client *client, enum outcome outcome)
 {

@@ -15,7 +15,7 @@ enum {
 	NAMED_MAX = 16,	 /* paths, in the verdict */
 };
 
-/* Connections sharing a processor differ by this much. */
+/* Connections that share a processor differ by this much. */
 #define SLOW_LEAST (100 * CLOCK_NS_PER_US)
 
 struct usual {
@@ -152,7 +152,7 @@ static void hint_at_routers(const struct target *path)
 	if (!COMMAND_doctor || !path->udp || run->ping)
 		return;
 	common_path_words(run->command->options, run->given, dial->common, words);
-	log_hint(&run->log, "which routers they have: rdmatest doctor %s -p %u --paths %" PRId64 "%s --transport %s",
+	log_hint(&run->log, "to find their routers: rdmatest doctor %s -p %u --paths %" PRId64 "%s --transport %s",
 		 dial->host, dial->port, path->peer.options->paths, words, transport_name(run->transport));
 }
 

@@ -158,7 +158,7 @@ enum outcome peer_timed_out(const struct peer *peer)
 
 enum outcome peer_out_of_order(const struct peer *peer)
 {
-	return peer_failed(peer, "a message out of order");
+	return peer_failed(peer, "unexpected message");
 }
 
 bool peer_verify(const struct peer *peer, const uint8_t *ping)

@@ -30,11 +30,11 @@ static const struct option rping_option_table[] = {
 	    .brief = true),
 #if WITH_REPORT
 	ROW(OPTION_SIZES, 'S', "size", size, "BYTES", "1 to 1M", "", /* PING_SIZE_MAX */
-	    OPTION_HELP("Client: length of a ping; FROM-TO: each power of two, -C or 1000 pings each",
+	    OPTION_HELP("Client: bytes per ping; FROM-TO: each power of two, -C or 1000 pings each",
 			"100, or 64 with a stock server"), .brief = true),
 #else
 	ROW(OPTION_SIZE, 'S', "size", size, "BYTES", "1 to 1M", "",
-	    OPTION_HELP("Client: length of a ping", "100, or 64 with a stock server"),
+	    OPTION_HELP("Client: bytes per ping", "100, or 64 with a stock server"),
 	    .brief = true),
 #endif
 	FLAG('P', "persistent", persistent, OPTION_HELP("Server: serve any number of clients, until interrupted"),
@@ -182,8 +182,8 @@ const struct command rping_command = {
 	.synopsis = "-s [-vVdPq] [-a ADDRESS] [-p PORT]\n"
 		    "-c [-vVdq] [-C N] [-S BYTES] [-p PORT] -a ADDRESS...\n"
 		    "ADDRESS... [OPTION...]\n",
-	.examples = COMMAND_TEXT("-s                          # serve one client; -P: any\n"
-				 "192.0.2.7 -C 10 -V          # ten, every byte compared\n"
+	.examples = COMMAND_TEXT("-s                          # serve one client; -P: many\n"
+				 "192.0.2.7 -C 10 -V          # ten pings, compare every byte\n"
 				 "192.0.2.7 --duration 1m     # as many pings as a minute allows\n"),
 	.options = rping_option_table,
 	.options_size = sizeof(struct rping_options),

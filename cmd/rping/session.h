@@ -47,7 +47,7 @@ enum {
 };
 
 struct session {
-	struct peer peer; /* first, so that one can be had from the other */
+	struct peer peer; /* first: the two have one address */
 	struct rping_server *server;
 	struct session *next;  /* the server's list */
 	struct session **link; /* the pointer to this one: the list's head, or another session's next */

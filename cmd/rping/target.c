@@ -162,7 +162,7 @@ static void hint_at_size(const struct target *target)
  */
 static enum outcome ended_early(struct target *target)
 {
-	const char *passed = "the deadline passed";
+	const char *passed = "deadline exceeded";
 	const struct peer *peer = &target->peer;
 
 	if (!peer->deadline_passed)
@@ -175,7 +175,7 @@ static enum outcome ended_early(struct target *target)
 
 /* ---- the connection ---- */
 
-/* Nothing tells how many of the packets that got no answer were lost, nor on which way. */
+/* It is unknown how many unanswered packets were lost, and in which direction. */
 bool target_losses(const struct target *target, struct losses *losses)
 {
 	const struct endpoint *endpoint = target->peer.endpoint;
@@ -345,7 +345,7 @@ static const char *shown_host(const struct target *target, char text[ADDRESS_TEX
 	return has_several(target->client) ? target->peer.name : address_host(&target->dial.address, text);
 }
 
-/* A ping that has no answer for a second has a line for each. */
+/* Prints a line for each second in which a ping has no answer. */
 static void show_silence(void *context)
 {
 	struct target *target = context;
@@ -567,7 +567,7 @@ void target_end(struct target *target, enum outcome outcome)
 	} else {
 		dial_stop(&target->dial);
 	}
-	/* One of a server's paths has it for all. */
+	/* With --paths only the first failed path has the hint. */
 	if (outcome == OUTCOME_FAILED && !(EXTRA(target->own_path) && target->client->failed))
 		hint_at_size(target);
 	target_enter(target, TARGET_DONE, "done", WITHOUT_LIMIT);

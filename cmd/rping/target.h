@@ -16,10 +16,10 @@
 #define TARGET_HELD INT64_MAX
 
 enum target_state {
-	TARGET_UNKNOWN, /* its name is not looked up */
+	TARGET_UNKNOWN, /* its name is not looked up yet */
 	TARGET_LOOKING, /* its name is being looked up */
-	TARGET_WAITING, /* for its turn to connect */
-	TARGET_PAUSED,	/* between two rounds of its dial */
+	TARGET_WAITING, /* waits for its turn to connect */
+	TARGET_PAUSED,	/* is between two rounds of its dial */
 	TARGET_CONNECTING,
 	TARGET_READ,
 	TARGET_WRITTEN,
@@ -75,17 +75,17 @@ struct rping_client {
 	struct channel *channel;
 	struct target *targets, **last; /* all of them */
 	struct target *unknown;		/* the first one whose name is not looked up */
-	struct target *next;		/* those that wait to connect take turns */
+	struct target *next;		/* the next of those waiting to connect */
 	size_t count, failed;
 	uint32_t in_state[TARGET_STATES];
 	bool ending;			 /* start no more targets */
-	struct target *dialled;		 /* the last one, if the next is to the same server */
-	int64_t took;			 /* the last connection, ns; 0: none */
-	struct loop_timer answer;	 /* the time that it has before the next one */
-	struct resolver source;		 /* of -I; else its address is ADDRESS_NONE */
+	struct target *dialled;		 /* the last one, if the next has the same server */
+	int64_t took;			 /* how long the last connection took, ns; 0: none */
+	struct loop_timer answer;	 /* the dialled target's time limit before the next one */
+	struct resolver source;		 /* for -I; without it the address is ADDRESS_NONE */
 	struct resolver_process process; /* if names may be looked up while others are connected */
-	size_t repeated;		 /* lines of a target that another one has */
-	unsigned hinted;		 /* dials: which hints have been given */
+	size_t repeated;		 /* repeated target lines */
+	unsigned hinted;		 /* for dials: hints already printed */
 	struct client_figures figures, before;
 };
 
@@ -102,7 +102,7 @@ static inline bool has_counts(const struct rping_client *client)
 }
 
 struct target {
-	struct peer peer;	     /* first, so that one can be had from the other; its data is source and sink */
+	struct peer peer;	     /* first: the two have one address; its data is source and sink */
 	struct rping_client *client; /* the owner */
 	struct target *next;	     /* the owner's list */
 	const char *address;	     /* as the user typed it */
@@ -115,7 +115,7 @@ struct target {
 	int64_t sent_at;	     /* clock time of the current ping's start; 0: none, or a warm-up ping */
 	int64_t slot;		     /* when the next ping may start: with --interval, or TARGET_HELD; else 0 */
 	int64_t until;		     /* the end of --duration; 0 before the first measured ping */
-	struct loop_timer silence;   /* LIVE_EVENTS: the next line that says that the current ping has no answer */
+	struct loop_timer silence;   /* LIVE_EVENTS: prints the next line about the unanswered ping */
 
 	/* An outage: */
 	int64_t gone_at;      /* when the first ping was lost, on the clock; 0: no outage */
@@ -134,8 +134,8 @@ struct target {
 	bool udp;		     /* with --paths: port is the UDP port, else the connection manager's */
 	uint16_t port;		     /* with --paths; 0: unknown */
 	uint32_t qpn;
-	struct losses losses; /* of --paths, on the connections before: target_losses() */
-	const char *worse;    /* of --paths, when all have ended: in what; NULL: in nothing */
+	struct losses losses; /* with --paths, of earlier connections: target_losses() */
+	const char *worse;    /* with --paths, when all have ended: how it is worse; NULL: it is not */
 	struct connect_times times;
 	struct path path; /* the last connection's */
 

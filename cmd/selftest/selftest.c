@@ -565,7 +565,7 @@ const struct command selftest_command = {
 	.synopsis = "[-a ADDRESS] [-vd] [--transport " TRANSPORT_NAMES "]\n",
 	.examples = COMMAND_TEXT("                            # over a device, else soft\n"
 				 "--transport soft            # needs no device\n"
-				 "-a 192.0.2.7                # over the device of that one\n"),
+				 "-a 192.0.2.7                # over that address's device\n"),
 	.options = options_table,
 	.options_size = sizeof(struct selftest_options),
 	.chooses_transport = true,

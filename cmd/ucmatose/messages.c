@@ -6,12 +6,12 @@
  * pattern, which never changes. A message is checked before the next one may come into its slot. Flow control:
  *
  *  - An rdmatest peer: grants. A sender may send as many messages as the peer's hello has slots, and half as many more
- * for each grant, an empty message from the peer. The two directions take turns, and one's last grant is used up before
- * the other begins: grants and messages never share a ring at the same time. RNR NAKs would cost a pause per window,
- * and iWARP has none: there the connection breaks. Measured on soft-RoCE (ucmatose -S 64 -C 3000): 8.8 times the rate
- * with RNR NAKs.
+ *    for each grant, an empty message from the peer. The two directions take turns, and one's last grant is used up
+ *    before the other begins: grants and messages never share a ring at the same time. RNR NAKs would cost a pause per
+ *    window, and iWARP has none: there the connection breaks. Measured on soft-RoCE (ucmatose -S 64 -C 3000): 8.8 times
+ *    the rate with RNR NAKs.
  *  - A stock peer sends all messages at once. As many receives are posted before, as the stock tool does; they share
- * slots, because its bytes are arbitrary. Those beyond RECEIVES_BUDGET meet RNR NAKs (the sender retries up to
+ *    slots, because its bytes are arbitrary. Messages beyond RECEIVES_BUDGET get RNR NAKs (the sender retries up to
  *    --rnr-retry); on iWARP those beyond what the device can post break the connection.
  *
  * On iWARP the end that connected must send first (RFC 5044, section 7.1.2), but the first message here is the

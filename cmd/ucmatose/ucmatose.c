@@ -34,7 +34,7 @@ static const struct option options_table[] = {
 	ROW(OPTION_TEXT, 's', "server", server, "ADDRESS", "", "", OPTION_HELP("Connect to the server at this address"),
 	    .operand = OPERAND_UNLESS_GIVEN, .needed_by = FOR_CLIENT, .excluded_by = FOR_SERVER, .brief = true),
 	ROW(OPTION_TEXT, 'b', "bind", bind, "ADDRESS", "", "",
-	    OPTION_HELP("Local address to connect from or to listen on; ::0 is any", "by the route; server: every local IPv4 address"),
+	    OPTION_HELP("Local address to connect from or listen on; ::0: all", "by the route; server: every local IPv4 address"),
 	    .tags = FOR_PATH, .brief = true),
 	OPTION_ALIAS_ROW("source", "bind", "ADDRESS", OPTION_HELP("Same as --bind, as in rping")),
 	ROW(OPTION_WORD, 'f', "format", format, "FORMAT", "one of name, ip, ipv4, ipv6, gid", "name",
@@ -57,7 +57,7 @@ static const struct option options_table[] = {
 #if WITH_EXTRAS
 	WAIT_SERVER_OPTION(struct ucmatose_options, wait_server),
 #endif
-	IDLE_TIMEOUT_OPTION(struct ucmatose_options, idle_timeout, "Server: exit if no client connects in this time"),
+	IDLE_TIMEOUT_OPTION(struct ucmatose_options, idle_timeout, "Server: end if no client connects in TIME"),
 	TYPE_OF_SERVICE_OPTION(struct ucmatose_options, 't'),
 	ACK_TIMEOUT_OPTION(struct ucmatose_options, 'a'),
 	TRANSPORT_OPTION(struct ucmatose_options, TRANSPORT_DEFAULT),

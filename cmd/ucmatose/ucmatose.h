@@ -3,7 +3,7 @@
  * Each file calls only those below it:
  *
  *   ucmatose.c    the options, their check, and the command
- *   run.c             the callbacks of the loop: the run dials or listens, and ends what failed
+ *   run.c         the callbacks of the loop: the run dials or listens, and ends what failed
  *   phases.c      the phases, which all connections enter together, and the verdict
  *   messages.c    the messages of one connection
  *   connection.c  one connection: its states, its hello, its end

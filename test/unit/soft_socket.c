@@ -150,14 +150,13 @@ static void assert_listen_fails(int error, bool rxe_holds_port, enum outcome out
 
 TEST(bind_errors, begin, end)
 {
-	static const char another[] =
-		"test: here: another process holds UDP port 4791 on 127.0.0.1 (98)\n"
-		"test: hint: only one soft process per local address, and a server without -a "
-		"takes all of them: give this one its own, on one host 127.0.0.2, ..., or stop the "
-		"process in: ss -lunp sport = 4791\n";
+	static const char another[] = "test: here: another process holds UDP port 4791 on 127.0.0.1 (98)\n"
+				      "test: hint: only one soft process per local address, and a server without -a "
+				      "takes all of them: give this one its own (on one host: 127.0.0.2), or stop the "
+				      "process in: ss -lunp sport = 4791\n";
 	static const char own[] = "test: here: PID 17 (rping) holds UDP port 4791 on 127.0.0.1 (98)\n"
 				  "test: hint: only one soft process per local address, and a server without -a takes "
-				  "all of them: give this one its own, on one host 127.0.0.2, ..., or stop it\n";
+				  "all of them: give this one its own (on one host: 127.0.0.2), or stop it\n";
 
 	/* rdma_rxe holds all addresses: no transport. */
 	assert_listen_fails(

@@ -295,20 +295,20 @@ TEST(limits_are_short, create_loop, destroy_loop)
 		const char *text;
 	} rows[] = {
 		{ ENDPOINT_CONNECTING, 150, 150, 0, PATH_UNSET, PATH_UNSET,
-		  "connecting: timed out after 0.15 s\ntool: hint: given up after 150 ms: this time-out may be shorter "
+		  "connecting: timed out after 0.15 s\ntool: hint: gave up after 150 ms: this timeout may be shorter "
 		  "than a round trip\n" },
 		{ ENDPOINT_CONNECTING, 1000, 1000, 0, PATH_UNSET, PATH_UNSET, "connecting: timed out after 1 s\n" },
 		{ ENDPOINT_CONNECTING, 5000, 150, 0, PATH_UNSET, PATH_UNSET, "connecting: timed out after 5 s\n" },
 		{ ENDPOINT_ACCEPTING, 5000, 50, 0, PATH_UNSET, PATH_UNSET,
 		  "accepting: timed out after 5 s\ntool: hint: requests arrive, answers do not: a firewall or route "
-		  "passes one direction only; given up after 50.0 ms: the peer's time-out may be "
+		  "passes one direction only; gave up after 50.0 ms: the peer's timeout may be "
 		  "shorter than a round trip\n" },
 		{ ENDPOINT_DISCONNECTING, 350, 350, 200, PATH_UNSET, PATH_UNSET,
-		  "disconnecting: timed out after 0.35 s; connecting took 200 ms: try a longer time-out\n" },
+		  "disconnecting: timed out after 0.35 s; connecting took 200 ms: try a longer timeout\n" },
 		{ ENDPOINT_DISCONNECTING, 400, 400, 200, PATH_UNSET, PATH_UNSET,
 		  "disconnecting: timed out after 0.4 s\n" },
 		{ ENDPOINT_DISCONNECTING, 5000, 5000, 200, 8, 0,
-		  "disconnecting: timed out after 5 s; connecting took 200 ms: try a longer ACK time-out, or more "
+		  "disconnecting: timed out after 5 s; connecting took 200 ms: try a longer ACK timeout, or more "
 		  "retries\n" },
 		{ ENDPOINT_DISCONNECTING, 5000, 5000, 200, 18, 0, "disconnecting: timed out after 5 s\n" },
 		{ ENDPOINT_DISCONNECTING, 5000, 5000, 200, 16, 1, "disconnecting: timed out after 5 s\n" },

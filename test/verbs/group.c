@@ -84,7 +84,7 @@ TEST(missing_features, NULL, end)
 	begin(PROVIDER_IWARP);
 	path.ack_timeout = 14;
 	assert_true(bench_listen(&bench, &options));
-	EXPECT_TOLD("iWARP has no acknowledgement time-out", assert_false(bench_resolve(&bench, &options)));
+	EXPECT_TOLD("iWARP has no acknowledgement timeout", assert_false(bench_resolve(&bench, &options)));
 	/* Neither iWARP nor some RoCE cards have multicast. */
 	for (int card = 0; card < 2; card++) {
 		begin_member(card ? PROVIDER_ROCE : PROVIDER_IWARP);

@@ -252,7 +252,7 @@ static const char *icmp_text(const struct soft_icmp *icmp, const struct address 
 	if (icmp->error == ECONNREFUSED)
 		return "port unreachable";
 	if (is_hop_limit(icmp))
-		return "their hop limit ends there";
+		return "hop limit exceeded";
 	if (icmp->error == EHOSTUNREACH && address_same_host(&icmp->from, local))
 		return WITH_EXTRAS && route_look_up(&icmp->peer, local, &route) && !address_is_any(&route.gateway)
 			       ? log_text(text, ROUTE_CAUSE_SIZE, "the gateway %s does not answer on the link",
@@ -261,7 +261,7 @@ static const char *icmp_text(const struct soft_icmp *icmp, const struct address 
 	return strerror(icmp->error);
 }
 
-#define HOST_ANSWERED "its host is up, by ICMP from a closed port: "
+#define HOST_ANSWERED "its host is up (ICMP from a closed port): "
 #define STOPPED	      "its process is stopped or too busy, or a firewall drops UDP port 4791"
 
 void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
@@ -308,21 +308,20 @@ static void hint_at_silence(const struct soft_endpoint *endpoint, struct error *
 {
 	const char *silent = "if the server there shows no line about this client, ",
 		   *lines = "; if it does, that line has the cause";
-	const char *asked =
-		soft_has_probed(endpoint, SOFT_PROBE_SENT) ? " (a closed port there sent no ICMP either)" : "";
+	const char *asked = soft_has_probed(endpoint, SOFT_PROBE_SENT) ? " (a closed port there sent no ICMP)" : "";
 	char life[ROUTE_CAUSE_SIZE], interface[IF_NAMESIZE] = "";
 
 	if_indextoname(endpoint->path.interface, interface);
 	if (soft_has_probed(endpoint, SOFT_PROBE_ANSWERED))
 		error_hint(error, HOST_ANSWERED "%s" STOPPED "%s", silent, lines);
 	else if (SOFT_PROBES && route_answers(&endpoint->path.local, &endpoint->path.peer, life))
-		error_hint(error, "its host is up, %s: %sa firewall drops UDP%s, or its process is stopped%s", life,
+		error_hint(error, "its host is up (%s): %sa firewall drops UDP%s, or its process is stopped%s", life,
 			   silent, asked, lines);
 	else
 		error_hint(
 			error,
-			"%sno packet arrives: its host is down, a firewall drops UDP port 4791%s, or %s is not the way "
-			"there (-I, ip route)%s",
+			"%sno packet arrives: its host is down, a firewall drops UDP port 4791%s, or %s is the wrong "
+			"interface (-I, ip route)%s",
 			silent, asked, interface, lines);
 }
 
@@ -337,10 +336,11 @@ static void hint_at_delay(const struct soft_endpoint *endpoint, struct error *er
 	if (error->kind != ERROR_NO_REPLY || !cm_id || cm_id->repeats < 2 || endpoint->base.transport->explained ||
 	    clock_now() - endpoint->base.began >= CM_FIRST_INTERVAL)
 		return;
-	error_hint(error,
-		   "the peer sent its request %u times and gave up before this process read the first: it was stopped, "
-		   "paused or too busy",
-		   cm_id->repeats + 1);
+	error_hint(
+		error,
+		"this process was stopped, paused or too busy: the peer sent its request %u times and gave up before "
+		"it was read",
+		cm_id->repeats + 1);
 	endpoint->base.transport->explained = true;
 }
 

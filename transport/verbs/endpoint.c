@@ -144,7 +144,7 @@ static enum outcome set_options(struct verbs_endpoint *endpoint)
 		return OUTCOME_FAILED;
 	}
 	if (ack_timeout != PATH_UNSET && endpoint->base.domain->fabric == FABRIC_IWARP) {
-		error_set(reason, endpoint->base.name, "iWARP has no acknowledgement time-out to set: TCP has its own");
+		error_set(reason, endpoint->base.name, "iWARP has no acknowledgement timeout to set: TCP has its own");
 		return OUTCOME_FAILED;
 	}
 	error = verbs_set_option(endpoint, RDMA_OPTION_ID_ACK_TIMEOUT, ack_timeout);
@@ -154,7 +154,7 @@ static enum outcome set_options(struct verbs_endpoint *endpoint)
 	endpoint->base.options.own_qp = true;
 	if (error == ENOSYS)
 		return OUTCOME_OK;
-	error_errno(reason, endpoint->base.name, error, "setting the acknowledgement time-out to %d", (int)ack_timeout);
+	error_errno(reason, endpoint->base.name, error, "setting the acknowledgement timeout to %d", (int)ack_timeout);
 	return OUTCOME_FAILED;
 }
 

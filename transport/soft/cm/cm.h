@@ -35,7 +35,7 @@ void soft_cm_first_packet(struct soft_endpoint *endpoint);
 /*
  * An ICMP error, which quotes the first bytes of a packet. ECONNREFUSED (port unreachable): a connecting endpoint
  * fails, an established one probes its peer. Any other errno may be transient and is only reported with a later
- * time-out. The kernel checks addresses and ports only, so anybody can forge the error: it must
+ * timeout. The kernel checks addresses and ports only, so anybody can forge the error: it must
  * quote a local identifier or the QPN of a cm_id.
  */
 void soft_cm_unreachable(struct soft_transport *transport, const struct soft_socket *socket,

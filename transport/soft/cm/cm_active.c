@@ -16,7 +16,7 @@ enum {
 	MAX_CM_RETRIES = 15,
 	/*
 	 * 1.1 s on both sides instead of the usual 2.1 s. A kernel waits that long after losing the last packet. A QP
-	 * fails after eight times that (CM_QP_RETRIES), before the command's own time-out, which has no cause.
+	 * fails after eight times that (CM_QP_RETRIES), before the command's own timeout, which has no cause.
 	 */
 	ACK_TIMEOUT = 18,
 	PERMISSIVE_LID = 0xffff,

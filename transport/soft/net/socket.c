@@ -224,7 +224,7 @@ static void report_holder(const struct endpoint *endpoint, const struct address 
 	error_hint(
 		reason,
 		"only one soft process per local address, and a server without -a takes all of them: give this one its "
-		"own, on one host 127.0.0.2, ..., or stop %s",
+		"own (on one host: 127.0.0.2), or stop %s",
 		*holder->text ? "it" : "the process in: ss -lunp sport = 4791");
 }
 

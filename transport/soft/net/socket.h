@@ -134,8 +134,8 @@ void soft_packet_io_readable(void *socket);
 void soft_packet_io_sender_readable(void *socket);
 
 /*
- * Whether a time-out may resend from that socket. While received packets, perhaps the answer, wait in its buffer,
- * time-outs send no more packets than are read: else thousands of queue pairs would block each other's answers.
+ * Whether a timeout may resend from that socket. While received packets, perhaps the answer, wait in its buffer,
+ * timeouts send no more packets than are read: else thousands of queue pairs would block each other's answers.
  */
 bool soft_may_resend(struct soft_socket *socket);
 

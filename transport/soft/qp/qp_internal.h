@@ -8,7 +8,7 @@
  *   responder.c   receives the peer's SENDs, WRITEs and READs; sends acknowledgements and READ responses
  *   requester.c   sends our SENDs, WRITEs and READs; receives acknowledgements and READ responses
  *   recovery.c    when the requester sends again, and how much may be outstanding
- *   common.c       the end of a queue pair's work, and what all of them have in common
+ *   common.c      the end of a queue pair's work, and what all of them have in common
  *   region.c      memory regions
  *
  * Requester and responder share only the path. Each batch of received packets ends with soft_qp_batch_end(), before
@@ -83,7 +83,7 @@ struct requester {
 	uint8_t outstanding_reads;	    /* READ requests between unacked_psn and next_psn */
 	uint8_t reads_max;		    /* of them */
 	uint32_t read_slice;		    /* response packets of a READ request; a long READ is split into slices */
-	bool in_recovery; /* a loss reduced cwnd; ends when unacked_psn reaches recovery_point, or with a time-out */
+	bool in_recovery; /* a loss reduced cwnd; ends when unacked_psn reaches recovery_point, or with a timeout */
 
 	bool probing;		      /* some request is a probe */
 	bool rnr_waiting;	      /* until deadline, after an RNR NAK */
@@ -92,7 +92,7 @@ struct requester {
 	uint8_t consecutive_timeouts; /* since the last progress or RNR NAK */
 	/*
 	 * Time-outs since the last RTT sample or detected loss. The RTO is doubled for each but the first. A packet
-	 * resent by a time-out gives no RTT sample (Karn's algorithm), so only the doubled RTO adapts to a slower peer.
+	 * resent by a timeout gives no RTT sample (Karn's algorithm), so only the doubled RTO adapts to a slower peer.
 	 * Thousands of queue pairs with a short RTO would keep the peer slow.
 	 */
 	uint8_t backoff;
@@ -105,7 +105,7 @@ struct requester {
 	int64_t last_unsignalled_at; /* send time of the last unsignalled request */
 	int64_t srtt;		     /* RFC 6298; 0 before the first sample */
 	int64_t rttvar;
-	int64_t deadline;	    /* retransmission time-out, or end of rnr_waiting; 0: none */
+	int64_t deadline;	    /* retransmission timeout, or end of rnr_waiting; 0: none */
 	int64_t timer_at;	    /* expiry of the timer, which may be before deadline; 0: not running */
 	int64_t unanswered_since;   /* the last progress or RNR NAK, or the first packet sent after idleness */
 	uint32_t retransmitted_psn; /* unacked_psn of the last retransmission */
@@ -185,7 +185,7 @@ struct soft_qp {
 	bool drop_sends;	    /* a group's on the loopback interface with no_loopback: there are no receivers */
 	bool awaits_buffer;	    /* of the socket, before it sends further datagrams */
 	struct soft_link scheduled; /* with a reply to send */
-	int64_t ack_timeout;	    /* nanoseconds; 0: no time-out */
+	int64_t ack_timeout;	    /* nanoseconds; 0: no timeout */
 	int64_t last_packet_at;
 	int64_t probe_interval; /* silence before the next probe */
 	int64_t suspected_at;	/* the ICMP error's time; 0: none since the peer's last packet */
@@ -265,7 +265,7 @@ uint32_t recovery_window(const struct soft_qp *qp);
 void recovery_sent(struct soft_qp *qp);
 /* True if the last packet of an unsignalled request should set AckReq. */
 bool recovery_wants_ack(struct soft_qp *qp);
-/* Sets the deadline to the retransmission time-out, unless ack_timeout is 0. */
+/* Sets the deadline to the retransmission timeout, unless ack_timeout is 0. */
 void recovery_arm(struct soft_qp *qp);
 enum recovery_step {
 	RECOVERY_WAITS,
@@ -297,7 +297,7 @@ void requester_receive(struct soft_qp *qp, const struct packet *packet);
 /* The oldest request is done: reports its completion, unless it is unsignalled. */
 void requester_complete_oldest(struct soft_qp *qp);
 /*
- * ICMP reported the peer's port closed: outstanding work serves as the probe. Without an ACK time-out it gets a
+ * ICMP reported the peer's port closed: outstanding work serves as the probe. Without an ACK timeout it gets a
  * probe's, until the peer sends a valid packet.
  */
 void requester_suspect(struct soft_qp *qp);

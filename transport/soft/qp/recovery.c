@@ -3,11 +3,11 @@
  * Loss recovery of the requester. Two replies show a loss: a sequence NAK, and one beyond a READ with missing responses
  * (an implied NAK). The requester then sends everything again from the oldest missing packet on (go-back-N).
  *
- * Without a reply there is a time-out, which follows the measured round trips and doubles (RFC 6298). It sends one new
+ * Without a reply there is a timeout, which follows the measured round trips and doubles (RFC 6298). It sends one new
  * packet, a probe: the peer's reply shows, as above, that an earlier packet was lost, or else that the peer was merely
  * late. If there is a probe already, or other packets wait for the window, it resends the last one (the tail loss probe
- * of RFC 8985), and so does each further time-out. Every second one also resends the oldest, because a kernel sends
- * only one NAK, which may be lost. So few packets barely load a busy peer, and the time-out can be short.
+ * of RFC 8985), and so does each further timeout. Every second one also resends the oldest, because a kernel sends
+ * only one NAK, which may be lost. So few packets barely load a busy peer, and the timeout can be short.
  *
  * A loss reduces the congestion window, and acknowledgements increase it, as in TCP.
  */
@@ -19,7 +19,7 @@
 enum {
 	/* Packets. */
 	CWND_INITIAL = 32,
-	CWND_MIN = 4, /* 1 after two time-outs */
+	CWND_MIN = 4, /* 1 after two timeouts */
 	CWND_MAX = 1024,
 	SSTHRESH_INITIAL = 128,
 	CWND_RNR = 8, /* after an RNR NAK, because the peer would drop most of a larger window; 1 after another */
@@ -53,7 +53,7 @@ void recovery_connect(struct soft_qp *qp)
 	requester->cwnd = requester->cwnd_max < CWND_INITIAL ? requester->cwnd_max : CWND_INITIAL;
 }
 
-/* ---- time-outs ---- */
+/* ---- timeouts ---- */
 
 /* ack_timeout may be 0 or hours. A probe, or work that serves as one, waits at most PROBE_ACK_TIMEOUT. */
 static int64_t limited_ack_timeout(const struct soft_qp *qp)
@@ -65,7 +65,7 @@ static int64_t limited_ack_timeout(const struct soft_qp *qp)
 	return clamped ? PROBE_ACK_TIMEOUT : qp->ack_timeout;
 }
 
-/* The retransmission time-out (RFC 6298), if limited_ack_timeout() is not 0. */
+/* The retransmission timeout (RFC 6298), if limited_ack_timeout() is not 0. */
 static int64_t current_rto(const struct soft_qp *qp)
 {
 	const struct requester *requester = &qp->requester;
@@ -143,7 +143,7 @@ uint32_t recovery_window(const struct soft_qp *qp)
 }
 
 /*
- * Times one packet at a time, and none resent by a time-out: the reply may be to the earlier one (Karn's algorithm).
+ * Times one packet at a time, and none resent by a timeout: the reply may be to the earlier one (Karn's algorithm).
  * Before a NAK the peer has dropped all packets that go_back() resends.
  */
 void recovery_sent(struct soft_qp *qp)
@@ -160,8 +160,8 @@ void recovery_sent(struct soft_qp *qp)
 }
 
 /*
- * Unsignalled work leaves AckReq to later work, if that comes before the time-out. After a pause it may not, and the
- * time-out would send a probe.
+ * Unsignalled work leaves AckReq to later work, if that comes before the timeout. After a pause it may not, and the
+ * timeout would send a probe.
  */
 bool recovery_wants_ack(struct soft_qp *qp)
 {
@@ -267,7 +267,7 @@ void recovery_rnr(struct soft_qp *qp, int64_t nanoseconds)
 }
 
 /*
- * A stock queue pair fails after retry_limit + 1 ACK timeouts in a row. Ours has shorter time-outs: it fails after more
+ * A stock queue pair fails after retry_limit + 1 ACK timeouts in a row. Ours has shorter timeouts: it fails after more
  * than TIMEOUTS_PER_RETRY times as many, which also took at least as long.
  */
 static bool are_retries_exhausted(struct soft_qp *qp)
@@ -279,7 +279,7 @@ static bool are_retries_exhausted(struct soft_qp *qp)
 	       qp_now(qp) - requester->unanswered_since >= tries * limited_ack_timeout(qp);
 }
 
-/* A new silence begins with a time-out. A short one is caused by random losses, or a busy peer. */
+/* A new silence begins with a timeout. A short one is caused by random losses, or a busy peer. */
 static void probe_host(struct soft_qp *qp)
 {
 	const struct requester *requester = &qp->requester;
@@ -338,7 +338,7 @@ void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn)
 
 	if (requester->rtt_timing && psn_before(requester->rtt_psn, requester->unacked_psn))
 		rtt_sample(qp);
-	/* So soon after a time-out the peer has answered that packet, not an earlier one. */
+	/* So soon after a timeout the peer has answered that packet, not an earlier one. */
 	else if (!requester->rtt_timing && qp_now(qp) - requester->rtt_sent_at < 2 * requester->srtt)
 		requester->backoff = 0;
 	/* The reply to the packets before the probe, not to the probe. */

@@ -127,7 +127,7 @@ static bool send_packet(struct soft_qp *qp, const struct request *request, uint3
 	requester->packets_since_ack_request++;
 	/*
 	 * An acknowledgement must come before the window is full. Unsignalled work leaves AckReq to later work. If none
-	 * follows, the time-out's probe has it.
+	 * follows, the timeout's probe has it.
 	 */
 	if ((last && (!request->unsignalled || resent || recovery_wants_ack(qp))) ||
 	    requester->packets_since_ack_request >= ack_interval || outstanding(requester) + 1 >= window) {
@@ -410,7 +410,7 @@ void requester_receive(struct soft_qp *qp, const struct packet *packet)
 	requester_transmit(qp);
 }
 
-/* ---- time-outs ---- */
+/* ---- timeouts ---- */
 
 /* Resends an outstanding packet with AckReq; for a READ the unanswered rest of its slice. Returns its first PSN. */
 static uint32_t requester_resend(struct soft_qp *qp, uint32_t psn)
@@ -440,7 +440,7 @@ static uint32_t requester_resend(struct soft_qp *qp, uint32_t psn)
 	return psn;
 }
 
-/* recovery.c decides about time-outs. */
+/* recovery.c decides about timeouts. */
 static void resend_some(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;

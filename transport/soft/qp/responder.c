@@ -481,7 +481,7 @@ static void send_ack(struct soft_qp *qp)
 
 /*
  * A NAK acknowledges all earlier requests, too. But the kernel's soft-RoCE acts on one NAK only until an ACK comes:
- * without it, a second gap in a message would wait for its time-out.
+ * without it, a second gap in a message would wait for its timeout.
  */
 static void send_nak(struct soft_qp *qp)
 {

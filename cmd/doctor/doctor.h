@@ -93,7 +93,6 @@ struct doctor {
 	char netdev[SYSFS_TEXT_SIZE];	/* that route's interface; "": unknown */
 	struct address local;		/* that route's local address */
 	struct paths *paths;		/* to the target; NULL: not requested, and no router on the way */
-	uint32_t longest;		/* ping that the server takes, bytes; 0: unknown, as one was lost */
 	bool silent;			/* that device does not reach itself */
 	bool unanswered;		/* no ping is known to have arrived there */
 	bool unexplained;		/* and no cause is known */

@@ -251,13 +251,12 @@ static bool few_pings(const struct paths *paths)
 
 static void ping_for(struct paths *paths, int seconds)
 {
-	const struct doctor *doctor = paths->doctor;
 	struct child_run ping = { .running = false };
 	struct ping_facts facts = { .paths = paths->facts, .path_count = paths->count };
 	char options[64], host[ADDRESS_TEXT_SIZE];
 
 	log_text(options, sizeof(options), "-C %d --duration %ds -S %" PRIu32 " --paths %zu", PINGS, seconds,
-		 doctor->longest ? MIN(doctor->longest, doctor->mtu) : doctor->mtu, paths->count);
+		 paths->doctor->mtu, paths->count);
 	ping_send(paths->doctor, address_host(&paths->peer, host), options, &ping, &facts);
 	child_run_free(&ping);
 }

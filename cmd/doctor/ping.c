@@ -252,7 +252,6 @@ void ping_check(struct doctor *doctor, const struct address *address)
 	if (error->kind == ERROR_NO_REPLY && doctor->verbs_selected)
 		hint_at_firewall(doctor, error);
 	if (!ping.run.outcome) {
-		doctor->longest = facts.size;
 		add_passed(doctor, ping.run.verdict, &facts);
 		if (facts.answered > pings_of(doctor) && facts.mtu && doctor->fabric != FABRIC_IWARP)
 			add_passed_sizes(doctor, address, facts.mtu, longest);

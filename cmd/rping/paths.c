@@ -12,6 +12,7 @@ enum {
 	GOOD_LOSSES = 2, /* at most this many times: beyond it a path is neither good nor worse */
 	SLOW = 2,	 /* times the round trip of the faster half */
 	SLOW_COUNT = 10, /* pings, the minimum for a verdict */
+	FEW = 10,	 /* below this part of the others' pings in the same time a path waits for lost packets */
 	NAMED_MAX = 16,	 /* paths, in the verdict */
 };
 
@@ -21,6 +22,7 @@ enum {
 struct usual {
 	uint64_t losses;     /* maximum of the best eighth of a server's paths */
 	uint64_t round_trip; /* maximum of the faster half */
+	uint64_t pings;	     /* the median */
 };
 
 static int compare_numbers(const void *one, const void *other)
@@ -49,16 +51,17 @@ static uint64_t losses_of(const struct target *path)
 
 static struct usual usual_of(const struct target *path, int64_t count)
 {
-	uint64_t losses[UDP_SENDERS_MAX], round_trips[UDP_SENDERS_MAX];
+	uint64_t losses[UDP_SENDERS_MAX], round_trips[UDP_SENDERS_MAX], pings[UDP_SENDERS_MAX];
 	size_t good = 0;
 
 	for (; count; count--, path = path->next) {
 		if (path->failed || !path->histogram->all.count)
 			continue;
 		losses[good] = losses_of(path);
+		pings[good] = path->histogram->all.count;
 		round_trips[good++] = middle_round_trip(path);
 	}
-	return (struct usual){ lowest(losses, good, 8), lowest(round_trips, good, 2) };
+	return (struct usual){ lowest(losses, good, 8), lowest(round_trips, good, 2), lowest(pings, good, 2) };
 }
 
 static const char *compare(const struct target *path, struct usual usual)
@@ -69,6 +72,8 @@ static const char *compare(const struct target *path, struct usual usual)
 		return "failed";
 	if (losses_of(path) > MANY_LOSSES * (usual.losses + MORE_LOSSES))
 		return "lost packets";
+	if (path->histogram->all.count < usual.pings / FEW)
+		return "slow";
 	/* A lasting difference: nearly all of its pings. */
 	if (path->histogram->all.count >= SLOW_COUNT && round_trip > SLOW * usual.round_trip + SLOW_LEAST &&
 	    (uint64_t)histogram_percentile(path->histogram, 100) > usual.round_trip)

@@ -277,6 +277,9 @@ static enum outcome choose_size(struct target *target, const struct endpoint_eve
 	maximum = ping_limit(peer->endpoint->domain, target->stock ? PING_SIZE_STOCK_MAX : hello.capacity);
 	if (target->stock && hello_check(peer->log, "server", peer->endpoint, event, HELLO_RPING))
 		return OUTCOME_FAILED;
+	/* doctor does not know the server: its pings are as long as that surely takes. */
+	if (HAS_CHILD_RUNS && peer->run->ping)
+		requested = MIN(requested, target->stock ? PING_SIZE_STOCK : maximum);
 	peer->size = requested ? requested : MAX(MIN(target->stock ? PING_SIZE_STOCK : PING_SIZE, maximum), 1);
 	if (peer->size > maximum)
 		return peer_error(peer, "the server accepts pings of at most %" PRIu32 " bytes, not %" PRIu32, maximum,

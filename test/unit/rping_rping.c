@@ -280,6 +280,10 @@ static const struct script client_runs[] = {
 	  "--paths 2 -C 3 --reconnect; meet 0; meet 1; pings 3; leave 1; of 0; pings 1; lose 0 3 1; leave 0; wait 150; "
 	  "meet 2; lose 2 1 0; reports \"losses_out\":4,\"losses_back\":1; pings 1; leave 2; reports \"losses_out\":4",
 	  OUTCOME_FAILED, "~the peer disconnected in ping 1" },
+	{ "a path that passes few pings in the same time is slow",
+	  RUN "--paths 3 --duration 150ms --equal-paths; meet 0; meet 1; meet 2; of 0; pings 40; of 1; pings 40; of 2; "
+	      "pings 1; wait 160; of 0; pings 1; leave 0; of 1; pings 1; leave 1; of 2; pings 1; leave 2",
+	  OUTCOME_FAILED, "~worse than the others: UDP port 49154" },
 	{ "of busy servers the hint comes once", RUN "10.0.0.2 -C 1; wait 1; connections 2; busy 0; busy 1",
 	  OUTCOME_NO_CONNECTION,
 	  REFUSED "rping: hint: a server with -P serves many at once\n"
@@ -306,6 +310,16 @@ static const struct script client_runs[] = {
 TEST(clients, set_up, tear_down)
 {
 	play_runs(client_runs, LENGTH(client_runs), set_up, tear_down);
+}
+
+/* doctor asks for long pings without knowing the server. */
+TEST(pings_of_doctor_do_not_end_a_stock_server, set_up, tear_down)
+{
+	struct ping_facts facts = { .answered = 0 };
+
+	fake.run.ping = &facts;
+	play("run 10.0.0.1 -S 4096 -C 1; meet 0; size 64; pings 1; leave 0");
+	assert_ended(OUTCOME_OK, "");
 }
 
 TEST(client_drops_privileges_before_the_first_ping, set_up, tear_down)

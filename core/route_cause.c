@@ -307,16 +307,23 @@ static bool is_bridge(int fd, const struct route *route, const char *name, const
 	return true;
 }
 
+/* kinds: each ends in a 0, the last one in two. */
+static bool is_one_of(const char *kinds, const char *kind)
+{
+	while (*kinds && strcmp(kinds, kind) != 0)
+		kinds += strlen(kinds) + 1;
+	return *kinds;
+}
+
 /* These have a link of their parent's, which does not take their packets for its own host. */
 static bool is_apart_from_its_host(const char *kind)
 {
-	return !strcmp(kind, "macvlan") || !strcmp(kind, "macvtap") || !strcmp(kind, "ipvlan") ||
-	       !strcmp(kind, "ipvtap");
+	return is_one_of("macvlan\0macvtap\0ipvlan\0ipvtap\0", kind);
 }
 
 static bool is_tunnel(const struct route_link *link, const char *name, char text[ROUTE_CAUSE_SIZE])
 {
-	return *link->kind && strstr("vxlan geneve ip6gretap ip6tnl ipip sit wireguard", link->kind) &&
+	return is_one_of("vxlan\0geneve\0gre\0gretap\0ip6gre\0ip6gretap\0ip6tnl\0ipip\0sit\0wireguard\0", link->kind) &&
 	       log_text(text, ROUTE_CAUSE_SIZE,
 			"it is behind %s, a %s tunnel: do its own packets pass (ip -d link show %s)?", name, link->kind,
 			name);

@@ -202,7 +202,7 @@ static void report_routers(struct paths *paths, size_t first)
 {
 	const struct trace *trace = &paths->traces[first];
 	char ports[LIST_SIZE] = "", routers[LIST_SIZE] = "", host[ADDRESS_TEXT_SIZE];
-	/* A late answer is taken for a later router's. If pings pass, there is no loop. */
+	/* A late answer that does not quote its packet counts for a later hop. If pings pass, there is no loop. */
 	unsigned loop = paths->failed ? hops_of_loop(trace) : 0, count = 0;
 	enum finding_status status = FINDING_OK;
 	const char *end = "";
@@ -347,7 +347,7 @@ static void trace_long(struct paths *paths)
 		trace_routers(paths->doctor, &paths->peer, paths->doctor->mtu + ROCE_OVERHEAD, traces, count);
 	for (size_t i = 0; i < count; i++) {
 		paths->long_traces[of[i]] = traces[i];
-		/* By its last router: an answer that is late counts for a later hop. */
+		/* By its last router: a late answer may count for a later hop. */
 		paths->long_ends_early[of[i]] =
 			traces[i].asked && !trace_has(&traces[i], last_router(&paths->traces[of[i]]));
 	}

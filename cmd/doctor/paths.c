@@ -298,7 +298,7 @@ static bool same_end(const struct trace *one, const struct trace *other)
 
 /*
  * Failed paths that end before the others: the next router may merely have reached its answer limit. Tries it again,
- * for one path per such router, three times with a pause.
+ * for one path per such router: once, and as long as --timeout lasts up to three more times with a pause.
  */
 static void check_ends(struct paths *paths)
 {

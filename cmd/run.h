@@ -33,6 +33,7 @@ struct path_facts {
 	bool good;	   /* not worse, and with hardly more losses than the best ones: nothing on it is broken */
 	uint64_t answered; /* pings: packets of that size pass both ways */
 	bool failed, lost_out, lost_back;
+	char refusal[160]; /* why it did not connect; "": it did, or nothing answered */
 };
 
 struct ping_facts {

@@ -3,6 +3,7 @@
  * The paths to ADDRESS: pings over each, and each path's routers, which show where a worse path differs from the
  * others.
  *
+ *   a refusal, or another error         that
  *   ends at an earlier router           lost behind that router
  *   long packets end earlier            those are lost behind that one
  *   packets are lost on the way there   the first router that no good path has
@@ -145,6 +146,8 @@ static const char *locate(const struct paths *paths, size_t index, char text[LIS
 	char host[ADDRESS_TEXT_SIZE];
 	bool silent = false;
 
+	if (*facts->refusal)
+		return facts->refusal;
 	if (paths->ends_early[index]) {
 		router = last_router(trace);
 		if (router)
@@ -338,7 +341,7 @@ static void trace_long(struct paths *paths)
 
 	for (size_t i = 0; i < paths->count; i++) {
 		if (paths->facts[i].answered || !paths->facts[i].worse || !paths->traces[i].hops ||
-		    paths->ends_early[i])
+		    *paths->facts[i].refusal || paths->ends_early[i])
 			continue;
 		of[count] = i;
 		traces[count++] = (struct trace){ .port = paths->traces[i].port, .limit = paths->traces[i].hops };

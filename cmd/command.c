@@ -153,6 +153,8 @@ static void hint_unreachable(const struct run *run, const struct endpoint *liste
 			error_set(&error, NULL, "no address of this host matches the given device or interface");
 		log_hint(&run->log, "no client can connect yet: %s%s%s", error.cause, *error.hint ? "; " : "",
 			 error.hint);
+	} else if (!devices && names_addresses && route_is_alone(why)) {
+		log_hint(&run->log, "only this host can connect: %s", why);
 	}
 }
 

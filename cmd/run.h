@@ -32,6 +32,7 @@ struct path_facts {
 	bool good;	   /* not worse, and hardly more losses than the best paths: not broken */
 	uint64_t answered; /* pings: packets of that size pass both ways */
 	bool failed, lost_out, lost_back;
+	char refusal[160]; /* why it did not connect; "": it did, or nothing answered */
 };
 
 /* An rping child run's results for its parent command. */

@@ -7,11 +7,11 @@ static void add_count(struct report *report, const struct figure *row, const uin
 {
 	uint64_t old = before ? *before : 0;
 
-	report->counts = !(row->flags & FIGURE_MAY_DECREASE);
-	report->whole = row->others && !before ? *count + count[row->others] : 0;
-	report_count(report, row->name, *count > old ? *count - old : 0);
-	report->counts = false;
-	report->whole = 0;
+	report_add(report, row->name,
+		   (struct report_value){ .kind = REPORT_COUNT,
+					  .counts = !(row->flags & FIGURE_MAY_DECREASE),
+					  .whole = row->others && !before ? *count + count[row->others] : 0,
+					  .number = *count > old ? *count - old : 0 });
 }
 
 static void add_rate(struct report *report, const struct figure *row, const struct rate *rate,

@@ -69,10 +69,15 @@ void report_end(struct report *report)
 	report->depth--;
 }
 
+void report_add(struct report *report, const char *name, struct report_value value)
+{
+	report->format->value(report, name, value);
+}
+
 static void add_number(struct report *report, const char *name, enum report_kind kind, uint64_t number, bool known)
 {
-	report->format->value(report, name,
-			      (struct report_value){ known ? kind : REPORT_NONE, { known ? number : kind } });
+	report_add(report, name,
+		   (struct report_value){ .kind = known ? kind : REPORT_NONE, .number = known ? number : kind });
 }
 
 void report_count(struct report *report, const char *name, uint64_t count)
@@ -105,7 +110,7 @@ void report_rate(struct report *report, const char *name, enum report_kind kind,
 	struct report_value value = { .kind = kind, .rate = (double)(int64_t)count * 1e9 / (double)nanoseconds };
 
 	if (nanoseconds > 0 && !report->without_rates)
-		report->format->value(report, name, value);
+		report_add(report, name, value);
 	else
 		add_number(report, name, kind, 0, false);
 }
@@ -113,7 +118,7 @@ void report_rate(struct report *report, const char *name, enum report_kind kind,
 void report_text(struct report *report, const char *name, const char *text)
 {
 	if (text && *text)
-		report->format->value(report, name, (struct report_value){ .kind = REPORT_TEXT, .text = text });
+		report_add(report, name, (struct report_value){ .kind = REPORT_TEXT, .text = text });
 	else
 		add_number(report, name, REPORT_TEXT, 0, false);
 }

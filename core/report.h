@@ -37,6 +37,8 @@ enum report_kind {
 
 struct report_value {
 	enum report_kind kind;
+	bool counts;	/* Prometheus: a counter, which only increases */
+	uint64_t whole; /* block: of what the count is a part, in percent; 0: of nothing */
 	union {
 		uint64_t number; /* COUNT, TIME and FLAG; NONE: a known value's kind */
 		double rate;
@@ -82,8 +84,6 @@ struct report {
 	bool header;	     /* report_table: write the column names */
 	bool of_steps;	     /* an interval ends with its last count; the totals have no gauges or distributions */
 	bool separates;	     /* JSON: a comma comes before the next item */
-	bool counts;	     /* Prometheus: the numbers that follow only increase */
-	uint64_t whole;	     /* block: the next count is a part of this one, shown in percent; 0: none */
 	int excess;	     /* report_table: how much the row exceeds its columns so far */
 	int column, columns; /* report_table: columns so far, and the terminal's; 0: any number */
 
@@ -109,6 +109,7 @@ void report_object(struct report *report, const char *name);
 void report_list(struct report *report, const char *name);
 void report_end(struct report *report);
 
+void report_add(struct report *report, const char *name, struct report_value value);
 void report_count(struct report *report, const char *name, uint64_t count);
 /* Adds a count, or no value if it is not known. */
 void report_count_known(struct report *report, const char *name, uint64_t count, bool known);

@@ -175,6 +175,20 @@ static void other_source(int fd, const struct address *peer, char text[ROUTE_CAU
 	}
 }
 
+/* If getifaddrs(3) fails, not even lo is known. */
+bool route_is_alone(char text[ROUTE_CAUSE_SIZE])
+{
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = interface_addresses(list), others = 0;
+
+	for (size_t i = 0; i < count; i++)
+		others += !address_is_loopback(&list[i].address);
+	return !others && interface_read("lo").facts &&
+	       log_text(text, ROUTE_CAUSE_SIZE,
+			"no interface but lo has an address: a container may need the host's network, a service "
+			"PrivateNetwork=no");
+}
+
 /* An address that was given without its prefix length, or by DHCPv6; or a network of its own, with nothing in it. */
 static void without_network(const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
@@ -182,14 +196,7 @@ static void without_network(const struct address *peer, char text[ROUTE_CAUSE_SI
 	unsigned whole = peer->family == ADDRESS_IP4 ? 32 : 128;
 	size_t count = interface_addresses(list);
 	char host[ADDRESS_TEXT_SIZE];
-	bool alone = true;
 
-	for (size_t i = 0; i < count; i++)
-		alone = alone && list[i].loopback;
-	if (alone)
-		log_text(text, ROUTE_CAUSE_SIZE,
-			 "no interface but lo has an address: a container may need the host's network, a service "
-			 "PrivateNetwork=no");
 	for (size_t i = 0; i < count && !*text; i++)
 		if (list[i].address.family == peer->family && !list[i].loopback &&
 		    interface_prefix(list[i].name, &list[i].address) == whole)
@@ -200,7 +207,7 @@ static void without_network(const struct address *peer, char text[ROUTE_CAUSE_SI
 static void unrouted(int fd, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	other_source(fd, peer, text);
-	if (WITH_EXTRAS && !*text)
+	if (WITH_EXTRAS && !*text && !route_is_alone(text))
 		without_network(peer, text);
 	if (!*text && peer->family == ADDRESS_IP6 && !route_ip6_is_off(peer, text))
 		default_route(text);
@@ -307,16 +314,23 @@ static bool is_bridge(int fd, const struct route *route, const char *name, const
 	return true;
 }
 
+/* kinds: each ends in a 0, the last one in two. */
+static bool is_one_of(const char *kinds, const char *kind)
+{
+	while (*kinds && strcmp(kinds, kind) != 0)
+		kinds += strlen(kinds) + 1;
+	return *kinds;
+}
+
 /* These use their parent's link, which does not deliver their packets to its own host. */
 static bool is_apart_from_its_host(const char *kind)
 {
-	return !strcmp(kind, "macvlan") || !strcmp(kind, "macvtap") || !strcmp(kind, "ipvlan") ||
-	       !strcmp(kind, "ipvtap");
+	return is_one_of("macvlan\0macvtap\0ipvlan\0ipvtap\0", kind);
 }
 
 static bool is_tunnel(const struct route_link *link, const char *name, char text[ROUTE_CAUSE_SIZE])
 {
-	return *link->kind && strstr("vxlan geneve ip6gretap ip6tnl ipip sit wireguard", link->kind) &&
+	return is_one_of("vxlan\0geneve\0gre\0gretap\0ip6gre\0ip6gretap\0ip6tnl\0ipip\0sit\0wireguard\0", link->kind) &&
 	       log_text(text, ROUTE_CAUSE_SIZE,
 			"it is behind %s, a %s tunnel: do its own packets pass (ip -d link show %s)?", name, link->kind,
 			name);

@@ -64,6 +64,9 @@ bool route_shares_network(char text[ROUTE_CAUSE_SIZE]);
 /* Writes that IPv6 is disabled here: for ::1 on its interface, for any other address on all reachable interfaces. */
 bool route_ip6_is_off(const struct address *address, char text[ROUTE_CAUSE_SIZE]);
 
+/* Writes that this host has only loopback addresses: no other one reaches it. */
+bool route_is_alone(char text[ROUTE_CAUSE_SIZE]);
+
 /* Writes why the hop limit of packets to the peer may expire: it is small, or there is a routing loop. */
 bool route_hops(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 

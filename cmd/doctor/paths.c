@@ -3,6 +3,7 @@
  * The paths to ADDRESS: pings over each, and each path's routers, which show where a worse path differs from the
  * others.
  *
+ *   a refusal, or another error         that
  *   ends at an earlier router           its packets are lost behind that router
  *   long packets end earlier            long ones are lost behind that router
  *   packets are lost on the way there   the first router that no good path has
@@ -145,6 +146,8 @@ static const char *locate(const struct paths *paths, size_t index, char text[LIS
 	char host[ADDRESS_TEXT_SIZE];
 	bool silent = false;
 
+	if (*facts->refusal)
+		return facts->refusal;
 	if (paths->ends_early[index]) {
 		router = last_router(trace);
 		if (router)
@@ -201,7 +204,7 @@ static void report_routers(struct paths *paths, size_t first)
 {
 	const struct trace *trace = &paths->traces[first];
 	char ports[LIST_SIZE] = "", routers[LIST_SIZE] = "", host[ADDRESS_TEXT_SIZE];
-	/* A late answer is taken for a later router's. If pings pass, there is no loop. */
+	/* A late answer that does not quote its packet counts for a later hop. If pings pass, there is no loop. */
 	unsigned loop = paths->failed ? hops_of_loop(trace) : 0, count = 0;
 	enum finding_status status = FINDING_OK;
 	const char *end = "";
@@ -297,7 +300,7 @@ static bool same_end(const struct trace *one, const struct trace *other)
 
 /*
  * Failed paths that end before the others: the next router may merely have reached its answer limit. Tries it again,
- * for one path per such router, three times with a pause.
+ * for one path per such router: once, and as long as --timeout lasts up to three more times with a pause.
  */
 static void check_ends(struct paths *paths)
 {
@@ -337,7 +340,7 @@ static void trace_long(struct paths *paths)
 
 	for (size_t i = 0; i < paths->count; i++) {
 		if (paths->facts[i].answered || !paths->facts[i].worse || !paths->traces[i].hops ||
-		    paths->ends_early[i])
+		    *paths->facts[i].refusal || paths->ends_early[i])
 			continue;
 		of[count] = i;
 		traces[count++] = (struct trace){ .port = paths->traces[i].port, .limit = paths->traces[i].hops };
@@ -346,7 +349,7 @@ static void trace_long(struct paths *paths)
 		trace_routers(paths->doctor, &paths->peer, paths->doctor->mtu + ROCE_OVERHEAD, traces, count);
 	for (size_t i = 0; i < count; i++) {
 		paths->long_traces[of[i]] = traces[i];
-		/* By its last router, not by the number of hops: a late answer counts for a later hop. */
+		/* By its last router, not by the number of hops: a late answer may count for a later hop. */
 		paths->long_ends_early[of[i]] =
 			traces[i].asked && !trace_has(&traces[i], last_router(&paths->traces[of[i]]));
 	}

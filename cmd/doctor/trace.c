@@ -2,11 +2,13 @@
 /*
  * A path's routers, found as by traceroute: a router at which a packet's hop limit expires answers with an ICMP error,
  * which the kernel gives to the sending socket (ip(7), IP_RECVERR), so no privilege is needed. Routers choose among
- * equal paths by addresses and ports, so these packets have the RDMA packets' addresses and ports.
+ * equal paths by addresses and ports, so these packets have the RDMA packets' addresses and ports. Where those have
+ * their sequence number, these have the hop: most routers quote it.
  *
  *   hop 1, 2, ...   ask --> an answer: that router, next hop
  *                       --> silence: an unknown router, next hop
  *   ends            at an answer of the host, or after SILENT_MAX silent hops: a host does not answer at its RoCE port
+ *   a late answer   has its packet's hop; of a router that does not quote that, it counts for the present hop
  *   further rounds  ask the silent hops again, up to the longest path, after a pause: routers answer once a second
  */
 #include <time.h> /* linux/errqueue.h needs struct timespec */
@@ -26,6 +28,7 @@
 enum {
 	SILENT_MAX = 3,
 	ROUNDS = 4,
+	HOP_AT = 11,	 /* in the UDP payload: the end of the PSN */
 	LONGEST = 9000,	 /* bytes of UDP payload */
 	ANSWERS_MAX = 8, /* read in a turn of the loop */
 	SEND_TRIES = 3,
@@ -38,10 +41,10 @@ struct tracer {
 	struct doctor *doctor;
 	struct address peer;
 	size_t size;
-	unsigned limit;	 /* hops tried in this round */
-	unsigned active; /* paths */
-	bool again;	 /* a later round */
-	uint8_t zeros[LONGEST];
+	unsigned limit;		/* hops tried in this round */
+	unsigned active;	/* paths */
+	bool again;		/* a later round */
+	uint8_t bytes[LONGEST]; /* zeros, except the hop */
 };
 
 struct path_trace {
@@ -69,7 +72,7 @@ static void path_ends(struct path_trace *path)
 /* An ICMP error of an earlier packet fails one call. */
 static bool send_probe(const struct path_trace *path)
 {
-	const struct tracer *tracer = path->tracer;
+	struct tracer *tracer = path->tracer;
 	bool four = tracer->peer.family == ADDRESS_IP4;
 	int hops = (int)path->hop + 1;
 	struct sockaddr_storage to;
@@ -79,8 +82,9 @@ static bool send_probe(const struct path_trace *path)
 	if (setsockopt(path->fd, four ? IPPROTO_IP : IPPROTO_IPV6, four ? IP_TTL : IPV6_UNICAST_HOPS, &hops,
 		       sizeof(hops)))
 		return false;
+	tracer->bytes[HOP_AT] = (uint8_t)path->hop;
 	for (unsigned tries = 0; sent < 0 && tries < SEND_TRIES; tries++)
-		sent = sendto(path->fd, tracer->zeros, tracer->size, MSG_DONTWAIT, (struct sockaddr *)&to, length);
+		sent = sendto(path->fd, tracer->bytes, tracer->size, MSG_DONTWAIT, (struct sockaddr *)&to, length);
 	return sent >= 0;
 }
 
@@ -110,17 +114,18 @@ static void hop_is_silent(void *context)
 	ask(path);
 }
 
-/* A router's late answer, for the previous hop, is no answer for this one. */
-static void router_answered(struct path_trace *path, const struct address *router)
+/* Without a quoted hop, the previous router's answer is a late one, and any other one is the present hop's. */
+static void router_answered(struct path_trace *path, const struct address *router, unsigned hop, bool quoted)
 {
 	struct trace *trace = path->trace;
 
-	if (path->hop && address_same_host(&trace->routers[path->hop - 1], router))
+	if (!quoted && hop && address_same_host(&trace->routers[hop - 1], router))
 		return;
-	trace->routers[path->hop++] = *router;
-	trace->hops = MAX(trace->hops, path->hop);
+	trace->routers[hop] = *router;
+	trace->hops = MAX(trace->hops, hop + 1);
 	path->silent = 0;
-	ask(path);
+	if (path->active && hop == path->hop)
+		ask(path);
 }
 
 bool trace_has(const struct trace *trace, const struct address *router)
@@ -173,20 +178,27 @@ static bool read_answer(struct path_trace *path)
 		struct cmsghdr header;
 		uint8_t bytes[256];
 	} control;
+	uint8_t bytes[HOP_AT + 1];
+	struct iovec element = { .iov_base = bytes, .iov_len = sizeof(bytes) };
 	struct sockaddr_storage name;
 	struct msghdr header = {
 		.msg_name = &name,
 		.msg_namelen = sizeof(name),
+		.msg_iov = &element,
+		.msg_iovlen = 1,
 		.msg_control = control.bytes,
 		.msg_controllen = sizeof(control.bytes),
 	};
 	struct address from;
+	ssize_t length = recvmsg(path->fd, &header, MSG_ERRQUEUE | MSG_DONTWAIT);
+	bool quoted = length > HOP_AT;
+	unsigned hop = quoted ? bytes[HOP_AT] : path->hop;
 	enum trace_answer answer;
 
-	if (recvmsg(path->fd, &header, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+	if (length < 0)
 		return false;
 	answer = trace_read_answer(&header, &path->tracer->peer, &from);
-	if (!path->active || answer == TRACE_OTHER)
+	if (answer == TRACE_OTHER || hop > path->hop || hop >= TRACE_HOPS_MAX || !(quoted || path->active))
 		return true;
 	/*
 	 * A refusing sender is a router, too, if it has not answered before. For a silent neighbour this host itself is
@@ -195,7 +207,7 @@ static bool read_answer(struct path_trace *path)
 	if (answer == TRACE_ROUTER ||
 	    (from.family && !address_same_host(&from, &path->tracer->peer) &&
 	     !address_same_host(&from, &path->tracer->doctor->local) && !trace_has(path->trace, &from)))
-		router_answered(path, &from);
+		router_answered(path, &from, hop, quoted);
 	if (answer == TRACE_REFUSED)
 		path_ends(path);
 	return true;
@@ -280,15 +292,14 @@ static void run_round(struct tracer *tracer, struct path_trace *paths, size_t co
 
 void trace_routers(struct doctor *doctor, const struct address *peer, size_t size, struct trace *traces, size_t count)
 {
-	struct tracer tracer = {
-		.doctor = doctor, .peer = *peer, .size = MIN(size, (size_t)LONGEST), .limit = TRACE_HOPS_MAX
-	};
+	struct tracer tracer = { .doctor = doctor, .peer = *peer, .limit = TRACE_HOPS_MAX };
 	struct path_trace *paths = run_allocate(doctor->run, count, sizeof(*paths));
 	struct loop *loop = doctor->run->loop;
 	struct loop_timer timer = { 0 };
 	int64_t end = clock_now() + doctor->options->common.timeout;
 
 	tracer.peer.port = UDP_PORT_ROCE;
+	tracer.size = MAX(MIN(size, sizeof(tracer.bytes)), HOP_AT + 1);
 	for (size_t i = 0; paths && i < count; i++) {
 		paths[i].tracer = &tracer;
 		paths[i].trace = &traces[i];

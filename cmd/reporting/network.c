@@ -205,7 +205,6 @@ void reporting_add_network(struct reporting *reporting)
 	const struct network_counter *counter = transport_counters(reporting->run->transport);
 	char port[4];
 
-	report->counts = true;
 	report_list(report, "network");
 	for (; counter; counter = counter->next) {
 		if (!counter->increase)
@@ -218,9 +217,9 @@ void reporting_add_network(struct reporting *reporting)
 		else
 			report_count_known(report, "port", counter->port, counter->port);
 		report_text(report, "counter", counter->name);
-		report_count(report, "increase", counter->increase);
+		report_add(report, "increase",
+			   (struct report_value){ .kind = REPORT_COUNT, .counts = true, .number = counter->increase });
 		report_end(report);
 	}
 	report_end(report);
-	report->counts = false;
 }

@@ -63,7 +63,7 @@ static void prometheus_name(struct report *report, const char *name, struct repo
 {
 	const char *comma = report->labels[0] && report->entry[0] ? "," : "";
 
-	fprintf(report->stream, "%srdmatest_%s", report->counts ? COUNTER : "", report->command);
+	fprintf(report->stream, "%srdmatest_%s", value.counts ? COUNTER : "", report->command);
 	for (unsigned i = 1; i <= report->depth; i++)
 		if (report->frames[i].name)
 			fprintf(report->stream, "_%s", report->frames[i].name);
@@ -174,9 +174,8 @@ static int add_metrics(struct reporting *reporting, FILE *stream)
 	reporting_add_network(reporting);
 	report_time(report, "duration", clock_now() - run->begun);
 	report_flag(report, "failed", run->outcome != OUTCOME_OK);
-	report->counts = true;
-	report_count(report, "errors", run->log.errors->count);
-	report->counts = false;
+	report_add(report, "errors",
+		   (struct report_value){ .kind = REPORT_COUNT, .counts = true, .number = run->log.errors->count });
 	report_close(report);
 	if (!fclose(samples))
 		error = print_groups(stream, text);

@@ -73,12 +73,12 @@ static void block_item(struct report *report, unsigned depth, const char *name, 
 	fprintf(report->stream, "%s%s%s", before, text_name(name, kind, text), after);
 }
 
-static void block_share(const struct report *report, uint64_t count)
+static void block_share(FILE *stream, uint64_t count, uint64_t whole)
 {
-	double percent = 100 * (double)count / (double)report->whole;
+	double percent = 100 * (double)count / (double)whole;
 	bool tiny = count && percent < 0.01;
 
-	fprintf(report->stream, " (%s%.3g%%)", tiny ? "<" : "", tiny ? 0.01 : percent);
+	fprintf(stream, " (%s%.3g%%)", tiny ? "<" : "", tiny ? 0.01 : percent);
 }
 
 static void block_end(struct report *report)
@@ -106,8 +106,8 @@ static void block_value(struct report *report, const char *name, struct report_v
 			block_item(report, i - 1, report->frames[i].name, REPORT_NONE, i > 1 ? " (" : ":");
 	block_item(report, report->depth, name, value.kind, report->depth ? " " : ": ");
 	fputs(reporting_value_text(value, text), report->stream);
-	if (report->whole)
-		block_share(report, value.number);
+	if (value.whole)
+		block_share(report->stream, value.number, value.whole);
 	if (!report->depth)
 		fputc('\n', report->stream);
 }

@@ -552,15 +552,17 @@ static void begin_targets(struct rping_client *client, enum outcome outcome)
 	struct address address;
 	size_t names = 0;
 
-	for (struct target *target = client->targets; target && !outcome; target = target->next)
-		names += !address_parse(target->address, ADDRESS_FORMAT_IP, &address);
-	if (WITH_NAMES && WITH_CAUSES && (names > LOOKUPS_MAX || (names && EXTRA(client->options->reconnect))))
-		outcome = resolver_process_start(&client->process, &client->run->log);
 	for (struct target *target = client->targets; target; target = target->next)
 		if (outcome)
 			end_target(target, outcome);
 		else if (address_parse(target->address, ADDRESS_FORMAT_IP, &address))
 			look_up_target(target);
+		else
+			names++;
+	if (WITH_NAMES && WITH_CAUSES && (names > LOOKUPS_MAX || (names && EXTRA(client->options->reconnect))))
+		outcome = resolver_process_start(&client->process, &client->run->log);
+	for (struct target *target = client->targets; target && outcome; target = target->next)
+		end_target(target, outcome);
 	client->unknown = client->targets;
 }
 

@@ -165,17 +165,21 @@ static void hint_at_routers(const struct target *path)
 static void leave_path(const struct target *path, unsigned index, struct usual usual)
 {
 	struct ping_facts *facts = path->peer.run->ping;
+	struct path_facts *left = HAS_CHILD_RUNS && facts && index < facts->path_count ? &facts->paths[index] : NULL;
 
-	if (HAS_CHILD_RUNS && facts && index < facts->path_count)
-		facts->paths[index] = (struct path_facts){
-			.port = path->udp ? path->port : 0,
-			.worse = path->worse,
-			.good = !path->worse && losses_of(path) <= GOOD_LOSSES * usual.losses,
-			.answered = peer_answered(&path->peer),
-			.failed = path->failed,
-			.lost_out = path->losses.out > 0,
-			.lost_back = path->losses.back > 0,
-		};
+	if (!left)
+		return;
+	*left = (struct path_facts){
+		.port = path->udp ? path->port : 0,
+		.worse = path->worse,
+		.good = !path->worse && losses_of(path) <= GOOD_LOSSES * usual.losses,
+		.answered = peer_answered(&path->peer),
+		.failed = path->failed,
+		.lost_out = path->losses.out > 0,
+		.lost_back = path->losses.back > 0,
+	};
+	if (path->refused && path->error)
+		log_text(left->refusal, sizeof(left->refusal), "%s", path->error);
 }
 
 bool rping_compare_paths(const struct rping_client *client, char worse[RPING_WORSE_SIZE])

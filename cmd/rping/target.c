@@ -563,6 +563,7 @@ void target_end(struct target *target, enum outcome outcome)
 		facts->mtu = target->path.mtu;
 		facts->size = target->peer.size;
 		facts->answered = peer_answered(&target->peer);
+		target->refused = target->dial.error && target->dial.error->kind != ERROR_NO_REPLY;
 	}
 	if (outcome) {
 		dial_give_up(&target->dial);

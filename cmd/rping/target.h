@@ -127,7 +127,8 @@ struct target {
 	const char *index, *name;
 	const char *verdict; /* NULL until it has ended */
 	bool failed;
-	char *error; /* the first one; NULL: none */
+	char *error;  /* the first one; NULL: none */
+	bool refused; /* it did not connect, and the error is no silence; for a parent command */
 	struct ping_counts counts;
 	struct samples round_trip;
 	struct histogram *histogram; /* for JSON and --paths, 10 KB; empty in a sweep; the owner's */

@@ -82,8 +82,8 @@ void loop_io_start(struct loop *loop, struct loop_io *io, int fd, loop_callback 
 void loop_io_stop(struct loop_io *io);
 
 /*
- * Calls back once, nanoseconds from now, and never before loop_timer_start() returns. 0, or less, defers an action to the
- * next iteration of the loop.
+ * Calls back once, nanoseconds from now, and never before loop_timer_start() returns. 0, or less, defers an action to
+ * the next iteration of the loop.
  */
 void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanoseconds, loop_callback *callback,
 		      void *context);

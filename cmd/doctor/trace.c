@@ -28,7 +28,7 @@
 enum {
 	SILENT_MAX = 3,
 	ROUNDS = 4,
-	HOP_AT = 11,	 /* in the UDP payload: the end of the PSN */
+	HOP_AT = 11,	 /* in the UDP payload: the end of the PSN, and of the BTH */
 	LONGEST = 9000,	 /* bytes of UDP payload */
 	ANSWERS_MAX = 8, /* read in a turn of the loop */
 	SEND_TRIES = 3,
@@ -299,6 +299,7 @@ void trace_routers(struct doctor *doctor, const struct address *peer, size_t siz
 	int64_t end = clock_now() + doctor->options->common.timeout;
 
 	tracer.peer.port = UDP_PORT_ROCE;
+	/* At least a BTH: a shorter packet over IPv6 crashes a host with the soft-RoCE of Linux 6.1. */
 	tracer.size = MAX(MIN(size, sizeof(tracer.bytes)), HOP_AT + 1);
 	for (size_t i = 0; paths && i < count; i++) {
 		paths[i].tracer = &tracer;

@@ -8,8 +8,7 @@
  * the attempts. The dial keeps one error: the last one without a listener, else the last one. It becomes a hint if
  * another address follows without --wait-server, is replaced in another round, and is reported otherwise.
  */
-#ifndef CMD_DIAL_H
-#define CMD_DIAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -89,5 +88,3 @@ void dial_hint(struct dial *dial);
 
 /* The server has accepted, or no attempt is wanted: forgets the error, without a callback. Harmless at any time. */
 void dial_stop(struct dial *dial);
-
-#endif

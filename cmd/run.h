@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A run of a command: what command.c gives it, and what it calls to report, to say that it is set up, and to end. */
-#ifndef CMD_RUN_H
-#define CMD_RUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -135,5 +134,3 @@ static inline enum live run_live(const struct run *run)
 {
 	return WITH_REPORT && run->reporting ? run->reporting->live : LIVE_NO;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * The first signal starts an orderly shutdown. A later SIGINT or SIGTERM ends the process at once, even if a library
  * call blocks. The watchdog ends the process if the loop is blocked.
  */
-#ifndef CMD_SIGNALS_H
-#define CMD_SIGNALS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ void fatal_exit_name(const char *name);
 /* For loop_set_fatal_handlers(). */
 void *fatal_allocate(void *memory, long size);
 void fatal_loop_error(const char *what);
-
-#endif

@@ -3,8 +3,7 @@
  * Errors as values, and the lines on stderr. The function that first knows the cause of a failure fills a struct error;
  * its callers pass the outcome on. The caller that decides it matters reports it exactly once.
  */
-#ifndef CORE_LOG_H
-#define CORE_LOG_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -149,6 +148,4 @@ void log_number(const struct log *log, const char *object, int number);
 	(LOG_NOTHING(error_errno(error, object, number, __VA_ARGS__)), error_number(error, object, number))
 #define log_errno(log, object, number, ...)                                                                            \
 	(LOG_NOTHING(log_errno(log, object, number, __VA_ARGS__)), log_number(log, object, number))
-#endif
-
 #endif

@@ -3,8 +3,7 @@
  * The command line as a table with one row per option. The parser, range checks, --help, the option section of the man
  * page and the completions use the rows.
  */
-#ifndef CORE_OPTIONS_H
-#define CORE_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -153,5 +152,3 @@ const struct option *options_given(const struct option *table, uint64_t given, c
  * completions, so its form must not change.
  */
 void options_help(const struct option *table, bool brief, struct output *output);
-
-#endif

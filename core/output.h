@@ -3,8 +3,7 @@
  * Standard output, or its replacement, and its errors: a full disk, a pipe without a reader. Each complete line is
  * written at once: scripts wait for lines.
  */
-#ifndef CORE_OUTPUT_H
-#define CORE_OUTPUT_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -37,5 +36,3 @@ bool output_is_lost(const struct output *output);
  * grep -q closes the pipe early.
  */
 int output_close(struct output *output);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* "Did you mean ...?" */
-#ifndef CORE_SPELLING_H
-#define CORE_SPELLING_H
+#pragma once
 
 enum {
 	SPELLING_FAR = 99
@@ -12,5 +11,3 @@ enum {
  * SPELLING_FAR if these are too many for a typing error.
  */
 unsigned spelling_distance(const char *typed, const char *meant);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* State machines: the allowed transitions. */
-#ifndef CORE_STATE_H
-#define CORE_STATE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@
  */
 bool state_change(const char *const *texts, const uint16_t *next, unsigned from, unsigned to, const struct log *log,
 		  const char *format, ...) __attribute__((format(printf, 6, 7)));
-
-#endif

@@ -7,8 +7,7 @@
  *   endpoint.c    the states of an endpoint, its deadlines, the order of its events and completions, causes in words
  *   path.c        local addresses that belong to the options of a path
  */
-#ifndef TRANSPORT_BACKEND_H
-#define TRANSPORT_BACKEND_H
+#pragma once
 
 #include "transport/transport.h"
 
@@ -199,5 +198,3 @@ void path_local_addresses(const struct endpoint *listener, char text[ENDPOINT_AD
 
 /* Returns false if the options name an interface that does not have the endpoint's local address. */
 bool path_has_interface(const struct endpoint *endpoint);
-
-#endif

@@ -19,8 +19,7 @@
  * Lifetimes. Any callback may call endpoint_destroy(); no callback for that endpoint follows. region_destroy() delays
  * the free until the destroyed endpoints that use the region are gone. transport_close() comes last.
  */
-#ifndef TRANSPORT_TRANSPORT_H
-#define TRANSPORT_TRANSPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -487,5 +486,3 @@ const char *endpoint_state_text(enum endpoint_state state);
 /* NULL: the backend has its own text. */
 const char *completion_status_text(enum completion_status status);
 const char *work_kind_text(enum work_kind kind);
-
-#endif

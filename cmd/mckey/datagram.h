@@ -9,8 +9,7 @@
  * The stock tool sends uninitialized heap memory, which must not look like a mark: a reader checks magic, version and
  * checksum, which covers the mark, the length and the QP number. Datagrams shorter than the mark are not checked.
  */
-#ifndef CMD_MCKEY_DATAGRAM_H
-#define CMD_MCKEY_DATAGRAM_H
+#pragma once
 
 #include "core/address.h"
 #include "core/payload.h"
@@ -42,5 +41,3 @@ bool datagram_read(const uint8_t *memory, size_t size, const uint8_t *pattern, u
  * header or, if may_be_ip4, an IPv4 header in the last 20 of them. Without one it stays zeroed.
  */
 void datagram_source(const uint8_t header[DATAGRAM_HEADER_SIZE], bool may_be_ip4, struct address *source);
-
-#endif

@@ -4,8 +4,7 @@
  * soft-RoCE assigns the same numbers on every host. A flow is a sender's datagrams at one member. Its memory does not
  * depend on their number.
  */
-#ifndef CMD_MCKEY_FLOW_H
-#define CMD_MCKEY_FLOW_H
+#pragma once
 
 #include "cmd/mckey/datagram.h"
 
@@ -60,5 +59,3 @@ bool flow_count(struct flow *flow, struct sender *sender, const struct datagram_
 /* Lost: missing numbers below expected, or below the highest. */
 struct counts sender_counts(const struct senders *senders, const struct sender *sender, uint64_t expected);
 struct counts senders_counts(const struct senders *senders, uint64_t expected);
-
-#endif

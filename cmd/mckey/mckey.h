@@ -12,8 +12,7 @@
  *   flow.c       what has arrived of each sender
  *   datagram.c   the format of a datagram
  */
-#ifndef CMD_MCKEY_MCKEY_H
-#define CMD_MCKEY_MCKEY_H
+#pragma once
 
 #include "cmd/command.h"
 #include "cmd/mckey/flow.h"
@@ -141,5 +140,3 @@ void mckey_figures_joined(struct member *member, const struct group_address *gro
 /* Counts a sent or received datagram, perhaps the first of its QP or flow. */
 void mckey_figures_counted(struct mckey *mckey, bool first);
 struct figures mckey_figures_update(void *state);
-
-#endif

@@ -3,8 +3,7 @@
  * A command on a backend that only records its calls, with the real endpoint states. The test plays the device and the
  * peer. Before including this it defines FAKE_FIELDS: its members of struct fake, at least the command's options.
  */
-#ifndef TEST_UNIT_FAKE_TRANSPORT_H
-#define TEST_UNIT_FAKE_TRANSPORT_H
+#pragma once
 
 #include "test/unit/figures.h"
 
@@ -659,5 +658,3 @@ static inline void play_runs(const struct script *runs, size_t count, int (*set_
 			assert_string_equal(fake.errors.text, runs[i].errors);
 	}
 }
-
-#endif

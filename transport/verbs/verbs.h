@@ -20,8 +20,7 @@
  *   diagnosis.c   causes of errors in words
  *   address.c     addresses of librdmacm
  */
-#ifndef TRANSPORT_VERBS_VERBS_H
-#define TRANSPORT_VERBS_VERBS_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
@@ -313,5 +312,3 @@ static inline uint64_t verbs_wr_id(uint16_t generation, uint32_t slot, enum work
 	       ((uint64_t)slot << (VERBS_TAG_BITS + VERBS_KIND_BITS)) | ((uint64_t)kind << VERBS_TAG_BITS) |
 	       (tag & WORK_TAG_MAX);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * the order of queueing. In the test build, with RDMATEST_SCRAMBLE=SEED, a seeded generator chooses the queue and the
  * time: commands must not rely on an order that a kernel does not guarantee.
  */
-#ifndef TRANSPORT_SOFT_BASE_QUEUE_H
-#define TRANSPORT_SOFT_BASE_QUEUE_H
+#pragma once
 
 #include "transport/soft/base/shared.h"
 
@@ -83,5 +82,3 @@ enum soft_queued soft_queue_next(struct soft_queue *queue);
 struct soft_event *soft_event_take(struct soft_queue *queue);
 /* Takes the oldest completion. False: none. */
 bool soft_completion_take(struct soft_queue *queue, struct soft_completion *completion);
-
-#endif

@@ -7,8 +7,7 @@
  *   container.c  hash tables, lists
  *   random.c     random numbers, a hash
  */
-#ifndef TRANSPORT_SOFT_BASE_SHARED_H
-#define TRANSPORT_SOFT_BASE_SHARED_H
+#pragma once
 
 #include "core/holder.h"
 #include "core/route.h"
@@ -203,5 +202,3 @@ static inline struct soft_endpoint *soft_endpoint_of(struct endpoint *endpoint)
 {
 	return (struct soft_endpoint *)endpoint;
 }
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Private data has no length on the wire. Unused bytes are 0.
  */
-#ifndef TRANSPORT_SOFT_MAD_H
-#define TRANSPORT_SOFT_MAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -179,5 +178,3 @@ static inline int64_t mad_timeout(unsigned exponent)
 {
 	return INT64_C(4096) << (exponent & 31);
 }
-
-#endif

@@ -14,13 +14,13 @@
 
 /*
  * True if the signal was already ignored at startup; it stays ignored: SIGHUP by nohup(1), SIGINT and SIGQUIT by a
- * shell that runs the command in a script's background. With WITH_CAUSES.
+ * shell that runs the command in a script's background. With WITH_DIAGNOSTICS.
  */
 bool signals_ignored(int number);
 
 /* The watchers: one that signals.c wakes, or one for each signal. */
 enum {
-	SIGNALS = WITH_CAUSES ? 1 : 3
+	SIGNALS = WITH_DIAGNOSTICS ? 1 : 3
 };
 
 /*

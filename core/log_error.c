@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Errors from a format, over error_fill() and log_report(), which are in log.c or log_short.c. */
+/* Errors from a format, over error_fill() and log_report(), which are in log.c or log_tiny.c. */
 #include "core/log.h"
 
 void error_failure(struct error *error, const struct failure *failure, const char *format, ...)
@@ -49,7 +49,7 @@ void log_cause(const struct log *log, const char *object, const char *phase, int
 
 /* ---- with an errno value ---- */
 
-#if WITH_CAUSES
+#if WITH_DIAGNOSTICS
 static void __attribute__((format(printf, 4, 0))) fill_errno(struct error *error, const char *object, int number,
 							     const char *format, va_list list)
 {

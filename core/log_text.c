@@ -14,7 +14,7 @@ static void replace_controls(char *text)
 
 	for (unsigned char *byte = (unsigned char *)text; *byte; before = *byte++)
 		if (*byte < ' ' || *byte == 0x7f ||
-		    (WITH_CAUSES && *byte >> 5 == 4 && (before < 0x80 || before == 0xc2)))
+		    (WITH_DIAGNOSTICS && *byte >> 5 == 4 && (before < 0x80 || before == 0xc2)))
 			*byte = '?';
 }
 

@@ -94,7 +94,7 @@ static bool hint_habit(const struct parse *parse, char letter, const char *value
 {
 	const char *meant = NULL, *text = "";
 
-	for (const char *habit = habits; WITH_HELP && WITH_CAUSES && *habit; habit += strlen(habit) + 1) {
+	for (const char *habit = habits; WITH_HELP && WITH_DIAGNOSTICS && *habit; habit += strlen(habit) + 1) {
 		const char *option = habit + 2;
 		unsigned position;
 		const struct option *row = find_row(parse->table, option, strcspn(option, " "), &position);
@@ -125,7 +125,7 @@ static bool hint_port(const struct parse *parse, const struct option *row, const
 {
 	const char *colon = strrchr(text, ':');
 
-	if (!WITH_CAUSES || !colon || row->type != OPTION_INTEGER || !option_set(row, colon + 1, parse->options))
+	if (!WITH_DIAGNOSTICS || !colon || row->type != OPTION_INTEGER || !option_set(row, colon + 1, parse->options))
 		return false;
 	log_hint(parse->log, "did you mean %.*s --%s %s?", (int)(colon - text), text, row->text, colon + 1);
 	return true;
@@ -178,7 +178,7 @@ static enum outcome unknown_option(const struct parse *parse, const char *prefix
 
 	log_text(typed, sizeof(typed), "%s%.*s", prefix, (int)length, name);
 	log_error(parse->log, typed, "unknown option");
-	for (const struct option *row = option_first(parse->table); WITH_CAUSES && row && prefix[1];
+	for (const struct option *row = option_first(parse->table); WITH_DIAGNOSTICS && row && prefix[1];
 	     row = option_next(row)) {
 		unsigned distance = spelling_distance(typed + 2, row->text);
 
@@ -289,7 +289,7 @@ static enum outcome check_relations(const struct parse *parse)
 			log_error(parse->log, NULL, given ? "%s and %s are mutually exclusive" : "%s needs %s",
 				  option_label(one, name), option_label(other, other_name));
 			/* An operand's label is not typed. */
-			if (WITH_CAUSES && !given && other->operand == OPERAND)
+			if (WITH_DIAGNOSTICS && !given && other->operand == OPERAND)
 				log_hint(parse->log, "%s %s --%s%s%s", parse->log->name,
 					 option_field(other, OPTION_ARGUMENT), one->text,
 					 one->type == OPTION_FLAG ? "" : " ", option_field(one, OPTION_ARGUMENT));
@@ -326,7 +326,7 @@ static enum outcome parse_arguments(struct parse *parse, int argc, char *const *
 		const char *text = argv[i];
 		enum outcome outcome = OUTCOME_OK;
 
-		if (WITH_CAUSES && !only_operands && after_dash(text)) {
+		if (WITH_DIAGNOSTICS && !only_operands && after_dash(text)) {
 			outcome = refuse_dash(parse, text, after_dash(text));
 		} else if (only_operands || text[0] != '-' || !text[1]) {
 			if (parse->operand_count <= OPTION_LIST_MAX)

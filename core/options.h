@@ -48,7 +48,7 @@ enum option_section {
 };
 
 enum {
-	OPTION_LIST_MAX = WITH_CAUSES ? 1024 : 1
+	OPTION_LIST_MAX = WITH_DIAGNOSTICS ? 1024 : 1
 };
 
 /* The values as given, never empty. */

@@ -11,8 +11,8 @@
 
 struct output {
 	FILE *stream; /* output.c: stdout, stderr, /dev/null, or a child run's memory */
-	int fd;	      /* output_short.c, which writes at once */
-	int error;    /* output_short.c: the errno value of the first write(2) that failed, or 0 */
+	int fd;	      /* output_tiny.c, which writes at once */
+	int error;    /* output_tiny.c: the errno value of the first write(2) that failed, or 0 */
 };
 
 /* Begins with standard output, or standard error. */

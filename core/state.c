@@ -11,7 +11,7 @@ bool state_change(const char *const *texts, const uint16_t *next, unsigned from,
 	char object[ERROR_OBJECT_SIZE];
 	va_list arguments;
 
-	if (!WITH_CAUSES || (allowed && !log->debug))
+	if (!WITH_DIAGNOSTICS || (allowed && !log->debug))
 		return allowed;
 	va_start(arguments, format);
 	vsnprintf(object, sizeof(object), format, arguments);

@@ -85,7 +85,7 @@ static inline struct error *endpoint_error(const struct endpoint *endpoint)
 
 /*
  * Sets an endpoint's state, and starts or stops its deadline. Logs the transition; if it is not allowed, which is our
- * bug, logs an error and returns false. Without WITH_CAUSES it does neither.
+ * bug, logs an error and returns false. Without WITH_DIAGNOSTICS it does neither.
  */
 bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state);
 
@@ -117,7 +117,7 @@ void endpoint_refuse(struct endpoint *listener, struct endpoint *request, enum o
 
 /*
  * Reports a completion, and a failed one's error. code_name and code: as in struct failure. words: the backend's own
- * text, or NULL for completion_status_text()'s, which a program without WITH_CAUSES has only for soft. Drops
+ * text, or NULL for completion_status_text()'s, which a program without WITH_DIAGNOSTICS has only for soft. Drops
  * completions of a connection that is not established. On the accepting side the first receive may come before the RTU:
  * then reports EVENT_ESTABLISHED first.
  */

@@ -28,7 +28,7 @@
 	 BIT(JOINING))
 
 /* Texts of states without a timer: for traces only. */
-#define TRACED(text) (WITH_CAUSES ? text : NULL)
+#define TRACED(text) (WITH_DIAGNOSTICS ? text : NULL)
 
 static const char *const state_texts[] = {
 	[ENDPOINT_IDLE] = TRACED("idle"),
@@ -107,9 +107,9 @@ enum error_kind endpoint_errno_kind(int error)
 
 enum error_kind endpoint_rejection_kind(int reason)
 {
-	if (WITH_CAUSES && reason == REJECTED_TIMEOUT)
+	if (WITH_DIAGNOSTICS && reason == REJECTED_TIMEOUT)
 		return ERROR_NO_REPLY;
-	if (WITH_CAUSES && reason == REJECTED_STALE)
+	if (WITH_DIAGNOSTICS && reason == REJECTED_STALE)
 		return ERROR_STALE;
 	return reason == REJECTED_NO_LISTENER ? ERROR_NO_LISTENER : ERROR_OTHER;
 }
@@ -164,7 +164,7 @@ const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[EN
 	char still[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 	const char *limit;
 
-	if (!WITH_CAUSES)
+	if (!WITH_DIAGNOSTICS)
 		return "";
 	*text = '\0';
 	if (has_just_asked(endpoint))
@@ -215,8 +215,9 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 {
 	bool waits = WAITING >> state & 1;
 
-	if (WITH_CAUSES && !state_change(state_texts, next_states, endpoint->state, state, endpoint->transport->log,
-					 "%s", endpoint->name[0] ? endpoint->name : "endpoint"))
+	if (WITH_DIAGNOSTICS &&
+	    !state_change(state_texts, next_states, endpoint->state, state, endpoint->transport->log, "%s",
+			  endpoint->name[0] ? endpoint->name : "endpoint"))
 		return false;
 	endpoint->state = state;
 	if (WITH_REPORT && waits && !endpoint->began)
@@ -226,7 +227,7 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 				 endpoint_timed_out, endpoint);
 	else
 		loop_timer_stop(&endpoint->timer);
-	if (WITH_CAUSES && waits && state != ENDPOINT_ACCEPTING && endpoint->transport->tells)
+	if (WITH_DIAGNOSTICS && waits && state != ENDPOINT_ACCEPTING && endpoint->transport->tells)
 		loop_timer_start(endpoint->transport->loop, &endpoint->slow, TOLD_AFTER, tell_what_is_waited_for,
 				 endpoint);
 	else
@@ -274,7 +275,7 @@ enum outcome endpoint_no_connection(const struct endpoint *endpoint, const char 
 		&(struct failure){
 			.object = endpoint->name, .phase = phase, .code = code, .kind = endpoint_errno_kind(code) },
 		"%s", cause);
-	if (WITH_CAUSES)
+	if (WITH_DIAGNOSTICS)
 		hint_at_route(endpoint, code);
 	return OUTCOME_NO_CONNECTION;
 }
@@ -376,7 +377,7 @@ void endpoint_deliver(struct endpoint *endpoint, struct endpoint_event *event)
 		error_clear(endpoint_error(endpoint));
 	else if (!failed || endpoint->kind != ENDPOINT_LISTENER)
 		limit_errors(endpoint);
-	if (WITH_CAUSES && failed)
+	if (WITH_DIAGNOSTICS && failed)
 		explain(endpoint);
 	if (WITH_REPORT && endpoint->began)
 		event->took = clock_now() - endpoint->began;
@@ -433,9 +434,9 @@ void endpoint_refuse(struct endpoint *listener, struct endpoint *request, enum o
 	struct error *error = endpoint_error(listener);
 	char cause[PRIVATE_DATA_MAX];
 
-	log_text(cause, sizeof(cause), "%s", WITH_CAUSES ? error->cause : "");
+	log_text(cause, sizeof(cause), "%s", WITH_DIAGNOSTICS ? error->cause : "");
 	endpoint_reject(request, cause, strlen(cause));
-	if (WITH_CAUSES && outcome == OUTCOME_NO_CONNECTION) {
+	if (WITH_DIAGNOSTICS && outcome == OUTCOME_NO_CONNECTION) {
 		limit_errors(listener);
 		log_report(listener->transport->log, error);
 		error_clear(error);
@@ -504,7 +505,7 @@ static void report_failed_completion(struct endpoint *endpoint, const struct com
 	error_failure(endpoint_error(endpoint),
 		      &(struct failure){ .object = endpoint->name, .code_name = code_name, .code = code },
 		      "%s failed: %s%s", work_kind_text(completion->kind),
-		      words || !(WITH_CAUSES || WITH_SOFT) ? words : completion_status_text(completion->status),
+		      words || !(WITH_DIAGNOSTICS || WITH_SOFT) ? words : completion_status_text(completion->status),
 		      unanswered ? endpoint_timeout_cause(endpoint, cause) : "");
 }
 

@@ -35,7 +35,7 @@ struct peer {
 	const struct log *log;
 	loop_callback *expired; /* a state has lasted too long */
 	const char *name;	/* for messages */
-	const char *doing;	/* the state in words, "connecting"; NULL without WITH_CAUSES */
+	const char *doing;	/* the state in words, "connecting"; NULL without WITH_DIAGNOSTICS */
 	const char *device;
 	struct endpoint *endpoint; /* NULL: no connection */
 	struct region *messages;

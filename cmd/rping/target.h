@@ -88,7 +88,7 @@ struct rping_client {
 	struct client_figures figures, before;
 };
 
-/* Without WITH_CAUSES there is one target. */
+/* Without WITH_DIAGNOSTICS there is one target. */
 static inline bool has_several(const struct rping_client *client)
 {
 	return OPTION_LIST_MAX > 1 && client->count > 1;

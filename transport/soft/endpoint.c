@@ -281,7 +281,7 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 			 send_error);
 	else if (send_error)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; the local kernel refused to send: %s (errno %d)",
-			 WITH_CAUSES && send_error != EPERM &&
+			 WITH_DIAGNOSTICS && send_error != EPERM &&
 					 route_cause(&endpoint->path.local, &endpoint->path.peer, why)
 				 ? why
 				 : strerror(send_error),
@@ -299,7 +299,8 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 			 dropped);
 	else if (base->state >= ENDPOINT_ESTABLISHED && soft_has_probed(endpoint, SOFT_PROBE_ANSWERED))
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; " HOST_ANSWERED STOPPED);
-	if (WITH_CAUSES && (!*text || icmp->error) && route_strays(&endpoint->path.local, &endpoint->path.peer, why))
+	if (WITH_DIAGNOSTICS && (!*text || icmp->error) &&
+	    route_strays(&endpoint->path.local, &endpoint->path.peer, why))
 		log_add(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "", "; %s: " ROUTE_STRAYS_HINT, why);
 }
 

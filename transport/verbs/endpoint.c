@@ -463,7 +463,7 @@ void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_
 		event_failed(endpoint, event);
 		break;
 	case RDMA_CM_EVENT_ADDR_CHANGE:
-		if (WITH_CAUSES && endpoint->base.domain)
+		if (WITH_DIAGNOSTICS && endpoint->base.domain)
 			verbs_domain_of(endpoint)->port_event = "the address has moved to another interface";
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:

@@ -102,7 +102,7 @@ struct verbs_domain {
 	struct loop_io async_readable; /* asynchronous events of the device, its ports, QPs and CQs */
 	struct loop_io bound_id_readable;
 	struct ibv_device_attr limits;
-	char name[IBV_SYSFS_NAME_MAX]; /* without WITH_CAUSES: a used domain lasts as long as the transport */
+	char name[IBV_SYSFS_NAME_MAX]; /* without WITH_DIAGNOSTICS: a used domain lasts as long as the transport */
 };
 
 struct verbs_region {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replaces log.c without WITH_CAUSES: an error's cause has the whole printed line. */
+/* Replaces log.c without WITH_DIAGNOSTICS: an error's cause has the whole printed line. */
 #include "core/log.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The short twin of core/log.c, compiled as without WITH_CAUSES. */
-#undef WITH_CAUSES
-#define WITH_CAUSES 0
-#include "core/log_short.c"
-#include "core/output_short.c"
+/* The tiny twin of core/log.c, compiled as without WITH_DIAGNOSTICS. */
+#undef WITH_DIAGNOSTICS
+#define WITH_DIAGNOSTICS 0
+#include "core/log_tiny.c"
+#include "core/output_tiny.c"
 
 #include "test/unit/unit.h"
 

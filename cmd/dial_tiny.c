@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replaces dial.c without WITH_CAUSES: one attempt, at the first address. */
+/* Replaces dial.c without WITH_DIAGNOSTICS: one attempt, at the first address. */
 #include "cmd/dial.h"
 
 enum outcome dial_look_up(struct dial *dial)

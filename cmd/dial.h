@@ -67,7 +67,7 @@ enum outcome dial_look_up(struct dial *dial);
 
 /*
  * The same while the loop runs. Returns true if it is over at once, with its outcome; else looked_up() is called.
- * Without WITH_DIAGNOSTICS it is over at once.
+ * Without WITH_NAMES it is over at once.
  */
 bool dial_look_up_beside(struct dial *dial, enum outcome *outcome);
 

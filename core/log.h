@@ -136,7 +136,10 @@ char *log_text_list(char *text, size_t size, const char *format, va_list list) _
 /* "phase: cause (code)", as it is printed after the object. Returns text. */
 const char *error_text(const struct error *error, char text[ERROR_TEXT_SIZE]);
 
-/* Without WITH_DIAGNOSTICS there are no hints or traces. The arguments are checked, not evaluated. */
+/*
+ * Without WITH_DIAGNOSTICS there are no hints or traces, and no errors are kept. The arguments are checked, not
+ * evaluated.
+ */
 #if !WITH_DIAGNOSTICS
 void error_number(struct error *error, const char *object, int number);
 void log_number(const struct log *log, const char *object, int number);

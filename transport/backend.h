@@ -98,7 +98,7 @@ void endpoint_set_name(struct endpoint *endpoint);
  */
 void endpoint_deliver(struct endpoint *endpoint, struct endpoint_event *event);
 /* These report an event of that kind; endpoint_rejected() EVENT_FAILED with the private data of a REJ. */
-void endpoint_reached(struct endpoint *endpoint, enum event_kind kind);
+void endpoint_deliver_kind(struct endpoint *endpoint, enum event_kind kind);
 void endpoint_fail(struct endpoint *endpoint, enum outcome outcome);
 void endpoint_rejected(struct endpoint *endpoint, const uint8_t *private_data, size_t length);
 /* A callback of the loop: the endpoint fails because its state took longer than --timeout. */

@@ -393,8 +393,8 @@ void endpoint_deliver(struct endpoint *endpoint, struct endpoint_event *event)
 	endpoint->handlers->event(endpoint->context, endpoint, event);
 }
 
-static void report_outcome(struct endpoint *endpoint, enum event_kind kind, enum outcome outcome,
-			   const uint8_t *private_data, size_t length)
+static void deliver(struct endpoint *endpoint, enum event_kind kind, enum outcome outcome, const uint8_t *private_data,
+		    size_t length)
 {
 	endpoint_deliver(endpoint, &(struct endpoint_event){
 					   .kind = kind,
@@ -404,9 +404,9 @@ static void report_outcome(struct endpoint *endpoint, enum event_kind kind, enum
 				   });
 }
 
-void endpoint_reached(struct endpoint *endpoint, enum event_kind kind)
+void endpoint_deliver_kind(struct endpoint *endpoint, enum event_kind kind)
 {
-	report_outcome(endpoint, kind, OUTCOME_OK, NULL, 0);
+	deliver(endpoint, kind, OUTCOME_OK, NULL, 0);
 }
 
 void endpoint_destroy(struct endpoint *endpoint)
@@ -426,7 +426,7 @@ void endpoint_reject(struct endpoint *endpoint, const void *data, size_t length)
 void endpoint_request_failed(struct endpoint *listener, enum outcome outcome)
 {
 	if (outcome != OUTCOME_NO_CONNECTION)
-		report_outcome(listener, EVENT_REQUEST_FAILED, outcome, NULL, 0);
+		deliver(listener, EVENT_REQUEST_FAILED, outcome, NULL, 0);
 }
 
 void endpoint_refuse(struct endpoint *listener, struct endpoint *request, enum outcome outcome)
@@ -470,12 +470,12 @@ void endpoint_request_no_memory(struct endpoint *listener)
 
 void endpoint_fail(struct endpoint *endpoint, enum outcome outcome)
 {
-	report_outcome(endpoint, EVENT_FAILED, outcome, NULL, 0);
+	deliver(endpoint, EVENT_FAILED, outcome, NULL, 0);
 }
 
 void endpoint_rejected(struct endpoint *endpoint, const uint8_t *private_data, size_t length)
 {
-	report_outcome(endpoint, EVENT_FAILED, endpoint_outcome(endpoint), private_data, length);
+	deliver(endpoint, EVENT_FAILED, endpoint_outcome(endpoint), private_data, length);
 }
 
 const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[ENDPOINT_REJECT_TEXT_SIZE])
@@ -493,11 +493,11 @@ const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[E
 void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data, size_t length)
 {
 	if (endpoint->state == ENDPOINT_CONNECTING || endpoint->state == ENDPOINT_ACCEPTING)
-		report_outcome(endpoint, EVENT_ESTABLISHED, OUTCOME_OK, private_data, length);
+		deliver(endpoint, EVENT_ESTABLISHED, OUTCOME_OK, private_data, length);
 }
 
-static void report_failed_completion(struct endpoint *endpoint, const struct completion *completion,
-				     const char *code_name, int code, const char *words)
+static void fill_completion_error(struct endpoint *endpoint, const struct completion *completion, const char *code_name,
+				  int code, const char *words)
 {
 	bool unanswered = completion->status == COMPLETION_RETRY_EXCEEDED;
 	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
@@ -520,7 +520,7 @@ void endpoint_complete(struct endpoint *endpoint, const struct completion *compl
 	if (endpoint_is_group(endpoint) && endpoint->state >= ENDPOINT_FAILED)
 		return;
 	if (completion->status != COMPLETION_OK)
-		report_failed_completion(endpoint, completion, code_name, code, words);
+		fill_completion_error(endpoint, completion, code_name, code, words);
 	endpoint->handlers->completion(endpoint->context, endpoint, completion);
 }
 

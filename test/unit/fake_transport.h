@@ -322,10 +322,10 @@ static inline void resolved(struct endpoint *endpoint)
 {
 	if (endpoint->state == ENDPOINT_RESOLVING_ADDRESS) {
 		endpoint->domain = &fake.domain;
-		endpoint_reached(endpoint, EVENT_ADDRESS_RESOLVED);
+		endpoint_deliver_kind(endpoint, EVENT_ADDRESS_RESOLVED);
 		endpoint_enter(endpoint, ENDPOINT_RESOLVING_ROUTE);
 	}
-	endpoint_reached(endpoint, EVENT_ROUTE_RESOLVED);
+	endpoint_deliver_kind(endpoint, EVENT_ROUTE_RESOLVED);
 }
 
 /* server: the accept's hello, or NULL for a stock server. */
@@ -365,7 +365,7 @@ static inline struct endpoint *request_connection(const struct hello *hello)
 
 static inline void disconnect(struct endpoint *endpoint)
 {
-	endpoint_reached(endpoint, EVENT_DISCONNECTED);
+	endpoint_deliver_kind(endpoint, EVENT_DISCONNECTED);
 }
 
 /* The next failure's cause. */

@@ -143,10 +143,10 @@ static void endpoint_address_resolved(void *context)
 	soft_callback_begin(transport);
 	endpoint->base.domain = &transport->domain;
 	endpoint->base.max_datagram = endpoint->path.mtu;
-	endpoint_reached(&endpoint->base, EVENT_ADDRESS_RESOLVED);
+	endpoint_deliver_kind(&endpoint->base, EVENT_ADDRESS_RESOLVED);
 	if (endpoint->base.kind == ENDPOINT_CONNECTION && endpoint->base.state == ENDPOINT_ADDRESS_RESOLVED) {
 		endpoint_enter(&endpoint->base, ENDPOINT_RESOLVING_ROUTE);
-		endpoint_reached(&endpoint->base, EVENT_ROUTE_RESOLVED);
+		endpoint_deliver_kind(&endpoint->base, EVENT_ROUTE_RESOLVED);
 	}
 	soft_callback_end(transport);
 }

@@ -119,7 +119,7 @@ versioned := $(call object,cmd/main.c cmd/command.c cmd/reporting/json.c)
 $(versioned): private commit := $(if $(built_from),$(if $(released),,+g$(built_from)))
 $(versioned): $(BUILD)/objects/commit
 # Functions with "..." save no floating-point registers: -640. test/layers checks that no floating-point number is passed to them.
-$(call object,core/log.c core/output.c core/output_tiny.c core/state.c core/sysfs.c cmd/run.c): private code += $(integers)
+$(call object,core/log.c core/output.c core/output_tiny.c core/sysfs.c cmd/run.c): private code += $(integers)
 $(BUILD)/objects/commit: FORCE $(settings)
 	@$(call remember,$(built_from) $(released))
 

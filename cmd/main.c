@@ -11,7 +11,6 @@
 
 #include "cmd/command.h"
 #include "cmd/signals.h"
-#include "core/spelling.h"
 
 enum {
 	NAME_SIZE = 256

@@ -24,7 +24,6 @@ enum {
 	RESULT_SIZE = 1024
 };
 
-/* An rping child run's results for its parent command. */
 /* One of the --paths. */
 struct path_facts {
 	uint16_t port;	   /* of UDP; 0: not known */
@@ -34,6 +33,7 @@ struct path_facts {
 	bool failed, lost_out, lost_back;
 };
 
+/* An rping child run's results for its parent command. */
 struct ping_facts {
 	uint64_t answered;
 	int64_t connecting;		 /* nanoseconds */

@@ -302,3 +302,24 @@ void log_number(const struct log *log, const char *object, int number)
 	log_report(log, &error);
 }
 #endif
+
+/* ---- state machines ---- */
+
+bool log_transition(const char *const *texts, const uint16_t *next, unsigned from, unsigned to, const struct log *log,
+		    const char *format, ...)
+{
+	bool allowed = next[from] >> to & 1;
+	char object[ERROR_OBJECT_SIZE];
+	va_list arguments;
+
+	if (!WITH_DIAGNOSTICS || (allowed && !log->debug))
+		return allowed;
+	va_start(arguments, format);
+	log_text_list(object, sizeof(object), format, arguments);
+	va_end(arguments);
+	if (allowed)
+		log_debug(log, "%s: %s -> %s", object, texts[from], texts[to]);
+	else
+		log_error(log, object, "defect: %s cannot follow %s", texts[to], texts[from]);
+	return allowed;
+}

@@ -121,6 +121,14 @@ void log_hint(const struct log *log, const char *format, ...) __attribute__((for
 void log_debug(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
+ * Checks and traces a transition of an object, which keeps the state and its timer. texts describe its states, such as
+ * "connecting"; next has bit 1 << state for each allowed next state. Returns false, and reports a defect of the
+ * program, if the transition is not allowed. format gives the object's name, which is formatted only if it is printed.
+ */
+bool log_transition(const char *const *texts, const uint16_t *next, unsigned from, unsigned to, const struct log *log,
+		    const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/*
  * Formats a text with parts chosen by users or peers: control characters are replaced, and a text that does not fit
  * ends in "...". Returns text. Each text from outside is printed through it: errors and hints, output_line()'s lines,
  * verdicts, a report's texts, doctor's findings. JSON and Prometheus have their own escapes.

@@ -152,3 +152,12 @@ const struct option *options_given(const struct option *table, uint64_t given, c
  * completions, so its form must not change.
  */
 void options_help(const struct option *table, bool brief, struct output *output);
+
+/*
+ * For "did you mean": returns the number of letters to insert, delete, replace or transpose to turn one word into the
+ * other, or SPELLING_FAR if these are too many for a typing error.
+ */
+unsigned spelling_distance(const char *typed, const char *meant);
+enum {
+	SPELLING_FAR = 99
+};

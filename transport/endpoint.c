@@ -16,11 +16,10 @@
 
 #include "core/clock.h"
 #include "core/host.h"
-#include "core/state.h"
 #include "core/units.h"
 #include "transport/backend.h"
 
-#define BIT(state) STATE_BIT(ENDPOINT_##state)
+#define BIT(state) (1u << ENDPOINT_##state)
 #define ENDED	   (BIT(FAILED) | BIT(DESTROYED))
 /* States with a timer. */
 #define WAITING                                                                                                        \
@@ -216,8 +215,8 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 	bool waits = WAITING >> state & 1;
 
 	if (WITH_DIAGNOSTICS &&
-	    !state_change(state_texts, next_states, endpoint->state, state, endpoint->transport->log, "%s",
-			  endpoint->name[0] ? endpoint->name : "endpoint"))
+	    !log_transition(state_texts, next_states, endpoint->state, state, endpoint->transport->log, "%s",
+			    endpoint->name[0] ? endpoint->name : "endpoint"))
 		return false;
 	endpoint->state = state;
 	if (WITH_REPORT && waits && !endpoint->began)

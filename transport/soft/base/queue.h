@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Events and completions for the command, in two queues like a kernel's CM and CQ descriptors. They are delivered in
- * the order of queueing. In the test build, with RDMATEST_SCRAMBLE=SEED, a seeded generator chooses the queue and the
- * time: commands must not rely on an order that a kernel does not guarantee.
+ * the order of queueing; test/network/scramble.c delivers them in others.
  */
 #pragma once
 

@@ -19,7 +19,7 @@ WITH_REPORT ?= 1#       0: without figures: no summary, progress, JSON, Promethe
 WITH_HELP ?= 1#         0: --help lists the options without explaining them
 WITH_NAMES ?= 1#        0: without look-ups: a host is a numeric address
 WITH_EXTRAS ?= 1#       0: without the options that choose path, pace and polling, --daemon, --targets, --wait-server and --max-clients
-WITH_CAUSES ?= 1#       0: errors have the text of the kernel or library, without explanations, hints and traces
+WITH_DIAGNOSTICS ?= 1#  0: errors have the text of the kernel or library, without explanations, hints and traces
 STATIC ?=#              1: one file without shared libraries, built into $(BUILD)/static
 STATIC_PROVIDERS ?= rxe,mlx5#  the drivers of rdma-core in such a file
 LIBEV ?=#               a folder with libev's source, to compile instead of using the installed library
@@ -32,17 +32,21 @@ bin := $(DESTDIR)$(PREFIX)/bin
 man := $(DESTDIR)$(PREFIX)/share/man/man1
 doc := $(DESTDIR)$(PREFIX)/share/doc/rdmatest
 
-parts := VERBS SOFT REPORT HELP NAMES EXTRAS CAUSES
+parts := VERBS SOFT REPORT HELP NAMES EXTRAS DIAGNOSTICS
 # CONFIG has lines as written by Kconfig. They override the environment, and are checked before make reads them.
 ifneq ($(CONFIG),)
-wrong := $(shell grep -m1 -HnvE '^(|\#.*|COMMANDS="[a-z ]*"|WITH_($(subst $() ,|,$(parts)))=[yn])$$' $(CONFIG) 2>&1)
+wrong := $(shell grep -m1 -HnvE '^(|\#.*|COMMANDS="[a-z ]*"|WITH_($(subst $() ,|,$(parts) CAUSES))=[yn])$$' $(CONFIG) 2>&1)
 $(if $(wrong),$(error CONFIG has lines COMMANDS="..." and WITH_x=y or n: $(wrong)))
 include $(abspath $(CONFIG))
 override COMMANDS := $(subst ",,$(COMMANDS))
 endif
+# Until 1.0 its name was WITH_CAUSES. On the command line the new name takes precedence.
+ifeq ($(filter undefined,$(origin WITH_CAUSES))$(filter command,$(origin WITH_DIAGNOSTICS)),)
+override WITH_DIAGNOSTICS := $(WITH_CAUSES)
+endif
 $(foreach part,$(parts),$(eval override WITH_$(part) := $(patsubst n,0,$(patsubst y,1,$(strip $(WITH_$(part)))))))
 $(foreach part,$(parts),$(if $(filter 0 1,$(WITH_$(part))),,$(error WITH_$(part)=$(WITH_$(part)): 0 or 1 is expected)))
-unknown := $(foreach name,$(filter-out $(parts:%=WITH_%),$(filter WITH_%,$(.VARIABLES))),$(if $(filter command,$(origin $(name))),$(name)))
+unknown := $(foreach name,$(filter-out $(parts:%=WITH_%) WITH_CAUSES,$(filter WITH_%,$(.VARIABLES))),$(if $(filter command,$(origin $(name))),$(name)))
 $(if $(unknown),$(error $(firstword $(unknown)): unknown; the parts are $(parts:%=WITH_%)))
 
 # A command is a folder of cmd/ (except reporting); one with .linked in its row has a link and a manual page.
@@ -52,7 +56,7 @@ unknown := $(filter-out $(commands),$(COMMANDS))
 $(if $(unknown),$(error COMMANDS: $(firstword $(unknown)): unknown; choose from $(commands)))
 $(if $(filter 1,$(WITH_VERBS) $(WITH_SOFT)),,$(error WITH_VERBS=0 WITH_SOFT=0: no transport is left))
 explained := $(filter selftest doctor,$(COMMANDS)) $(foreach part,REPORT EXTRAS,$(if $(filter 1,$(WITH_$(part))),WITH_$(part)))
-$(if $(filter 0,$(WITH_CAUSES)),$(if $(strip $(explained)),$(error WITH_CAUSES=0: not with $(firstword $(explained)))))
+$(if $(filter 0,$(WITH_DIAGNOSTICS)),$(if $(strip $(explained)),$(error WITH_DIAGNOSTICS=0: not with $(firstword $(explained)))))
 $(if $(strip $(COMMANDS)),,$(error COMMANDS is empty; choose from $(commands)))
 $(if $(filter selftest,$(COMMANDS)),$(if $(filter rping ucmatose mckey,$(COMMANDS)),,$(error COMMANDS: selftest needs rping, ucmatose or mckey)))
 
@@ -72,9 +76,9 @@ say = @$(if $(V)$(silent),:,printf '  %-5s %s\n' $(1) $(if $(filter LINK,$(1)),$
 backends := $(if $(filter 1,$(WITH_VERBS)),transport/verbs/*.c) $(if $(filter 1,$(WITH_SOFT)),transport/soft/*.c transport/soft/*/*.c)
 # Code that only a part calls needs no line here: the linker drops it.
 all_sources := $(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/reporting/*.c $(COMMANDS:%=cmd/%/*.c)))
-# X_short.c replaces X.c, without explanations of errors.
-short := $(filter %_short.c,$(all_sources))
-sources := $(filter-out $(if $(filter 1,$(WITH_CAUSES)),$(short),$(short:%_short.c=%.c)),$(all_sources))
+# Without diagnostics X_tiny.c replaces X.c.
+twins := $(filter %_tiny.c,$(all_sources))
+sources := $(filter-out $(if $(filter 1,$(WITH_DIAGNOSTICS)),$(twins),$(twins:%_tiny.c=%.c)),$(all_sources))
 object = $(1:%.c=$(BUILD)/objects/%.o)
 main := $(call object,cmd/main.c)
 archive := $(BUILD)/objects/rdmatest.a
@@ -115,7 +119,7 @@ versioned := $(call object,cmd/main.c cmd/command.c cmd/reporting/json.c)
 $(versioned): private commit := $(if $(built_from),$(if $(released),,+g$(built_from)))
 $(versioned): $(BUILD)/objects/commit
 # Functions with "..." save no floating-point registers: -640. test/layers checks that no floating-point number is passed to them.
-$(call object,core/log.c core/log_error.c core/log_text.c core/output.c core/output_short.c core/state.c core/sysfs.c cmd/run.c): private code += $(integers)
+$(call object,core/log.c core/output.c core/output_tiny.c core/sysfs.c cmd/run.c): private code += $(integers)
 $(BUILD)/objects/commit: FORCE $(settings)
 	@$(call remember,$(built_from) $(released))
 

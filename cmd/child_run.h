@@ -3,8 +3,7 @@
  * A child run: a command's run inside another command's run, which waits for it in run_wait(). The command
  * parses its arguments with its own tables. Its output goes to memory.
  */
-#ifndef CMD_CHILD_RUN_H
-#define CMD_CHILD_RUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ void child_run_interrupt(struct child_run *child, enum interruption reason);
 void child_run_stop(struct child_run *child);
 /* Stops the run if necessary, frees its text and zeroes it. */
 void child_run_free(struct child_run *child);
-
-#endif

@@ -237,7 +237,7 @@ static void signal_received(void *context)
 
 	if (invocation->interruption || invocation->run.ended)
 		return;
-	if (!WITH_CAUSES) {
+	if (!WITH_DIAGNOSTICS) {
 		signals_release(invocation->signals);
 		watchdog_start(watchdog_limit(invocation));
 	}

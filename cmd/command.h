@@ -3,8 +3,7 @@
  * A command is one const row. command.c takes a run of it from the arguments to the exit code: it opens the transport,
  * calls start(), and prints the summary, the verdict and "return status N".
  */
-#ifndef CMD_COMMAND_H
-#define CMD_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,5 +110,3 @@ enum outcome command_end(const struct log *log, struct output *output, enum outc
 
 /* Prints the help of a command. */
 void command_help(const struct command *command, const char *name, bool brief, struct output *output);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The options that commands share, and the path that they select. */
-#ifndef CMD_COMMON_H
-#define CMD_COMMON_H
+#pragma once
 
 #include "cmd/reporting/reporting.h"
 #include "core/clock.h"
@@ -150,5 +149,3 @@ char *common_path_words(const struct option *table, uint64_t given, const struct
 
 /* Adds the values of a struct path from endpoint_path(). A zeroed path has no values. */
 void common_report_path(struct report *report, const void *member);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* --daemon: a server in the background, and its parent, which waits until it is ready. */
-#ifndef CMD_DAEMON_H
-#define CMD_DAEMON_H
+#pragma once
 
 #include "core/log.h"
 #include "core/outcome.h"
@@ -18,5 +17,3 @@ enum outcome daemon_begin(const struct log *log, int *parent);
  * to see.
  */
 enum outcome daemon_ready(const struct log *log, int parent, const char *folder);
-
-#endif

@@ -11,6 +11,9 @@
 #define PAUSE	    (100 * CLOCK_NS_PER_MS)
 #define LOOKUP_EACH CLOCK_NS_PER_S /* in an outage */
 
+/* Without both there is one address and one attempt: its error stays the transport's. */
+#define HAS_ROUNDS (WITH_NAMES || WITH_EXTRAS)
+
 /* A look-up while the loop runs. */
 struct dial_lookup {
 	struct resolver resolver;
@@ -36,7 +39,7 @@ static void keep_error(struct dial *dial)
 {
 	struct error *error = &dial->options.run->transport->error;
 
-	if (!error_is_set(error))
+	if (!HAS_ROUNDS || !error_is_set(error))
 		return;
 	dial->may_retry |= error->kind != ERROR_OTHER && error->kind != ERROR_HELD;
 	if (!dial->error)
@@ -143,7 +146,8 @@ static bool is_first_stale(struct dial *dial)
 	const struct run *run = dial->options.run;
 	struct error *error = &run->transport->error;
 
-	if (dial->stale || !error_is_set(error) || error->kind != ERROR_STALE || loop_deadline_passed(run->loop))
+	if (!HAS_ROUNDS || dial->stale || !error_is_set(error) || error->kind != ERROR_STALE ||
+	    loop_deadline_passed(run->loop))
 		return false;
 	log_debug(&run->log, "%s: %s: once more", error->object, error->cause);
 	error_clear(error);
@@ -176,14 +180,47 @@ static bool is_first_hint(const struct dial_options *options, unsigned kind)
 	return !(given & bit);
 }
 
-static void hint_waited(const struct dial_options *options)
+static void hint_waited(const struct dial_options *options, bool at_deadline)
 {
-	char limit[UNITS_TEXT_SIZE];
+	char limit[UNITS_TEXT_SIZE], text[LOOP_PHASE_TEXT_SIZE];
 
 	if (!is_first_hint(options, HINT_WAITED))
 		return;
-	log_hint(&options->run->log, "no server within %s (--wait-server)",
-		 units_duration(options->wait_server, limit));
+	if (at_deadline)
+		log_hint(&options->run->log, "--wait-server: %s", loop_phase_text(options->run->loop, 0, text));
+	else
+		log_hint(&options->run->log, "no server within %s (--wait-server)",
+			 units_duration(options->wait_server, limit));
+}
+
+/* One of a host's several addresses may be without a server. */
+static const char *resolved_to(const struct dial *dial, char text[ERROR_HINT_SIZE])
+{
+	char host[ADDRESS_TEXT_SIZE];
+	struct address address;
+
+	*text = '\0';
+	if (dial->resolver.count == 1 && !address_parse(dial->options.host, dial->options.format, &address))
+		log_text(text, ERROR_HINT_SIZE, "%s is %s, but the server may listen on another address; ",
+			 dial->options.host, address_host(&dial->address, host));
+	return text;
+}
+
+static void hint_server(struct dial *dial)
+{
+	const struct dial_options *options = &dial->options;
+	char interface[IF_NAMESIZE], name[ERROR_HINT_SIZE];
+	const char *where;
+
+	if (!interface_of(&dial->address, interface))
+		where = "if the host and port are right, start a server there";
+	else if (address_is_loopback(&dial->address))
+		where = "if the port is right, start a server here";
+	else
+		where = "this host itself has the address, no other host; if the port is right, run";
+	error_hint(dial->error, "%s%s: rdmatest %s%s -p %u --transport %s", resolved_to(dial, name), where,
+		   options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
+		   transport_name(options->run->transport));
 }
 
 /* Doctor tries the path options, which the transport's own hint does not consider. */
@@ -200,52 +237,33 @@ static void hint_doctor(struct dial *dial)
 		   options->port, words, transport_name(run->transport));
 }
 
-/* One of a host's several addresses may be without a server. */
-static const char *resolved_to(const struct dial *dial, char text[ERROR_HINT_SIZE])
+/* With --wait-server an absent server is what was waited for: its error has no hint of what to try. */
+static void report_with_hints(struct dial *dial)
 {
-	char host[ADDRESS_TEXT_SIZE];
-	struct address address;
+	const struct dial_options *options = &dial->options;
+	const struct run *run = options->run;
+	struct error *error = dial->error;
+	bool at_deadline = loop_deadline_passed(run->loop);
+	bool waited = EXTRA(options->wait_server) && dial->until &&
+		      (at_deadline || (dial->may_retry && clock_now() >= dial->until));
 
-	*text = '\0';
-	if (dial->resolver.count == 1 && !address_parse(dial->options.host, dial->options.format, &address))
-		log_text(text, ERROR_HINT_SIZE, "%s is %s, but the server may listen on another address; ",
-			 dial->options.host, address_host(&dial->address, host));
-	return text;
+	if (error->kind && !is_first_hint(options, error->kind))
+		*error->hint = '\0';
+	else if (error->kind == ERROR_NO_LISTENER && !waited)
+		hint_server(dial);
+	else if (COMMAND_doctor && error->kind == ERROR_NO_REPLY && !waited && !run->ping) /* not in doctor's ping */
+		hint_doctor(dial);
+	log_report(&run->log, error);
+	if (waited && (at_deadline || !*error->hint))
+		hint_waited(options, at_deadline);
 }
 
 void dial_give_up(struct dial *dial)
 {
-	const struct dial_options *options = &dial->options;
-	const struct run *run = options->run;
-	const struct log *log = &run->log;
-	const char *transport = transport_name(run->transport);
-	enum error_kind kind = dial->error ? dial->error->kind : ERROR_OTHER;
-	bool ended = loop_deadline_passed(run->loop);
-	bool waited = EXTRA(options->wait_server) && dial->until && dial->error &&
-		      (ended || (dial->may_retry && clock_now() >= dial->until));
-	bool first = kind && is_first_hint(options, kind);
-	char text[LOOP_PHASE_TEXT_SIZE], interface[IF_NAMESIZE], name[ERROR_HINT_SIZE];
-
-	if (kind && !first)
-		*dial->error->hint = '\0';
-	else if (kind == ERROR_NO_LISTENER && !waited)
-		error_hint(dial->error, "%s%s: rdmatest %s%s -p %u --transport %s", resolved_to(dial, name),
-			   interface_of(&dial->address, interface)
-				   ? address_is_loopback(&dial->address)
-					     ? "if the port is right, start a server here"
-					     : "this host itself has the address, no other host; if the port is right, "
-					       "run"
-				   : "if the host and port are right, start a server there",
-			   options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
-			   transport);
-	else if (COMMAND_doctor && kind == ERROR_NO_REPLY && !waited && !run->ping) /* not in doctor's ping */
-		hint_doctor(dial);
-	if (dial->error)
-		log_report(log, dial->error);
-	if (waited && ended && is_first_hint(options, HINT_WAITED))
-		log_hint(log, "--wait-server: %s", loop_phase_text(run->loop, 0, text));
-	else if (waited && !ended && !*dial->error->hint)
-		hint_waited(options);
+	if (!HAS_ROUNDS)
+		run_report_error(dial->options.run);
+	else if (dial->error)
+		report_with_hints(dial);
 	dial_stop(dial);
 }
 
@@ -276,7 +294,7 @@ static void start_look_up(struct dial *dial, struct resolver *resolver, const st
 static enum outcome end_look_up(struct dial *dial, enum outcome outcome)
 {
 	if (outcome == OUTCOME_NO_CONNECTION && EXTRA(dial->until) && clock_now() >= dial->until)
-		hint_waited(&dial->options);
+		hint_waited(&dial->options, false);
 	for (size_t i = 0; i < dial->resolver.count; i++)
 		dial->resolver.addresses[i].port = dial->options.port;
 	return outcome;
@@ -295,7 +313,7 @@ static void stop_look_up(struct dial *dial)
 {
 	struct dial_lookup *beside = dial->lookup;
 
-	if (!beside)
+	if (!WITH_NAMES || !beside)
 		return;
 	dial->lookup = NULL;
 	loop_io_stop(&beside->readable);
@@ -367,7 +385,10 @@ static bool begin_look_up(struct dial *dial, bool again, enum outcome *outcome)
 
 bool dial_look_up_beside(struct dial *dial, enum outcome *outcome)
 {
-	return begin_look_up(dial, false, outcome);
+	if (WITH_NAMES)
+		return begin_look_up(dial, false, outcome);
+	*outcome = dial_look_up(dial);
+	return true;
 }
 
 /* A failure leaves the addresses as they are. */
@@ -375,12 +396,14 @@ static void look_up_again(struct dial *dial)
 {
 	enum outcome ignored;
 
-	if (dial->looked_up && !dial->lookup && clock_now() - dial->looked_up >= LOOKUP_EACH)
+	if (WITH_NAMES && dial->looked_up && !dial->lookup && clock_now() - dial->looked_up >= LOOKUP_EACH)
 		begin_look_up(dial, true, &ignored);
 }
 
 void dial_stop(struct dial *dial)
 {
+	if (!HAS_ROUNDS)
+		return;
 	loop_timer_stop(&dial->pause);
 	stop_look_up(dial);
 	dial->address_next = dial->resolver.count;

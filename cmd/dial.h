@@ -8,8 +8,7 @@
  * the attempts. The dial keeps one error: the last one without a listener, else the last one. If another address
  * follows without --wait-server, the error becomes a hint. Another round replaces it. Otherwise it is reported.
  */
-#ifndef CMD_DIAL_H
-#define CMD_DIAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,7 +67,7 @@ enum outcome dial_look_up(struct dial *dial);
 
 /*
  * The same while the loop runs. Returns true if it is over at once, with its outcome; else looked_up() is called.
- * Without WITH_CAUSES it is over at once.
+ * Without WITH_NAMES it is over at once.
  */
 bool dial_look_up_beside(struct dial *dial, enum outcome *outcome);
 
@@ -89,5 +88,3 @@ void dial_hint(struct dial *dial);
 
 /* The server has accepted, or no attempt is wanted: forgets the error, without a callback. Harmless at any time. */
 void dial_stop(struct dial *dial);
-
-#endif

@@ -58,7 +58,8 @@ enum outcome hello_check(const struct log *log, const char *end, const struct en
 {
 	struct hello hello = { 0 };
 
-	if (!WITH_CAUSES || hello_read(event->private_data, event->private_length, tool, &hello) || !is_ours(&hello))
+	if (!WITH_DIAGNOSTICS || hello_read(event->private_data, event->private_length, tool, &hello) ||
+	    !is_ours(&hello))
 		return OUTCOME_OK;
 	if (hello.tool != tool) {
 		log_error(log, endpoint->name, "the %s is %s, not %s", end, tool_name(hello.tool), tool_name(tool));
@@ -88,7 +89,7 @@ static bool is_foreign(const struct endpoint_event *event)
 
 void hello_explain_rejection(const struct endpoint_event *event, struct error *error)
 {
-	if (!WITH_CAUSES)
+	if (!WITH_DIAGNOSTICS)
 		return;
 	if (begins_with(event, HELLO_BUSY) || begins_with(event, HELLO_FULL))
 		error->kind = ERROR_BUSY;
@@ -102,8 +103,8 @@ bool request_is_foreign(const struct run *run, const struct endpoint_event *even
 	struct hello hello = { 0 };
 	char text[PRIVATE_DATA_MAX];
 
-	if (!WITH_CAUSES || hello_read(event->private_data, event->private_length, tool, &hello) || !is_ours(&hello) ||
-	    hello.tool == tool)
+	if (!WITH_DIAGNOSTICS || hello_read(event->private_data, event->private_length, tool, &hello) ||
+	    !is_ours(&hello) || hello.tool == tool)
 		return false;
 	error_failure(&transport->error, &(struct failure){ .object = event->request->name, .phase = "rejected" },
 		      "the client is %s, not %s", tool_name(hello.tool), tool_name(tool));
@@ -121,7 +122,7 @@ void request_refuse(const struct run *run, struct endpoint *request)
 	char text[PRIVATE_DATA_MAX];
 
 	run_report_error(run);
-	if (WITH_CAUSES)
+	if (WITH_DIAGNOSTICS)
 		reason = log_text(text, sizeof(text), "%s", run->log.errors->last.cause);
 	endpoint_reject(request, reason, strlen(reason));
 }

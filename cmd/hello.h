@@ -10,8 +10,7 @@
  * Magic, version and tool keep their places in all versions. A peer of another version is treated as a stock tool;
  * builds that accept any version have another magic.
  */
-#ifndef CMD_HELLO_H
-#define CMD_HELLO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,5 +86,3 @@ bool request_is_foreign(const struct run *run, const struct endpoint_event *even
  * destroys the request's endpoint.
  */
 void request_refuse(const struct run *run, struct endpoint *request);
-
-#endif

@@ -98,13 +98,13 @@ static const char *name_fault(const char *text, char fault[FAULT_SIZE])
 
 	if (!WITH_NAMES)
 		return "is not an address, and this build cannot look up names";
-	if (WITH_CAUSES && strlen(text) > NAME_MAX_BYTES)
+	if (WITH_DIAGNOSTICS && strlen(text) > NAME_MAX_BYTES)
 		return "... is too long for a name";
-	if (WITH_CAUSES && is_list(text))
+	if (WITH_DIAGNOSTICS && is_list(text))
 		return "is a list of hosts, not a host";
-	if (WITH_CAUSES && *other)
+	if (WITH_DIAGNOSTICS && *other)
 		return character_fault(other, fault);
-	if (WITH_CAUSES && is_octal(text, meant))
+	if (WITH_DIAGNOSTICS && is_octal(text, meant))
 		return "has a leading zero, which makes a number octal";
 	if (number)
 		return number == text ? "is a number, not an address" : "includes a port";
@@ -117,7 +117,7 @@ static const char *address_fault(const struct address *address, bool has_interfa
 		return "is a link-local address and needs its interface, ADDRESS%INTERFACE";
 	if (address_is_multicast(address))
 		return "is a multicast group, not a host";
-	return WITH_CAUSES && address_is_broadcast(address) ? "is the broadcast address, not a host" : NULL;
+	return WITH_DIAGNOSTICS && address_is_broadcast(address) ? "is the broadcast address, not a host" : NULL;
 }
 
 /* Extracts the host from a URL, after a user, before a prefix length, or from quotation marks. */
@@ -167,7 +167,7 @@ enum outcome host_check(const struct log *log, const char *option, const char *t
 	if (!fault)
 		return OUTCOME_OK;
 	log_error(log, option, "%.253s %s", text, fault);
-	if (WITH_NAMES && WITH_CAUSES && !address->family && strlen(text) <= NAME_MAX_BYTES)
+	if (WITH_NAMES && WITH_DIAGNOSTICS && !address->family && strlen(text) <= NAME_MAX_BYTES)
 		hint_meant(log, option, text, port_option);
 	return OUTCOME_USAGE;
 }
@@ -286,7 +286,7 @@ void lookup_begin(struct lookup *lookup, struct resolver *resolver, const struct
 		.at_deadline = at_deadline,
 	};
 	/* A look-up that waited behind others may have no time left for that. */
-	lookup->may_ask = WITH_CAUSES && clock_now() < lookup->until - lookup->quarter;
+	lookup->may_ask = WITH_DIAGNOSTICS && clock_now() < lookup->until - lookup->quarter;
 }
 
 /* The look-up has its result, or is given up. */
@@ -295,7 +295,7 @@ static void lookup_explain(struct lookup *lookup, int64_t now)
 	struct resolver *resolver = lookup->resolver;
 	char why[NAME_CAUSE_SIZE];
 
-	if (WITH_CAUSES && resolver->outcome == OUTCOME_NO_CONNECTION && !lookup->brief && !signals_received() &&
+	if (WITH_DIAGNOSTICS && resolver->outcome == OUTCOME_NO_CONNECTION && !lookup->brief && !signals_received() &&
 	    name_cause("", resolver->text, why)) {
 		log_hint(resolver->log, "%s", why);
 		resolver->temporary = false;

@@ -4,8 +4,7 @@
  * SIGINT, SIGTERM or SIGHUP ends a look-up. lookup() waits, before the run's first endpoint exists; rping's targets are
  * looked up by the loop (cmd/dial.h).
  */
-#ifndef CMD_LOOKUP_H
-#define CMD_LOOKUP_H
+#pragma once
 
 #include "cmd/run.h"
 #include "core/clock.h"
@@ -68,5 +67,3 @@ enum outcome lookup_finish(struct resolver *resolver, const struct run *run, con
 /* Starts and finishes the look-up of an address that the run needs, without --source. */
 enum outcome lookup(struct resolver *resolver, const struct run *run, const struct common_options *options,
 		    const char *text, enum address_format format);
-
-#endif

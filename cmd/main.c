@@ -11,7 +11,6 @@
 
 #include "cmd/command.h"
 #include "cmd/signals.h"
-#include "core/spelling.h"
 
 enum {
 	NAME_SIZE = 256
@@ -32,7 +31,7 @@ static enum outcome unknown_word(const struct log *log, const char *word)
 	unsigned least = SPELLING_FAR;
 
 	log_error(log, word, is_option ? "unknown option" : "unknown command");
-	for (const struct command *const *row = command_table; WITH_CAUSES && *row && !is_option; row++) {
+	for (const struct command *const *row = command_table; WITH_DIAGNOSTICS && *row && !is_option; row++) {
 		unsigned distance = spelling_distance(word, (*row)->name);
 
 		if (distance >= least)
@@ -146,7 +145,7 @@ int main(int argc, char **argv)
 {
 	const char *typed = typed_name(argv[0]);
 	char name[NAME_SIZE];
-	struct log log = { .name = WITH_CAUSES ? log_text(name, sizeof(name), "%s", typed) : typed };
+	struct log log = { .name = WITH_DIAGNOSTICS ? log_text(name, sizeof(name), "%s", typed) : typed };
 	struct output output = { 0 };
 	enum outcome outcome;
 
@@ -156,7 +155,7 @@ int main(int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN);
 	/* A caller's SIG_IGN would be inherited, and waitpid(2) would have no status. */
 	signal(SIGCHLD, SIG_DFL);
-	if (WITH_CAUSES)
+	if (WITH_DIAGNOSTICS)
 		loop_set_fatal_handlers(fatal_allocate, fatal_loop_error);
 	output_begin(&output, STDOUT_FILENO);
 	outcome = dispatch(&log, argc, argv, &output);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A command's run: the data that command.c gives it, and the functions that it calls. */
-#ifndef CMD_RUN_H
-#define CMD_RUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -136,5 +135,3 @@ static inline enum live run_live(const struct run *run)
 {
 	return WITH_REPORT && run->reporting ? run->reporting->live : LIVE_NO;
 }
-
-#endif

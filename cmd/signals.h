@@ -5,8 +5,7 @@
  * The first signal starts an orderly shutdown. A later SIGINT or SIGTERM ends the process at once, even if a library
  * call blocks. The watchdog ends the process if the loop is blocked.
  */
-#ifndef CMD_SIGNALS_H
-#define CMD_SIGNALS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,13 +14,13 @@
 
 /*
  * True if the signal was already ignored at startup; it stays ignored: SIGHUP by nohup(1), SIGINT and SIGQUIT by a
- * shell that runs the command in a script's background. With WITH_CAUSES.
+ * shell that runs the command in a script's background. With WITH_DIAGNOSTICS.
  */
 bool signals_ignored(int number);
 
 /* The watchers: one that signals.c wakes, or one for each signal. */
 enum {
-	SIGNALS = WITH_CAUSES ? 1 : 3
+	SIGNALS = WITH_DIAGNOSTICS ? 1 : 3
 };
 
 /*
@@ -64,5 +63,3 @@ void fatal_exit_name(const char *name);
 /* For loop_set_fatal_handlers(). */
 void *fatal_allocate(void *memory, long size);
 void fatal_loop_error(const char *what);
-
-#endif

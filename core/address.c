@@ -85,7 +85,7 @@ const char *address_host(const struct address *address, char text[ADDRESS_TEXT_S
 	if (!address->scope)
 		return text;
 	length = strlen(text);
-	if (WITH_CAUSES && if_indextoname(address->scope, interface))
+	if (WITH_DIAGNOSTICS && if_indextoname(address->scope, interface))
 		log_text(text + length, ADDRESS_TEXT_SIZE - length, "%%%s", interface);
 	else
 		log_text(text + length, ADDRESS_TEXT_SIZE - length, "%%%" PRIu32, address->scope);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A peer's address, without socket or verbs types: an IPv4 or IPv6 address or a native GID, and a port. */
-#ifndef CORE_ADDRESS_H
-#define CORE_ADDRESS_H
+#pragma once
 
 #include <net/if.h>
 #include <stdbool.h>
@@ -68,5 +67,3 @@ bool address_same_host(const struct address *one, const struct address *other);
  */
 size_t address_to_socket(const struct address *address, struct sockaddr_storage *socket_address);
 bool address_from_socket(const void *socket_address, struct address *address);
-
-#endif

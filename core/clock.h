@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Time as integer nanoseconds of CLOCK_MONOTONIC. */
-#ifndef CORE_CLOCK_H
-#define CORE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -26,5 +25,3 @@ static inline struct timespec clock_timespec(int64_t nanoseconds)
 		.tv_nsec = (long)(nanoseconds % CLOCK_NS_PER_S),
 	};
 }
-
-#endif

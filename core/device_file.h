@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Why a device file cannot be used, and a remedy that can work for this process. */
-#ifndef CORE_DEVICE_FILE_H
-#define CORE_DEVICE_FILE_H
+#pragma once
 
 #include "core/remedy.h"
 
@@ -17,5 +16,3 @@ enum {
  */
 int device_file_check(const char *path, const char *number_path, char cause[DEVICE_FILE_TEXT_SIZE],
 		      struct remedy *remedy);
-
-#endif

@@ -3,8 +3,7 @@
  * The kernel's drop counters for this network namespace, for packets received before a process sees them or sent by
  * one. They are read before a run and after a failure: no cost per packet.
  */
-#ifndef CORE_DROPS_H
-#define CORE_DROPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ bool drops_since(const struct drops *first, char text[DROPS_SIZE]);
  * since that reading, which its firewall may have dropped; "" and false if there were fewer.
  */
 bool drops_of_groups(const struct drops *first, bool is_ip6, uint64_t least, char text[DROPS_SIZE]);
-
-#endif

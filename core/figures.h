@@ -8,8 +8,7 @@
  *           FIGURES_END,
  *   };
  */
-#ifndef CORE_FIGURES_H
-#define CORE_FIGURES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -116,5 +115,3 @@ bool figures_increased(const struct figure *rows, const void *values, const void
 
 /* Begins an interval: copies the struct to before, if that is not NULL. */
 void figures_copy(struct figures figures);
-
-#endif

@@ -4,8 +4,7 @@
  * buckets of equal width, so the error of a percentile is at most 1/64 of its value (1.6 %). Count, minimum, maximum
  * and average are exact.
  */
-#ifndef CORE_HISTOGRAM_H
-#define CORE_HISTOGRAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ int64_t histogram_bucket_start(unsigned bucket);
  * many lines.
  */
 void histogram_draw(const struct histogram *histogram, FILE *stream);
-
-#endif

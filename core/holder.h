@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The process that holds a local address's UDP port, as far as /proc shows it. */
-#ifndef CORE_HOLDER_H
-#define CORE_HOLDER_H
+#pragma once
 
 #include "core/address.h"
 
@@ -18,5 +17,3 @@ struct holder {
 
 /* A no-op if that address's holder has been looked up. */
 void holder_find(struct holder *holder, const struct address *address);
-
-#endif

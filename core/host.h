@@ -3,8 +3,7 @@
  * The host's requirements for RDMA, read from /sys, /proc and /dev: modules, devices, their files, locked memory. Two
  * callers: doctor prints every finding, and a run with a failed call takes the first failure as its cause.
  */
-#ifndef CORE_HOST_H
-#define CORE_HOST_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -86,5 +85,3 @@ bool host_memory_is_limited(char text[HOST_MEMORY_SIZE], struct remedy *remedy);
  * of the failed read of /sys, or ENODEV. is_listed(NULL): whether any device is listed.
  */
 int host_cause(struct error *cause, bool (*is_listed)(const char *file), bool route);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The addresses of this host. */
-#ifndef CORE_INTERFACE_H
-#define CORE_INTERFACE_H
+#pragma once
 
 #include <net/if.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ struct interface {
 struct interface interface_read(const char *name);
 /* Whether the interface exists here and is not up; false if unknown. */
 bool interface_is_down(const char *name);
-
-#endif

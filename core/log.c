@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/sysfs.h"
 #include "core/terminal.h"
 
 enum {
@@ -14,6 +17,71 @@ enum {
 	LIMIT_LINES = 10, /* in each ... */
 };
 #define LIMIT_PERIOD (10 * CLOCK_NS_PER_S)
+
+/* ---- texts ---- */
+
+/*
+ * Replaces characters that a terminal may obey: control characters, including the 8-bit ones, U+0080 to U+009F. Other
+ * bytes from 0x80 on may be UTF-8.
+ */
+static void replace_controls(char *text)
+{
+	unsigned char before = ' ';
+
+	for (unsigned char *byte = (unsigned char *)text; *byte; before = *byte++)
+		if (*byte < ' ' || *byte == 0x7f ||
+		    (WITH_DIAGNOSTICS && *byte >> 5 == 4 && (before < 0x80 || before == 0xc2)))
+			*byte = '?';
+}
+
+char *log_text_list(char *text, size_t size, const char *format, va_list list)
+{
+	static const char cut[] = "...";
+
+	if (vsnprintf(text, size, format, list) >= (int)size)
+		memcpy(text + size - sizeof(cut), cut, sizeof(cut));
+	replace_controls(text);
+	return text;
+}
+
+char *log_text(char *text, size_t size, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	log_text_list(text, size, format, list);
+	va_end(list);
+	return text;
+}
+
+void log_add(char *text, size_t size, const char *separator, const char *format, ...)
+{
+	size_t length = strlen(text);
+	va_list list;
+
+	if (length)
+		length += strlen(log_text(text + length, size - length, "%s", separator));
+	va_start(list, format);
+	log_text_list(text + length, size - length, format, list);
+	va_end(list);
+}
+
+void log_fill(char *text, size_t size, const char *format, const char *name, const char *number)
+{
+	char *end = text + size - 1;
+
+	for (; *format && text < end; format++) {
+		const char *value = *format == '@' ? name : *format == '#' ? number : NULL;
+
+		if (value)
+			text += strlen(log_text(text, (size_t)(end - text) + 1, "%s", value));
+		else
+			*text++ = *format;
+	}
+	*text = '\0';
+}
+
+/* ---- lines ---- */
 
 /* One write, so that the lines of several processes on one terminal or log do not mix. */
 static void print(const struct log *log, const char *object, const char *text)
@@ -23,7 +91,8 @@ static void print(const struct log *log, const char *object, const char *text)
 	size_t length;
 
 	log_text(line, sizeof(line) - 1, "%s: %s%s%s", log->name, object, *object ? ": " : "", text);
-	terminal_wrap(line, sizeof(line) - 1, STDERR_FILENO);
+	if (WITH_DIAGNOSTICS)
+		terminal_wrap(line, sizeof(line) - 1, STDERR_FILENO);
 	length = strlen(line);
 	line[length++] = '\n';
 	ignored = write(STDERR_FILENO, line, length);
@@ -63,13 +132,21 @@ void error_fill(struct error *error, const struct failure *failure, const char *
 	error->kind = failure->kind;
 }
 
-void error_hint(struct error *error, const char *format, ...)
+void error_failure(struct error *error, const struct failure *failure, const char *format, ...)
 {
 	va_list list;
 
 	va_start(list, format);
-	if (!*error->hint)
-		log_text_list(error->hint, sizeof(error->hint), format, list);
+	error_fill(error, failure, format, list);
+	va_end(list);
+}
+
+void error_set(struct error *error, const char *object, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	error_fill(error, &(struct failure){ .object = object }, format, list);
 	va_end(list);
 }
 
@@ -85,7 +162,7 @@ bool log_keep(const struct log *log, const struct error *error)
 {
 	struct errors *errors = log->errors;
 
-	if (!errors)
+	if (!WITH_DIAGNOSTICS || !errors)
 		return true;
 	if (errors->count && is_same(error, &errors->last))
 		return false;
@@ -105,10 +182,50 @@ void log_report(const struct log *log, const struct error *error)
 
 	if (error_is_set(error) && log_keep(log, error) && !log->silent) {
 		print(log, error->object, error_text(error, text));
-		if (*error->hint)
+		if (WITH_DIAGNOSTICS && *error->hint)
 			print(log, "hint", error->hint);
 	}
 	errno = kept;
+}
+
+static void __attribute__((format(printf, 3, 0))) fill_and_report(const struct log *log, const struct failure *failure,
+								  const char *format, va_list list)
+{
+	struct error error;
+
+	error_fill(&error, failure, format, list);
+	log_report(log, &error);
+}
+
+void log_error(const struct log *log, const char *object, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	fill_and_report(log, &(struct failure){ .object = object }, format, list);
+	va_end(list);
+}
+
+void log_cause(const struct log *log, const char *object, const char *phase, int code, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	fill_and_report(log, &(struct failure){ .object = object, .phase = phase, .code = code }, format, list);
+	va_end(list);
+}
+
+/* ---- hints, traces and errno values ---- */
+
+#if WITH_DIAGNOSTICS
+void error_hint(struct error *error, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	if (!*error->hint)
+		log_text_list(error->hint, sizeof(error->hint), format, list);
+	va_end(list);
 }
 
 void log_hint(const struct log *log, const char *format, ...)
@@ -143,4 +260,89 @@ void log_debug(const struct log *log, const char *format, ...)
 	va_end(list);
 	print(log, "debug", text);
 	errno = kept;
+}
+
+enum {
+	SPACE_SIZE = 96
+};
+
+/* Memory may have run into this limit of the process. */
+static const char *address_space(char text[SPACE_SIZE])
+{
+	unsigned long page = (unsigned long)sysconf(_SC_PAGESIZE) / 1024;
+	char pages[SYSFS_TEXT_SIZE];
+	struct rlimit limit;
+	int kept = errno;
+
+	*text = '\0';
+	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY && sysfs_line(pages, "/proc/self/statm"))
+		log_text(text, SPACE_SIZE, ": %lu of %llu KiB of address space in use (ulimit -v)",
+			 strtoul(pages, NULL, 10) * page, (unsigned long long)limit.rlim_cur / 1024);
+	errno = kept;
+	return text;
+}
+
+static void __attribute__((format(printf, 4, 0))) fill_errno(struct error *error, const char *object, int number,
+							     const char *format, va_list list)
+{
+	char phase[ERROR_PHASE_SIZE], space[SPACE_SIZE];
+
+	log_text_list(phase, sizeof(phase), format, list);
+	error_failure(error, &(struct failure){ .object = object, .phase = phase, .code = number }, "%s%s",
+		      strerror(number), number == ENOMEM ? address_space(space) : "");
+}
+
+void error_errno(struct error *error, const char *object, int number, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	fill_errno(error, object, number, format, list);
+	va_end(list);
+}
+
+void log_errno(const struct log *log, const char *object, int number, const char *format, ...)
+{
+	struct error error;
+	va_list list;
+
+	va_start(list, format);
+	fill_errno(&error, object, number, format, list);
+	va_end(list);
+	log_report(log, &error);
+}
+#else
+void error_number(struct error *error, const char *object, int number)
+{
+	error_failure(error, &(struct failure){ .object = object, .code = number }, "%s", strerror(number));
+}
+
+void log_number(const struct log *log, const char *object, int number)
+{
+	struct error error;
+
+	error_number(&error, object, number);
+	log_report(log, &error);
+}
+#endif
+
+/* ---- state machines ---- */
+
+bool log_transition(const char *const *texts, const uint16_t *next, unsigned from, unsigned to, const struct log *log,
+		    const char *format, ...)
+{
+	bool allowed = next[from] >> to & 1;
+	char object[ERROR_OBJECT_SIZE];
+	va_list arguments;
+
+	if (!WITH_DIAGNOSTICS || (allowed && !log->debug))
+		return allowed;
+	va_start(arguments, format);
+	log_text_list(object, sizeof(object), format, arguments);
+	va_end(arguments);
+	if (allowed)
+		log_debug(log, "%s: %s -> %s", object, texts[from], texts[to]);
+	else
+		log_error(log, object, "defect: %s cannot follow %s", texts[to], texts[from]);
+	return allowed;
 }

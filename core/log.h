@@ -3,8 +3,7 @@
  * Errors as values, and the lines on stderr. The function that first knows the cause of a failure fills a struct error;
  * its callers pass the outcome on. The caller that decides it matters reports it exactly once.
  */
-#ifndef CORE_LOG_H
-#define CORE_LOG_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -122,6 +121,14 @@ void log_hint(const struct log *log, const char *format, ...) __attribute__((for
 void log_debug(const struct log *log, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
+ * Checks and traces a transition of an object, which keeps the state and its timer. texts describe its states, such as
+ * "connecting"; next has bit 1 << state for each allowed next state. Returns false, and reports a defect of the
+ * program, if the transition is not allowed. format gives the object's name, which is formatted only if it is printed.
+ */
+bool log_transition(const char *const *texts, const uint16_t *next, unsigned from, unsigned to, const struct log *log,
+		    const char *format, ...) __attribute__((format(printf, 6, 7)));
+
+/*
  * Formats a text with parts chosen by users or peers: control characters are replaced, and a text that does not fit
  * ends in "...". Returns text. Each text from outside is printed through it: errors and hints, output_line()'s lines,
  * verdicts, a report's texts, doctor's findings. JSON and Prometheus have their own escapes.
@@ -137,8 +144,11 @@ char *log_text_list(char *text, size_t size, const char *format, va_list list) _
 /* "phase: cause (code)", as it is printed after the object. Returns text. */
 const char *error_text(const struct error *error, char text[ERROR_TEXT_SIZE]);
 
-/* Without WITH_CAUSES there are no hints or traces. The arguments are checked, not evaluated. */
-#if !WITH_CAUSES
+/*
+ * Without WITH_DIAGNOSTICS there are no hints or traces, and no errors are kept. The arguments are checked, not
+ * evaluated.
+ */
+#if !WITH_DIAGNOSTICS
 void error_number(struct error *error, const char *object, int number);
 void log_number(const struct log *log, const char *object, int number);
 #define LOG_NOTHING(call) ((void)(0 && (call, 0)))
@@ -149,6 +159,4 @@ void log_number(const struct log *log, const char *object, int number);
 	(LOG_NOTHING(error_errno(error, object, number, __VA_ARGS__)), error_number(error, object, number))
 #define log_errno(log, object, number, ...)                                                                            \
 	(LOG_NOTHING(log_errno(log, object, number, __VA_ARGS__)), log_number(log, object, number))
-#endif
-
 #endif

@@ -78,13 +78,13 @@ static void ignore_async(struct ev_loop *ev, ev_async *watcher, int events)
 
 /*
  * libev opens a descriptor for its first signal or async watcher. This makes libev open it now. With neither
- * WITH_CAUSES nor WITH_SOFT the first watcher is a signal's, before the run opens anything else.
+ * WITH_DIAGNOSTICS nor WITH_SOFT the first watcher is a signal's, before the run opens anything else.
  */
 static void open_signal_descriptor(struct ev_loop *ev)
 {
 	ev_async wake;
 
-	if (!WITH_CAUSES && !WITH_SOFT)
+	if (!WITH_DIAGNOSTICS && !WITH_SOFT)
 		return;
 	ev_async_init(&wake, ignore_async);
 	ev_async_start(ev, &wake);
@@ -254,7 +254,7 @@ static void expire_timers(struct loop *loop)
 	struct timer *first;
 
 	loop->turn = clock_now();
-	if (WITH_CAUSES && WITH_EXTRAS && lateness(loop, loop->turn)) {
+	if (WITH_DIAGNOSTICS && WITH_EXTRAS && lateness(loop, loop->turn)) {
 		loop->still_for = lateness(loop, loop->turn);
 		loop->still_until = loop->turn;
 	}

@@ -7,8 +7,7 @@
  * inactive one does nothing. Stop a watcher before its memory is freed, and an io watcher before its descriptor is
  * closed. A callback may start and stop any watcher, including its own.
  */
-#ifndef CORE_LOOP_H
-#define CORE_LOOP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -135,5 +134,3 @@ void loop_spin(struct loop *loop, int64_t nanoseconds);
  */
 void loop_poller_start(struct loop *loop, struct loop_poller *poller, loop_poll *poll, loop_poll *arm, void *context);
 void loop_poller_stop(struct loop *loop, struct loop_poller *poller);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Why a name has no address, as far as the C library's look-up files show. Used after a failure. */
-#ifndef CORE_NAME_CAUSE_H
-#define CORE_NAME_CAUSE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ enum {
  * explain it.
  */
 bool name_cause(const char *root, const char *name, char text[NAME_CAUSE_SIZE]);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* This host's name servers, for a failed look-up's cause: each gets its own query. */
-#ifndef CORE_NAMESERVERS_H
-#define CORE_NAMESERVERS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ void nameservers_ask(struct nameservers *servers);
 
 /* Whether the server has sent any answer. Does not wait, and closes the socket. */
 bool nameserver_has_answered(struct nameserver *server);
-
-#endif

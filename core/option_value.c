@@ -71,7 +71,7 @@ static const char *parse_number(enum option_type type, const char *text, int64_t
 	if (type == OPTION_SIZES)
 		type = OPTION_SIZE;
 	/* "64KB" and "64KiB" are "64K". */
-	if (WITH_CAUSES && type == OPTION_SIZE && length && strchr("Bb", end[length - 1]))
+	if (WITH_DIAGNOSTICS && type == OPTION_SIZE && length && strchr("Bb", end[length - 1]))
 		ignored = length == 3 && end[1] == 'i' ? 2 : 1;
 	length -= ignored;
 	if (end - digits == (scale != 0) || length >= sizeof(units->suffix))

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A row's texts, and the conversion of its value from text, for the parser and the help. */
-#ifndef CORE_OPTION_VALUE_H
-#define CORE_OPTION_VALUE_H
+#pragma once
 
 #include "core/options.h"
 
@@ -23,5 +22,3 @@ bool option_number(enum option_type type, const char *text, int64_t *value);
 
 /* Parses text into the row's member of the options struct. Returns false if it is not a valid value. Not for flags. */
 bool option_set(const struct option *row, const char *text, void *options);
-
-#endif

@@ -3,9 +3,9 @@
 
 #include <assert.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "core/option_value.h"
-#include "core/spelling.h"
 
 struct parse {
 	const struct option *table;
@@ -94,7 +94,7 @@ static bool hint_habit(const struct parse *parse, char letter, const char *value
 {
 	const char *meant = NULL, *text = "";
 
-	for (const char *habit = habits; WITH_HELP && WITH_CAUSES && *habit; habit += strlen(habit) + 1) {
+	for (const char *habit = habits; WITH_HELP && WITH_DIAGNOSTICS && *habit; habit += strlen(habit) + 1) {
 		const char *option = habit + 2;
 		unsigned position;
 		const struct option *row = find_row(parse->table, option, strcspn(option, " "), &position);
@@ -125,7 +125,7 @@ static bool hint_port(const struct parse *parse, const struct option *row, const
 {
 	const char *colon = strrchr(text, ':');
 
-	if (!WITH_CAUSES || !colon || row->type != OPTION_INTEGER || !option_set(row, colon + 1, parse->options))
+	if (!WITH_DIAGNOSTICS || !colon || row->type != OPTION_INTEGER || !option_set(row, colon + 1, parse->options))
 		return false;
 	log_hint(parse->log, "did you mean %.*s --%s %s?", (int)(colon - text), text, row->text, colon + 1);
 	return true;
@@ -168,6 +168,38 @@ static void set_flag(struct parse *parse, const struct option *row)
 	parse->stops = row->stops;
 }
 
+enum {
+	WORD_MAX = 32
+};
+
+/* Optimal string alignment distance: table[i][j] is the distance between the first i and the first j letters. */
+unsigned spelling_distance(const char *typed, const char *meant)
+{
+	unsigned table[WORD_MAX + 1][WORD_MAX + 1];
+	size_t typed_length = strlen(typed);
+	size_t meant_length = strlen(meant);
+	unsigned distance;
+
+	if (typed_length > WORD_MAX || meant_length > WORD_MAX)
+		return SPELLING_FAR;
+	for (unsigned i = 0; i <= typed_length; i++)
+		table[i][0] = i;
+	for (unsigned j = 0; j <= meant_length; j++)
+		table[0][j] = j;
+	for (size_t i = 1; i <= typed_length; i++) {
+		for (size_t j = 1; j <= meant_length; j++) {
+			unsigned replaced = table[i - 1][j - 1] + (typed[i - 1] != meant[j - 1]);
+
+			table[i][j] = MIN(replaced, 1 + MIN(table[i - 1][j], table[i][j - 1]));
+			if (i > 1 && j > 1 && typed[i - 1] == meant[j - 2] && typed[i - 2] == meant[j - 1])
+				table[i][j] = MIN(table[i][j], table[i - 2][j - 2] + 1);
+		}
+	}
+	distance = table[typed_length][meant_length];
+	/* One edit per three letters, at most two. */
+	return distance <= 2 && distance * 3 <= meant_length ? distance : SPELLING_FAR;
+}
+
 /* prefix: "-" or "--". next is the argument after it, or NULL. */
 static enum outcome unknown_option(const struct parse *parse, const char *prefix, const char *name, size_t length,
 				   const char *next)
@@ -178,7 +210,7 @@ static enum outcome unknown_option(const struct parse *parse, const char *prefix
 
 	log_text(typed, sizeof(typed), "%s%.*s", prefix, (int)length, name);
 	log_error(parse->log, typed, "unknown option");
-	for (const struct option *row = option_first(parse->table); WITH_CAUSES && row && prefix[1];
+	for (const struct option *row = option_first(parse->table); WITH_DIAGNOSTICS && row && prefix[1];
 	     row = option_next(row)) {
 		unsigned distance = spelling_distance(typed + 2, row->text);
 
@@ -289,7 +321,7 @@ static enum outcome check_relations(const struct parse *parse)
 			log_error(parse->log, NULL, given ? "%s and %s are mutually exclusive" : "%s needs %s",
 				  option_label(one, name), option_label(other, other_name));
 			/* An operand's label is not typed. */
-			if (WITH_CAUSES && !given && other->operand == OPERAND)
+			if (WITH_DIAGNOSTICS && !given && other->operand == OPERAND)
 				log_hint(parse->log, "%s %s --%s%s%s", parse->log->name,
 					 option_field(other, OPTION_ARGUMENT), one->text,
 					 one->type == OPTION_FLAG ? "" : " ", option_field(one, OPTION_ARGUMENT));
@@ -326,7 +358,7 @@ static enum outcome parse_arguments(struct parse *parse, int argc, char *const *
 		const char *text = argv[i];
 		enum outcome outcome = OUTCOME_OK;
 
-		if (WITH_CAUSES && !only_operands && after_dash(text)) {
+		if (WITH_DIAGNOSTICS && !only_operands && after_dash(text)) {
 			outcome = refuse_dash(parse, text, after_dash(text));
 		} else if (only_operands || text[0] != '-' || !text[1]) {
 			if (parse->operand_count <= OPTION_LIST_MAX)

@@ -3,8 +3,7 @@
  * The command line as a table with one row per option. The parser, range checks, --help, the option section of the man
  * page and the completions use the rows.
  */
-#ifndef CORE_OPTIONS_H
-#define CORE_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,7 +48,7 @@ enum option_section {
 };
 
 enum {
-	OPTION_LIST_MAX = WITH_CAUSES ? 1024 : 1
+	OPTION_LIST_MAX = WITH_DIAGNOSTICS ? 1024 : 1
 };
 
 /* The values as given, never empty. */
@@ -154,4 +153,11 @@ const struct option *options_given(const struct option *table, uint64_t given, c
  */
 void options_help(const struct option *table, bool brief, struct output *output);
 
-#endif
+/*
+ * For "did you mean": returns the number of letters to insert, delete, replace or transpose to turn one word into the
+ * other, or SPELLING_FAR if these are too many for a typing error.
+ */
+unsigned spelling_distance(const char *typed, const char *meant);
+enum {
+	SPELLING_FAR = 99
+};

@@ -3,8 +3,7 @@
  * The result of an operation. The values are the exit codes of docs/exit-codes.md: the first failure becomes the
  * program's.
  */
-#ifndef CORE_OUTCOME_H
-#define CORE_OUTCOME_H
+#pragma once
 
 enum outcome {
 	OUTCOME_OK = 0,		   /* the test completed and its data was verified */
@@ -16,5 +15,3 @@ enum outcome {
 	OUTCOME_UNKNOWN_COMMAND = 127,
 	OUTCOME_INTERRUPTED = 130, /* a second Ctrl-C ended an orderly shutdown */
 };
-
-#endif

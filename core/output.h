@@ -3,8 +3,7 @@
  * Standard output, or its replacement, and its errors: a full disk, a pipe without a reader. Each complete line is
  * written at once: scripts wait for lines.
  */
-#ifndef CORE_OUTPUT_H
-#define CORE_OUTPUT_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -12,8 +11,8 @@
 
 struct output {
 	FILE *stream; /* output.c: stdout, stderr, /dev/null, or a child run's memory */
-	int fd;	      /* output_short.c, which writes at once */
-	int error;    /* output_short.c: the errno value of the first write(2) that failed, or 0 */
+	int fd;	      /* output_tiny.c, which writes at once */
+	int error;    /* output_tiny.c: the errno value of the first write(2) that failed, or 0 */
 };
 
 /* Begins with standard output, or standard error. */
@@ -37,5 +36,3 @@ bool output_is_lost(const struct output *output);
  * grep -q closes the pipe early.
  */
 int output_close(struct output *output);
-
-#endif

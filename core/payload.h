@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A test's payload. Both ends can generate it, so the receiver can check every byte. */
-#ifndef CORE_PAYLOAD_H
-#define CORE_PAYLOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ size_t payload_pattern_offset(size_t size, uint32_t seed, uint32_t number);
 
 /* Returns true if the bytes are equal, else fills *difference. expected: a part of the pattern. */
 bool payload_equal(const uint8_t *expected, const uint8_t *found, size_t size, struct payload_difference *difference);
-
-#endif

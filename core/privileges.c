@@ -105,7 +105,7 @@ void privileges_no_process(const struct log *log, const char *object)
 	int error = errno;
 
 	log_errno(log, object, error, "starting a process");
-	if (!WITH_CAUSES || error != EAGAIN)
+	if (!WITH_DIAGNOSTICS || error != EAGAIN)
 		return;
 	log_text(most, sizeof(most), "unlimited");
 	if (!getrlimit(RLIMIT_NPROC, &limit) && limit.rlim_cur != RLIM_INFINITY)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The privileges of this process, capabilities(7) and namespaces(7), and dropping those of root. */
-#ifndef CORE_PRIVILEGES_H
-#define CORE_PRIVILEGES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ bool privileges_dev_is_private(void);
 bool privileges_have(unsigned capability);
 /* Whether root here could have the capability, and over the host, even if this process has dropped its own. */
 bool privileges_may(unsigned capability);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A problem's cause and remedy in view of the facts. A remedy that cannot work is not offered. */
-#ifndef CORE_REMEDY_H
-#define CORE_REMEDY_H
+#pragma once
 
 enum {
 	REMEDY_SIZE = 256
@@ -98,5 +97,3 @@ unsigned remedy_facts(void);
  * PROBLEM_PORT the port number, else the kernel release.
  */
 struct remedy remedy_find(enum problem problem, unsigned facts, const char *name, const char *number);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * Names are string constants in lower case with underscores.
  */
-#ifndef CORE_REPORT_H
-#define CORE_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -137,5 +136,3 @@ struct report_frame *report_top(struct report *report);
 void report_print_name(FILE *stream, const char *name, enum report_kind kind, const char *time_unit);
 /* Prints a number for programs: an integer, or a rate with three decimals. */
 void report_print_number(FILE *stream, struct report_value value);
-
-#endif

@@ -266,7 +266,8 @@ static enum outcome start_child(struct resolver *resolver, const struct resolver
 		log_errno(resolver->log, resolver->text, errno, "creating a pipe");
 		return OUTCOME_INTERNAL;
 	}
-	resolver->child = WITH_CAUSES && process && process->child ? ask_process(process, resolver, ends[1]) : fork();
+	resolver->child =
+		WITH_DIAGNOSTICS && process && process->child ? ask_process(process, resolver, ends[1]) : fork();
 	if (!resolver->child)
 		run_child(resolver, ends[1], parent);
 	close(ends[1]);

@@ -7,8 +7,7 @@
  * page that it writes, and the device keeps the old one. A struct resolver_process, started before, forks for later
  * look-ups.
  */
-#ifndef CORE_RESOLVER_H
-#define CORE_RESOLVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ enum outcome resolver_read(struct resolver *resolver);
 
 /* Ends the child, if there is one. */
 void resolver_stop(struct resolver *resolver);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The kernel's routing table, for packets to an address. */
-#ifndef CORE_ROUTE_H
-#define CORE_ROUTE_H
+#pragma once
 
 #include "core/address.h"
 
@@ -64,5 +63,3 @@ struct route_link {
 };
 
 struct route_link route_link(int fd, unsigned interface);
-
-#endif

@@ -3,8 +3,7 @@
  * Why no packet passes between two addresses, from the kernel's tables. Used after a failure: it explains, and does not
  * decide.
  */
-#ifndef CORE_ROUTE_CAUSE_H
-#define CORE_ROUTE_CAUSE_H
+#pragma once
 
 #include "core/address.h"
 #include "core/interface.h"
@@ -90,5 +89,3 @@ bool route_is_broadcast(const struct address *address);
 
 /* Whether packets to the address are delivered to this host; otherwise, if unknown. */
 bool route_leads_here(const struct address *address, bool otherwise);
-
-#endif

@@ -3,8 +3,7 @@
  * Reads files of /sys and /proc. Their paths begin with a root directory, which is "" except in tests. Their contents
  * are not trusted: every text is bounded, and control characters are replaced.
  */
-#ifndef CORE_SYSFS_H
-#define CORE_SYSFS_H
+#pragma once
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ struct names {
 
 struct names sysfs_names(const char *path);
 void sysfs_names_free(struct names *names);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Line breaks for a person at a terminal. */
-#ifndef CORE_TERMINAL_H
-#define CORE_TERMINAL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@ size_t terminal_line(const char *text, size_t room, char after);
 
 /* Breaks a line in an array of that size into several, if the descriptor is a terminal and the lines fit the array. */
 void terminal_wrap(char *line, size_t size, int fd);
-
-#endif

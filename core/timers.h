@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Timers in order of time: a pairing heap with its links in the timers, so that it needs no memory. */
-#ifndef CORE_TIMERS_H
-#define CORE_TIMERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ struct timers {
 void timers_start(struct timers *timers, struct timer *timer, int64_t at);
 /* A no-op if the timer is not started. */
 void timers_stop(struct timers *timers, struct timer *timer);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Formats values with their unit: in three digits, or all that are before the point. */
-#ifndef CORE_UNITS_H
-#define CORE_UNITS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ const char *units_plural(uint64_t count);
 
 /* Bytes per second as bits: "9.63 Gbit/s". Returns text. */
 const char *units_bandwidth(double bytes_per_second, char text[UNITS_TEXT_SIZE]);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lines for a terminal. */
-#ifndef CORE_WRAP_H
-#define CORE_WRAP_H
+#pragma once
 
 #include <stddef.h>
 
@@ -12,5 +11,3 @@
  * words overflow. The caller has printed "used" columns of the first line. Prints nothing if the text is empty.
  */
 void wrap_print(struct output *output, size_t width, size_t used, size_t indent, char after, const char *text);
-
-#endif

@@ -25,6 +25,7 @@ units := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard test/unit/*.c)))
 network := $(BUILD)/objects/test/network.a
 simulated := -Wl,@test/network/network.wrap
 suite := $(sort $(wildcard test/conformance/*.c))
+scramble := $(if $(filter 1,$(WITH_SOFT)),test/network/scramble.c)
 fuzz_flags := -O2 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
 	      -fsanitize-coverage-ignorelist=test/fuzz/uncounted
 fuzz := $(patsubst %,test/fuzz/%.c,world attack formats command_line peer targets)
@@ -42,7 +43,7 @@ $(units): $(BUILD)/test/unit/%: $(BUILD)/objects/test/unit/%.o $(call object,tes
 	$(Q)$(link) $$(sed -n 's|^/\* link: \(.*\) \*/$$|\1|p' test/unit/$*.c) -o $@ $^ $(libraries) -lcmocka
 
 # The suite for any backend of transport.h; the lab runs it.
-$(BUILD)/conformance: $(call object,$(suite)) $(archive)
+$(BUILD)/conformance: $(call object,$(suite) $(scramble)) $(archive)
 	$(call say,LINK)
 	$(Q)$(link) -o $@ $^ $(libraries)
 
@@ -84,8 +85,8 @@ $(BUILD)/fuzz $(BUILD)/replay $(BUILD)/walk $(BUILD)/cost: $(BUILD)/%: $(call ob
 	$(call say,LINK)
 	$(Q)$(link) $(simulated) -o $@ $(filter %.o,$^) $(archive) $(libraries)
 
-$(BUILD)/fuzz: $(call object,$(fuzz) test/fuzz/engine.c)
-$(BUILD)/replay: $(call object,$(fuzz) test/fuzz/replay.c)
+$(BUILD)/fuzz: $(call object,$(fuzz) $(scramble) test/fuzz/engine.c)
+$(BUILD)/replay: $(call object,$(fuzz) $(scramble) test/fuzz/replay.c)
 $(BUILD)/walk: $(call object,test/walk/walk.c test/walk/ends.c test/network/rules.c)
 $(BUILD)/cost: $(call object,test/cost/cost.c)
 

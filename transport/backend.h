@@ -7,8 +7,7 @@
  *   endpoint.c    the states of an endpoint, its deadlines, the order of its events and completions, causes in words
  *   path.c        local addresses that belong to the options of a path
  */
-#ifndef TRANSPORT_BACKEND_H
-#define TRANSPORT_BACKEND_H
+#pragma once
 
 #include "transport/transport.h"
 
@@ -86,7 +85,7 @@ static inline struct error *endpoint_error(const struct endpoint *endpoint)
 
 /*
  * Sets an endpoint's state, and starts or stops its deadline. Logs the transition; if it is not allowed, which is our
- * bug, logs an error and returns false. Without WITH_CAUSES it does neither.
+ * bug, logs an error and returns false. Without WITH_DIAGNOSTICS it does neither.
  */
 bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state);
 
@@ -99,7 +98,7 @@ void endpoint_set_name(struct endpoint *endpoint);
  */
 void endpoint_deliver(struct endpoint *endpoint, struct endpoint_event *event);
 /* These report an event of that kind; endpoint_rejected() EVENT_FAILED with the private data of a REJ. */
-void endpoint_reached(struct endpoint *endpoint, enum event_kind kind);
+void endpoint_deliver_kind(struct endpoint *endpoint, enum event_kind kind);
 void endpoint_fail(struct endpoint *endpoint, enum outcome outcome);
 void endpoint_rejected(struct endpoint *endpoint, const uint8_t *private_data, size_t length);
 /* A callback of the loop: the endpoint fails because its state took longer than --timeout. */
@@ -118,7 +117,7 @@ void endpoint_refuse(struct endpoint *listener, struct endpoint *request, enum o
 
 /*
  * Reports a completion, and a failed one's error. code_name and code: as in struct failure. words: the backend's own
- * text, or NULL for completion_status_text()'s, which a program without WITH_CAUSES has only for soft. Drops
+ * text, or NULL for completion_status_text()'s, which a program without WITH_DIAGNOSTICS has only for soft. Drops
  * completions of a connection that is not established. On the accepting side the first receive may come before the RTU:
  * then reports EVENT_ESTABLISHED first.
  */
@@ -199,5 +198,3 @@ void path_local_addresses(const struct endpoint *listener, char text[ENDPOINT_AD
 
 /* Returns false if the options name an interface that does not have the endpoint's local address. */
 bool path_has_interface(const struct endpoint *endpoint);
-
-#endif

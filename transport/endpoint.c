@@ -16,11 +16,10 @@
 
 #include "core/clock.h"
 #include "core/host.h"
-#include "core/state.h"
 #include "core/units.h"
 #include "transport/backend.h"
 
-#define BIT(state) STATE_BIT(ENDPOINT_##state)
+#define BIT(state) (1u << ENDPOINT_##state)
 #define ENDED	   (BIT(FAILED) | BIT(DESTROYED))
 /* States with a timer. */
 #define WAITING                                                                                                        \
@@ -28,7 +27,7 @@
 	 BIT(JOINING))
 
 /* Texts of states without a timer: for traces only. */
-#define TRACED(text) (WITH_CAUSES ? text : NULL)
+#define TRACED(text) (WITH_DIAGNOSTICS ? text : NULL)
 
 static const char *const state_texts[] = {
 	[ENDPOINT_IDLE] = TRACED("idle"),
@@ -107,9 +106,9 @@ enum error_kind endpoint_errno_kind(int error)
 
 enum error_kind endpoint_rejection_kind(int reason)
 {
-	if (WITH_CAUSES && reason == REJECTED_TIMEOUT)
+	if (WITH_DIAGNOSTICS && reason == REJECTED_TIMEOUT)
 		return ERROR_NO_REPLY;
-	if (WITH_CAUSES && reason == REJECTED_STALE)
+	if (WITH_DIAGNOSTICS && reason == REJECTED_STALE)
 		return ERROR_STALE;
 	return reason == REJECTED_NO_LISTENER ? ERROR_NO_LISTENER : ERROR_OTHER;
 }
@@ -164,7 +163,7 @@ const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[EN
 	char still[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 	const char *limit;
 
-	if (!WITH_CAUSES)
+	if (!WITH_DIAGNOSTICS)
 		return "";
 	*text = '\0';
 	if (has_just_asked(endpoint))
@@ -215,8 +214,9 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 {
 	bool waits = WAITING >> state & 1;
 
-	if (WITH_CAUSES && !state_change(state_texts, next_states, endpoint->state, state, endpoint->transport->log,
-					 "%s", endpoint->name[0] ? endpoint->name : "endpoint"))
+	if (WITH_DIAGNOSTICS &&
+	    !log_transition(state_texts, next_states, endpoint->state, state, endpoint->transport->log, "%s",
+			    endpoint->name[0] ? endpoint->name : "endpoint"))
 		return false;
 	endpoint->state = state;
 	if (WITH_REPORT && waits && !endpoint->began)
@@ -226,7 +226,7 @@ bool endpoint_enter(struct endpoint *endpoint, enum endpoint_state state)
 				 endpoint_timed_out, endpoint);
 	else
 		loop_timer_stop(&endpoint->timer);
-	if (WITH_CAUSES && waits && state != ENDPOINT_ACCEPTING && endpoint->transport->tells)
+	if (WITH_DIAGNOSTICS && waits && state != ENDPOINT_ACCEPTING && endpoint->transport->tells)
 		loop_timer_start(endpoint->transport->loop, &endpoint->slow, TOLD_AFTER, tell_what_is_waited_for,
 				 endpoint);
 	else
@@ -274,7 +274,7 @@ enum outcome endpoint_no_connection(const struct endpoint *endpoint, const char 
 		&(struct failure){
 			.object = endpoint->name, .phase = phase, .code = code, .kind = endpoint_errno_kind(code) },
 		"%s", cause);
-	if (WITH_CAUSES)
+	if (WITH_DIAGNOSTICS)
 		hint_at_route(endpoint, code);
 	return OUTCOME_NO_CONNECTION;
 }
@@ -379,7 +379,7 @@ void endpoint_deliver(struct endpoint *endpoint, struct endpoint_event *event)
 		error_clear(endpoint_error(endpoint));
 	else if (!failed || endpoint->kind != ENDPOINT_LISTENER)
 		limit_errors(endpoint);
-	if (WITH_CAUSES && failed)
+	if (WITH_DIAGNOSTICS && failed)
 		explain(endpoint);
 	if (WITH_REPORT && endpoint->began)
 		event->took = clock_now() - endpoint->began;
@@ -395,8 +395,8 @@ void endpoint_deliver(struct endpoint *endpoint, struct endpoint_event *event)
 	endpoint->handlers->event(endpoint->context, endpoint, event);
 }
 
-static void report_outcome(struct endpoint *endpoint, enum event_kind kind, enum outcome outcome,
-			   const uint8_t *private_data, size_t length)
+static void deliver(struct endpoint *endpoint, enum event_kind kind, enum outcome outcome, const uint8_t *private_data,
+		    size_t length)
 {
 	endpoint_deliver(endpoint, &(struct endpoint_event){
 					   .kind = kind,
@@ -406,9 +406,9 @@ static void report_outcome(struct endpoint *endpoint, enum event_kind kind, enum
 				   });
 }
 
-void endpoint_reached(struct endpoint *endpoint, enum event_kind kind)
+void endpoint_deliver_kind(struct endpoint *endpoint, enum event_kind kind)
 {
-	report_outcome(endpoint, kind, OUTCOME_OK, NULL, 0);
+	deliver(endpoint, kind, OUTCOME_OK, NULL, 0);
 }
 
 void endpoint_destroy(struct endpoint *endpoint)
@@ -428,7 +428,7 @@ void endpoint_reject(struct endpoint *endpoint, const void *data, size_t length)
 void endpoint_request_failed(struct endpoint *listener, enum outcome outcome)
 {
 	if (outcome != OUTCOME_NO_CONNECTION)
-		report_outcome(listener, EVENT_REQUEST_FAILED, outcome, NULL, 0);
+		deliver(listener, EVENT_REQUEST_FAILED, outcome, NULL, 0);
 }
 
 void endpoint_refuse(struct endpoint *listener, struct endpoint *request, enum outcome outcome)
@@ -436,9 +436,9 @@ void endpoint_refuse(struct endpoint *listener, struct endpoint *request, enum o
 	struct error *error = endpoint_error(listener);
 	char cause[PRIVATE_DATA_MAX];
 
-	log_text(cause, sizeof(cause), "%s", WITH_CAUSES ? error->cause : "");
+	log_text(cause, sizeof(cause), "%s", WITH_DIAGNOSTICS ? error->cause : "");
 	endpoint_reject(request, cause, strlen(cause));
-	if (WITH_CAUSES && outcome == OUTCOME_NO_CONNECTION) {
+	if (WITH_DIAGNOSTICS && outcome == OUTCOME_NO_CONNECTION) {
 		limit_errors(listener);
 		log_report(listener->transport->log, error);
 		error_clear(error);
@@ -472,12 +472,12 @@ void endpoint_request_no_memory(struct endpoint *listener)
 
 void endpoint_fail(struct endpoint *endpoint, enum outcome outcome)
 {
-	report_outcome(endpoint, EVENT_FAILED, outcome, NULL, 0);
+	deliver(endpoint, EVENT_FAILED, outcome, NULL, 0);
 }
 
 void endpoint_rejected(struct endpoint *endpoint, const uint8_t *private_data, size_t length)
 {
-	report_outcome(endpoint, EVENT_FAILED, endpoint_outcome(endpoint), private_data, length);
+	deliver(endpoint, EVENT_FAILED, endpoint_outcome(endpoint), private_data, length);
 }
 
 const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[ENDPOINT_REJECT_TEXT_SIZE])
@@ -495,11 +495,11 @@ const char *endpoint_reject_text(const uint8_t *data, size_t length, char text[E
 void endpoint_established(struct endpoint *endpoint, const uint8_t *private_data, size_t length)
 {
 	if (endpoint->state == ENDPOINT_CONNECTING || endpoint->state == ENDPOINT_ACCEPTING)
-		report_outcome(endpoint, EVENT_ESTABLISHED, OUTCOME_OK, private_data, length);
+		deliver(endpoint, EVENT_ESTABLISHED, OUTCOME_OK, private_data, length);
 }
 
-static void report_failed_completion(struct endpoint *endpoint, const struct completion *completion,
-				     const char *code_name, int code, const char *words)
+static void fill_completion_error(struct endpoint *endpoint, const struct completion *completion, const char *code_name,
+				  int code, const char *words)
 {
 	bool unanswered = completion->status == COMPLETION_RETRY_EXCEEDED;
 	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
@@ -507,7 +507,7 @@ static void report_failed_completion(struct endpoint *endpoint, const struct com
 	error_failure(endpoint_error(endpoint),
 		      &(struct failure){ .object = endpoint->name, .code_name = code_name, .code = code },
 		      "%s failed: %s%s", work_kind_text(completion->kind),
-		      words || !(WITH_CAUSES || WITH_SOFT) ? words : completion_status_text(completion->status),
+		      words || !(WITH_DIAGNOSTICS || WITH_SOFT) ? words : completion_status_text(completion->status),
 		      unanswered ? endpoint_timeout_cause(endpoint, cause) : "");
 }
 
@@ -522,7 +522,7 @@ void endpoint_complete(struct endpoint *endpoint, const struct completion *compl
 	if (endpoint_is_group(endpoint) && endpoint->state >= ENDPOINT_FAILED)
 		return;
 	if (completion->status != COMPLETION_OK)
-		report_failed_completion(endpoint, completion, code_name, code, words);
+		fill_completion_error(endpoint, completion, code_name, code, words);
 	endpoint->handlers->completion(endpoint->context, endpoint, completion);
 }
 

@@ -37,7 +37,7 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 	outcome = backend_named(name)->open(loop, log, error, transport);
 	if (!outcome && WITH_VERBS && WITH_SOFT)
 		(*transport)->backend = backend_named(name);
-	if (WITH_CAUSES && !outcome) {
+	if (WITH_DIAGNOSTICS && !outcome) {
 		drops_read(&(*transport)->drops);
 		(*transport)->tells = isatty(STDERR_FILENO);
 	}

@@ -19,8 +19,7 @@
  * Lifetimes. Any callback may call endpoint_destroy(); no callback for that endpoint follows. region_destroy() delays
  * the free until the destroyed endpoints that use the region are gone. transport_close() comes last.
  */
-#ifndef TRANSPORT_TRANSPORT_H
-#define TRANSPORT_TRANSPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,7 +36,7 @@
  * Over verbs the kernel frees everything at the end of the process, and disconnects. That suffices for the smallest
  * program.
  */
-#define TRANSPORT_CLEANS_UP (WITH_CAUSES || WITH_SOFT)
+#define TRANSPORT_CLEANS_UP (WITH_DIAGNOSTICS || WITH_SOFT)
 
 struct backend; /* a const table of functions: transport/backend.h */
 struct channel;
@@ -465,7 +464,7 @@ enum {
 
 /*
  * Returns text: why the peer may not respond, or may have received nothing before it disconnected, as far as this host
- * knows: "; ..." for the end of a message, or "", always without WITH_CAUSES.
+ * knows: "; ..." for the end of a message, or "", always without WITH_DIAGNOSTICS.
  */
 const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE]);
 
@@ -482,10 +481,8 @@ bool endpoint_is_reachable(const struct endpoint *listener);
 /* Moves the endpoint and its pending events to another channel. Not allowed in its event callbacks. */
 enum outcome endpoint_migrate(struct endpoint *endpoint, struct channel *channel);
 
-/* Such as "resolving the address" or "connecting". NULL without WITH_CAUSES for a state that no error names. */
+/* Such as "resolving the address" or "connecting". NULL without WITH_DIAGNOSTICS for a state that no error names. */
 const char *endpoint_state_text(enum endpoint_state state);
 /* NULL: the backend has its own text. */
 const char *completion_status_text(enum completion_status status);
 const char *work_kind_text(enum work_kind kind);
-
-#endif

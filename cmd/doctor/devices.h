@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The RDMA devices in /sys/class/infiniband, with their ports and GIDs. */
-#ifndef CMD_DOCTOR_DEVICES_H
-#define CMD_DOCTOR_DEVICES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,5 +81,3 @@ const struct gid *devices_gid(const struct port *port, const struct address *add
 
 /* The port's and its interface's facts for remedy_find(). port may be NULL. */
 unsigned devices_facts(const struct device *device, const struct port *port);
-
-#endif

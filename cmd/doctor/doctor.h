@@ -19,8 +19,7 @@
  * transport cannot work with it. It is a warning if it concerns only the other transport, or if the selected one may
  * still work, for example with another device.
  */
-#ifndef CMD_DOCTOR_DOCTOR_H
-#define CMD_DOCTOR_DOCTOR_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -235,5 +234,3 @@ void paths_check(struct doctor *doctor);
 void target_lookup(struct doctor *doctor);
 /* Resolves the route to it and pings it. */
 void target_check(struct doctor *doctor);
-
-#endif

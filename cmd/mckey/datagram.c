@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cmd/mckey/datagram.h"
+#include "cmd/mckey/mckey.h"
 
 #include <arpa/inet.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cmd/mckey/flow.h"
+#include "cmd/mckey/mckey.h"
 
 #include <sys/param.h>
 

@@ -138,7 +138,7 @@ static void member_failed(const struct member *member, enum outcome outcome)
 	struct mckey *mckey = member->mckey;
 
 	/* The error must precede its hint: end() reports the rest. */
-	if (WITH_CAUSES && !member->joined) {
+	if (WITH_DIAGNOSTICS && !member->joined) {
 		mckey->figures.failed++;
 		run_report_error(mckey->run);
 		member_hint(member);

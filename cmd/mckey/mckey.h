@@ -12,12 +12,111 @@
  *   flow.c       what has arrived of each sender
  *   datagram.c   the format of a datagram
  */
-#ifndef CMD_MCKEY_MCKEY_H
-#define CMD_MCKEY_MCKEY_H
+#pragma once
 
 #include "cmd/command.h"
-#include "cmd/mckey/flow.h"
+#include "core/payload.h"
 #include "core/units.h"
+
+/* ---- datagram.c ---- */
+
+/*
+ * The format of our datagrams, which lets a receiver detect lost, repeated, late and damaged ones: a mark, if the
+ * datagram has room for it, and a byte pattern.
+ *
+ *   0       4         8          12      16         20 bytes
+ *   | magic | version | sequence | total | checksum |     network byte order
+ *
+ * The stock tool sends uninitialized heap memory, which must not look like a mark: a reader checks magic, version and
+ * checksum, which covers the mark, the length and the QP number. Datagrams shorter than the mark are not checked.
+ */
+enum {
+	DATAGRAM_MARK_SIZE = 20,
+	DATAGRAM_SIZE_MAX = 4096, /* for any MTU */
+};
+
+struct datagram_mark {
+	uint32_t sequence; /* from 0 */
+	uint32_t total;	   /* the sender's -C, above sequence; 0: no mark */
+};
+
+/* Writes a datagram of size bytes with the mark, if there is room, and its part of the pattern (core/payload.h). */
+void datagram_write(uint8_t *memory, size_t size, const uint8_t *pattern, uint32_t qpn,
+		    const struct datagram_mark *mark);
+
+/*
+ * Reads the mark of a datagram from QP qpn: one without a mark is a stock sender's, short, or has a damaged mark. If
+ * the mark is valid and the pattern is not, fills *difference and returns false.
+ */
+bool datagram_read(const uint8_t *memory, size_t size, const uint8_t *pattern, uint32_t qpn, struct datagram_mark *mark,
+		   struct payload_difference *difference);
+
+/*
+ * Sets family and bytes of a zeroed address to the sender's, from the bytes in front of the datagram: a GRH or IPv6
+ * header or, if may_be_ip4, an IPv4 header in the last 20 of them. Without one it stays zeroed.
+ */
+void datagram_source(const uint8_t header[DATAGRAM_HEADER_SIZE], bool may_be_ip4, struct address *source);
+
+/* ---- flow.c ---- */
+
+/*
+ * Arrivals from each sender. A sender is a sending QP, identified by its number and its host's address, because
+ * soft-RoCE assigns the same numbers on every host. A flow is a sender's datagrams at one member. Its memory does not
+ * depend on their number.
+ */
+enum {
+	SENDERS_MAX = 1024, /* any host may send to a group */
+	FLOWS_MAX = 32768,  /* from all senders: 34 MB */
+	FLOW_WINDOW = 256,  /* how late a datagram may be, to be distinguished from a repeated one */
+	SENDER_NAME_SIZE = ADDRESS_TEXT_SIZE + 32,
+};
+
+struct counts {
+	uint64_t received;
+	uint64_t lost;
+	uint64_t duplicated; /* or too late to be distinguished */
+	uint64_t out_of_order;
+	uint64_t damaged;
+	uint64_t unnumbered; /* senders */
+};
+
+struct flow {
+	uint64_t arrived;	    /* different datagrams */
+	uint32_t next;		    /* above the highest number */
+	uint32_t seen[FLOW_WINDOW]; /* the highest with the same remainder, plus 1 */
+};
+
+struct sender {
+	struct sender *next; /* the last leads to the first */
+	uint32_t qpn;
+	bool numbered;		/* a datagram had a mark */
+	struct address address; /* ADDRESS_NONE: unknown */
+	uint64_t unmarked;
+	struct counts counts; /* at arrival: see sender_counts() */
+	struct flow flows[];  /* one for each member */
+};
+
+struct senders {
+	uint32_t members;
+	uint32_t count;
+	struct sender *found; /* the last one */
+};
+
+/* Returns NULL for a new sender. */
+struct sender *sender_find(struct senders *senders, uint32_t qpn, const struct address *address);
+/* A new sender, zeroed, with its number and address. */
+void sender_add(struct senders *senders, struct sender *sender);
+/* "QP 17 at 10.0.0.1". Returns text. */
+const char *sender_name(const struct sender *sender, char text[SENDER_NAME_SIZE]);
+
+/* Counts a datagram. Returns false for a repeated or late one. */
+bool flow_count(struct flow *flow, struct sender *sender, const struct datagram_mark *mark, bool damaged);
+
+/* Lost: missing numbers below expected, or below the highest. */
+struct counts sender_counts(const struct senders *senders, const struct sender *sender, uint64_t expected);
+struct counts senders_counts(const struct senders *senders, uint64_t expected);
+
+/* ---- a run ---- */
 
 struct mckey_options {
 	struct common_options common;
@@ -141,5 +240,3 @@ void mckey_figures_joined(struct member *member, const struct group_address *gro
 /* Counts a sent or received datagram, perhaps the first of its QP or flow. */
 void mckey_figures_counted(struct mckey *mckey, bool first);
 struct figures mckey_figures_update(void *state);
-
-#endif

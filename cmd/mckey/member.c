@@ -80,7 +80,8 @@ enum outcome member_join(struct member *member)
 	if (!endpoint->domain->multicast) {
 		/* The exit code of a missing device, so that CI skips the test. */
 		log_error(mckey->log, mckey->figures.target, "%s has no multicast%s", device,
-			  WITH_CAUSES && endpoint->domain->fabric == FABRIC_IWARP ? ": iWARP has no datagrams" : "");
+			  WITH_DIAGNOSTICS && endpoint->domain->fabric == FABRIC_IWARP ? ": iWARP has no datagrams"
+										       : "");
 		return OUTCOME_NO_DEVICE;
 	}
 	if (mckey->count && mckey->options->size > endpoint->max_datagram) {

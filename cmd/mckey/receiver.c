@@ -50,7 +50,7 @@ int64_t receiver_time_left(struct mckey *mckey)
 
 	if (left > 0)
 		return left;
-	if (WITH_CAUSES && mckey->incomplete)
+	if (WITH_DIAGNOSTICS && mckey->incomplete)
 		mckey->cause = log_text(mckey->silence, sizeof(mckey->silence), ": no datagram for %s (--idle-timeout)",
 					units_duration(limit, text));
 	return 0;
@@ -124,11 +124,11 @@ static enum outcome count_datagram(struct member *member, const struct completio
 	if (!flow_count(flow, sender, &mark, !intact))
 		return OUTCOME_OK;
 	mckey->differs = wrong_size || wrong_count;
-	if (WITH_CAUSES && wrong_size)
+	if (WITH_DIAGNOSTICS && wrong_size)
 		report_wrong(mckey, sender, "-S", length, mckey->figures.size);
-	else if (WITH_CAUSES && wrong_count)
+	else if (WITH_DIAGNOSTICS && wrong_count)
 		report_wrong(mckey, sender, "-C", mark.total, mckey->count);
-	if (WITH_CAUSES && !intact && sender->counts.damaged == 1)
+	if (WITH_DIAGNOSTICS && !intact && sender->counts.damaged == 1)
 		log_error(mckey->log, sender_name(sender, name),
 			  "a datagram is damaged: byte %zu is 0x%02x instead of 0x%02x", difference.position,
 			  difference.found, difference.expected);
@@ -189,12 +189,12 @@ void receiver_result(struct mckey *mckey, struct mckey_result *result)
 		result->asked = mckey->figures.asked * mckey->count;
 	if (all.damaged)
 		run_record_outcome(mckey->run, OUTCOME_FAILED);
-	for (size_t i = 0; WITH_CAUSES && i < senders->count; i++) {
+	for (size_t i = 0; WITH_DIAGNOSTICS && i < senders->count; i++) {
 		sender = sender->next;
 		print_sender(mckey, sender);
 	}
 	/* It destroys its QP at once, and soft-RoCE drops its unsent datagrams. */
-	if (WITH_CAUSES && !senders->count && !transport_opens_devices(transport_name(mckey->run->transport)))
+	if (WITH_DIAGNOSTICS && !senders->count && !transport_opens_devices(transport_name(mckey->run->transport)))
 		result->hint =
 			WITH_EXTRAS && drops_of_groups(&mckey->run->transport->drops,
 						       mckey->group.family == ADDRESS_IP6,
@@ -202,7 +202,7 @@ void receiver_result(struct mckey *mckey, struct mckey_result *result)
 				? mckey->arrived
 				: "is there a sender in this network? routers may block multicast, and switches that "
 				  "snoop IGMP or MLD need a querier";
-	else if (WITH_CAUSES && (!senders->count || (all.lost && all.unnumbered)))
+	else if (WITH_DIAGNOSTICS && (!senders->count || (all.lost && all.unnumbered)))
 		result->hint = "a stock mckey -s on soft-RoCE loses datagrams: run rdmatest mckey -s there";
 	if (mckey->differs)
 		result->note = ", a sender has another -C or -S";

@@ -139,7 +139,7 @@ int64_t sender_time_left(struct mckey *mckey)
 	if (silence < timeout && !loop_deadline_passed(loop))
 		return MIN(timeout - silence, next);
 	log_cause(mckey->log, mckey->figures.target, "sending", 0, "%s%s%s", loop_phase_text(loop, timeout, text),
-		  !WITH_CAUSES || silence < timeout ? "" : ": the device completed nothing",
+		  !WITH_DIAGNOSTICS || silence < timeout ? "" : ": the device completed nothing",
 		  endpoint_timeout_cause(mckey->members->endpoint, reason));
 	return 0;
 }

@@ -12,7 +12,6 @@
 #include "cmd/reporting/reporting.h"
 #include "cmd/run.h"
 #include "core/option_value.h"
-#include "core/spelling.h"
 #include "core/units.h"
 
 enum {

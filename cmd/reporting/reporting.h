@@ -15,8 +15,7 @@
  *
  * In all forms but text the classic lines go to /dev/null, so that standard output has one form only.
  */
-#ifndef CMD_REPORTING_REPORTING_H
-#define CMD_REPORTING_REPORTING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -225,5 +224,3 @@ struct reporting_processor {
 struct reporting_processor reporting_processor(void);
 /* Prints a line if the process waited for a large part of its running time. */
 void reporting_print_processor(FILE *stream);
-
-#endif

@@ -331,7 +331,7 @@ static void hint_at_busy(const struct target *target, const struct endpoint_even
 	struct error *error = &target->client->run->transport->error;
 
 	hello_explain_rejection(event, error);
-	if (WITH_CAUSES && error->kind == ERROR_BUSY)
+	if (WITH_DIAGNOSTICS && error->kind == ERROR_BUSY)
 		error_hint(error, "a server with -P serves many at once");
 }
 
@@ -559,7 +559,7 @@ static void begin_targets(struct rping_client *client, enum outcome outcome)
 			look_up_target(target);
 		else
 			names++;
-	if (WITH_NAMES && WITH_CAUSES && (names > LOOKUPS_MAX || (names && EXTRA(client->options->reconnect))))
+	if (WITH_NAMES && WITH_DIAGNOSTICS && (names > LOOKUPS_MAX || (names && EXTRA(client->options->reconnect))))
 		outcome = resolver_process_start(&client->process, &client->run->log);
 	for (struct target *target = client->targets; target && outcome; target = target->next)
 		end_target(target, outcome);

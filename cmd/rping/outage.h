@@ -3,8 +3,7 @@
  * An outage: with --reconnect, a target without a connection continues, as in ping(8). It is dialled until the run
  * ends, and each ping whose slot passes meanwhile is lost.
  */
-#ifndef CMD_RPING_OUTAGE_H
-#define CMD_RPING_OUTAGE_H
+#pragma once
 
 #include "cmd/rping/target.h"
 
@@ -19,5 +18,3 @@ void outage_end(struct target *target, bool connected);
 
 /* Adds lost pings, if any, to the verdict. */
 void outage_add_verdict(struct run *run, const struct ping_counts *counts);
-
-#endif

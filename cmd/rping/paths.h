@@ -3,8 +3,7 @@
  * Routers choose among equal paths by a hash of addresses and ports, so a fault on one path affects only some
  * connections. With --paths each connection has its own port, and their results are compared.
  */
-#ifndef CMD_RPING_PATHS_H
-#define CMD_RPING_PATHS_H
+#pragma once
 
 #include "cmd/rping/target.h"
 
@@ -17,5 +16,3 @@ enum {
  * whether one is; then worse has "; worse than the others: UDP ports 49153, 49154", or for several servers the number.
  */
 bool rping_compare_paths(const struct rping_client *client, char worse[RPING_WORSE_SIZE]);
-
-#endif

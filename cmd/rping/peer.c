@@ -15,7 +15,7 @@ void __attribute__((noinline)) peer_enter(struct peer *peer, unsigned state, con
 					  enum timeout_share limit)
 {
 	log_debug(&peer->run->log, "%s: %s", peer->name, doing);
-	if (WITH_CAUSES)
+	if (WITH_DIAGNOSTICS)
 		peer->doing = doing;
 	peer->state = state;
 	if (!limit) {
@@ -128,7 +128,7 @@ enum outcome peer_receive(struct peer *peer, const struct completion *completion
 
 enum outcome peer_work_failed(const struct peer *peer, const struct completion *completion)
 {
-	if (WITH_CAUSES && completion->kind == WORK_RECEIVE && !peer->pings)
+	if (WITH_DIAGNOSTICS && completion->kind == WORK_RECEIVE && !peer->pings)
 		error_hint(&peer->run->transport->error, FOREIGN);
 	return OUTCOME_FAILED;
 }
@@ -139,7 +139,7 @@ enum outcome peer_failed(const struct peer *peer, const char *what)
 	char text[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 	const char *cause;
 
-	if (!WITH_CAUSES)
+	if (!WITH_DIAGNOSTICS)
 		return peer_error(peer, "%s in ping %" PRIu64, what, peer->pings);
 	cause = endpoint ? endpoint_timeout_cause(endpoint, text) : "";
 	if (!endpoint || endpoint->state < ENDPOINT_ESTABLISHED)
@@ -238,7 +238,7 @@ void peer_print_result(const struct peer *peer, enum outcome outcome, bool ends_
 				 units_plural(peer->longest));
 		if (options->validate)
 			checked = " and verified";
-		else if (WITH_CAUSES)
+		else if (WITH_DIAGNOSTICS)
 			device = log_text(device_text, sizeof(device_text), "%s; payload not checked, use -V", device);
 		if (EXTRA(warmup))
 			warmed_up = log_text(warmup_text, sizeof(warmup_text), " after %" PRIu64 " to warm up", warmup);

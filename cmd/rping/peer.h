@@ -7,8 +7,7 @@
  * build that signals each send: 1.12 times the rate over soft, 1.03 times if each end sleeps on its own processor or on
  * soft-RoCE.
  */
-#ifndef CMD_RPING_PEER_H
-#define CMD_RPING_PEER_H
+#pragma once
 
 #include "cmd/rping/protocol.h"
 #include "cmd/rping/rping.h"
@@ -36,7 +35,7 @@ struct peer {
 	const struct log *log;
 	loop_callback *expired; /* a state has lasted too long */
 	const char *name;	/* for messages */
-	const char *doing;	/* the state in words, "connecting"; NULL without WITH_CAUSES */
+	const char *doing;	/* the state in words, "connecting"; NULL without WITH_DIAGNOSTICS */
 	const char *device;
 	struct endpoint *endpoint; /* NULL: no connection */
 	struct region *messages;
@@ -108,5 +107,3 @@ void peer_print_completions(const struct peer *peer, const char *lines);
 
 /* Prints the verdict, and if the run has no other part, ends it. */
 void peer_print_result(const struct peer *peer, enum outcome outcome, bool ends_run);
-
-#endif

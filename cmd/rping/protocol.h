@@ -19,8 +19,7 @@
  * advertised size: the same bytes. Our tools add a hello to the stock protocol, in the private data of the connection
  * (cmd/hello.h). It has the server's maximum ping size, and the client's number of pings.
  */
-#ifndef CMD_RPING_PROTOCOL_H
-#define CMD_RPING_PROTOCOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ static inline uint32_t ping_number(uint64_t answered)
  * unprintable ones are printed as '?'.
  */
 void ping_print(struct output *output, const char *label, const uint8_t *ping, size_t size);
-
-#endif

@@ -17,8 +17,7 @@
  *
  * A lower file changes its own state and returns an outcome. The callback above ends what failed.
  */
-#ifndef CMD_RPING_RPING_H
-#define CMD_RPING_RPING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -86,5 +85,3 @@ enum outcome rping_client_check(const struct rping_options *options, const char 
 enum outcome rping_client_read(struct run *run, const void *options);
 /* Returns the address that the server listens on, as given; the wildcard address if none or a device name was given. */
 const char *rping_listen_address(const struct rping_options *options);
-
-#endif

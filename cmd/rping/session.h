@@ -3,8 +3,7 @@
  * A session: one client of the server, from its request through the pings of protocol.h to the disconnect. Each
  * function changes the session and returns its outcome; server.c ends a failed session.
  */
-#ifndef CMD_RPING_SESSION_H
-#define CMD_RPING_SESSION_H
+#pragma once
 
 #include "cmd/rping/peer.h"
 
@@ -70,5 +69,3 @@ enum outcome session_expire(struct session *session);
 enum outcome session_interrupt(struct session *session, enum interruption reason);
 /* Returns a disconnected session's outcome, and reports an early end. */
 enum outcome session_verdict(struct session *session);
-
-#endif

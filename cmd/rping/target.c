@@ -167,7 +167,7 @@ static enum outcome ended_early(struct target *target)
 
 	if (!peer->deadline_passed)
 		return peer_failed(peer, "interrupted");
-	if (WITH_CAUSES && peer->state <= TARGET_WAITING)
+	if (WITH_DIAGNOSTICS && peer->state <= TARGET_WAITING)
 		return peer_failed(peer, passed);
 	record_error(target, passed);
 	return OUTCOME_FAILED;
@@ -604,7 +604,7 @@ void target_prepare(struct target *target, struct rping_client *client, const ch
 	dial->process = &client->process;
 	dial->host = address;
 	dial->port = port;
-	if (WITH_CAUSES) {
+	if (WITH_DIAGNOSTICS) {
 		dial->server = "rping -s";
 		dial->hinted = &client->hinted;
 	}

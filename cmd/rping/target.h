@@ -4,8 +4,7 @@
  * size from the server's hello and repeats the cycle of protocol.h until it is done or interrupted. Each function
  * changes the target and returns an outcome; client.c ends a target that failed.
  */
-#ifndef CMD_RPING_TARGET_H
-#define CMD_RPING_TARGET_H
+#pragma once
 
 #include "cmd/dial.h"
 #include "cmd/rping/peer.h"
@@ -89,7 +88,7 @@ struct rping_client {
 	struct client_figures figures, before;
 };
 
-/* Without WITH_CAUSES there is one target. */
+/* Without WITH_DIAGNOSTICS there is one target. */
 static inline bool has_several(const struct rping_client *client)
 {
 	return OPTION_LIST_MAX > 1 && client->count > 1;
@@ -185,5 +184,3 @@ void target_report(struct target *target, const char *index, struct report *repo
 
 /* Frees its members, in any state. */
 void target_release(struct target *target);
-
-#endif

@@ -75,8 +75,8 @@ void ucmatose_connection_fail(struct ucmatose_connection *connection, const char
 
 	log_error(&ucmatose->run->log, connection->endpoint->name,
 		  "connection %" PRIu32 " (%s): %s: sent %" PRIu32 ", received %" PRIu32 " of %" PRIu32 " message%s%s",
-		  connection->index, WITH_CAUSES ? names[connection->state] : "failed", cause, connection->acknowledged,
-		  connection->received, ucmatose->messages, units_plural(ucmatose->messages),
+		  connection->index, WITH_DIAGNOSTICS ? names[connection->state] : "failed", cause,
+		  connection->acknowledged, connection->received, ucmatose->messages, units_plural(ucmatose->messages),
 		  endpoint_timeout_cause(connection->endpoint, text));
 	ucmatose_connection_check(connection, OUTCOME_FAILED);
 }

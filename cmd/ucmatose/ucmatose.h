@@ -9,8 +9,7 @@
  *   connection.c  one connection: its states, its hello, its end
  *   figures.c     the figures of all connections
  */
-#ifndef CMD_UCMATOSE_UCMATOSE_H
-#define CMD_UCMATOSE_UCMATOSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -212,5 +211,3 @@ void ucmatose_figures_count(const struct ucmatose_connection *connection, enum c
 /* The duration of the step that the event ends. */
 void ucmatose_figures_time(struct ucmatose *ucmatose, const struct endpoint_event *event);
 struct figures ucmatose_figures_update(void *state);
-
-#endif

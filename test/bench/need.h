@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Error handling of the bench programs: print the failed call, and exit with status 1. */
-#ifndef RDMATEST_TEST_BENCH_NEED_H
-#define RDMATEST_TEST_BENCH_NEED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,5 +17,3 @@ static inline void need(bool good, const char *what)
 	if (!good)
 		die(what);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * A UDP socket on 127.0.0.1, for programs that measure the machine's limits. It is not connected, like the socket of a
  * server with many peers.
  */
-#ifndef RDMATEST_TEST_BENCH_UDP_END_H
-#define RDMATEST_TEST_BENCH_UDP_END_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -52,5 +51,3 @@ static inline void udp_wait(const struct udp_end *end)
 
 	need(end->epoll < 0 || epoll_wait(end->epoll, &event, 1, LONGEST_MS) == 1, "epoll_wait");
 }
-
-#endif

@@ -3,8 +3,7 @@
  * The conformance suite's testbed: two ends in one process on one loop, each with a record of all its events and
  * completions, in order.
  */
-#ifndef TEST_CONFORMANCE_PAIR_H
-#define TEST_CONFORMANCE_PAIR_H
+#pragma once
 
 #include "transport/transport.h"
 
@@ -112,5 +111,3 @@ bool bench_member(struct bench *bench, struct end *end, struct region **region, 
 
 /* Destroys the case's objects, and lets the loop free them. */
 void bench_clear(struct bench *bench);
-
-#endif

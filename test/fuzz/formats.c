@@ -8,9 +8,8 @@
 #include <sys/socket.h>
 
 #include "cmd/doctor/doctor.h"
-#include "cmd/mckey/flow.h"
+#include "cmd/mckey/mckey.h"
 #include "core/address.h"
-#include "core/spelling.h"
 #include "core/units.h"
 #include "test/fuzz/input.h"
 #include "test/fuzz/target.h"

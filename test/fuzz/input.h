@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads a fuzzer input from its front: bytes beyond its end are 0. */
-#ifndef TEST_FUZZ_INPUT_H
-#define TEST_FUZZ_INPUT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ static inline size_t take_bytes(struct input *input, uint8_t *bytes, size_t max)
 	input->length -= length;
 	return length;
 }
-
-#endif

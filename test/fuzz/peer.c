@@ -10,7 +10,7 @@
 
 #include "cmd/command.h"
 #include "cmd/hello.h"
-#include "cmd/mckey/datagram.h"
+#include "cmd/mckey/mckey.h"
 #include "cmd/rping/protocol.h"
 #include "test/fuzz/input.h"
 #include "test/fuzz/target.h"

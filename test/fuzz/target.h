@@ -3,8 +3,7 @@
  * The fuzz targets, in one program for every engine. A target takes any bytes, runs the real code on them, and aborts
  * if an invariant is violated (violation() of network.h).
  */
-#ifndef TEST_FUZZ_TARGET_H
-#define TEST_FUZZ_TARGET_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ target_function parse_options;	 /* the command line of every command: command_li
 target_function peer_of_rping;	 /* a hostile peer of the real commands: peer.c */
 target_function peer_of_ucmatose;
 target_function peer_of_mckey;
-
-#endif

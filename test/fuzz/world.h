@@ -11,8 +11,7 @@
  * arrives from elsewhere. Every end has memory that a peer may write, memory that it may only read, and memory that it
  * must not access.
  */
-#ifndef TEST_FUZZ_WORLD_H
-#define TEST_FUZZ_WORLD_H
+#pragma once
 
 #include "test/network/network.h"
 #include "transport/soft/base/shared.h"
@@ -118,5 +117,3 @@ static inline struct soft_qp *end_queue(const struct end *end)
 {
 	return end->endpoint ? soft_endpoint_of(end->endpoint)->qp : NULL;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The connection manager of soft with both peers in this process, on the simulated network. Queue pairs, endpoints and
  * the delivery of events are replaced at link time (cm.wrap). */
-#ifndef TEST_NETWORK_CM_H
-#define TEST_NETWORK_CM_H
+#pragma once
 
 #include <limits.h>
 
@@ -135,5 +134,3 @@ struct mad captured(const char *name, const struct conn *to);
 uint64_t state_hash(void);
 /* Returns a MAD of that kind for a cm_id, with the fields that its peer would write. */
 struct mad mad_forge(enum mad_kind kind, const struct conn *target, const struct host *peer);
-
-#endif

@@ -4,8 +4,7 @@
  * (network.wrap). The code above them is the program's: packets enter through recvmmsg(2) and leave through
  * sendmmsg(2). A run depends only on its seed.
  */
-#ifndef TEST_NETWORK_NETWORK_H
-#define TEST_NETWORK_NETWORK_H
+#pragma once
 
 #include <stddef.h>
 
@@ -98,5 +97,3 @@ void network_reported(void *context, const struct error *error);
 
 /* Prints a violated invariant and aborts. */
 _Noreturn void violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif

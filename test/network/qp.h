@@ -2,8 +2,7 @@
 /* Queue pairs of two hosts on the simulated network. The connection manager and the delivery of completions are
  * replaced at link time (qp.wrap). A seed determines which packets are lost, repeated, delayed and damaged: a run can
  * be repeated. */
-#ifndef TEST_NETWORK_QP_H
-#define TEST_NETWORK_QP_H
+#pragma once
 
 #include "test/unit/unit.h"
 
@@ -118,5 +117,3 @@ void bench_run(void);
 void bench_post(enum work_kind kind, uint32_t length);
 /* Sends a response to the requester at host 0. */
 void bench_respond(uint8_t opcode, uint32_t psn, uint8_t syndrome, size_t length);
-
-#endif

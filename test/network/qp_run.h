@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Runs over a pair of queue pairs: both ends post work requests of all kinds, and every byte is checked. */
-#ifndef TEST_NETWORK_QP_RUN_H
-#define TEST_NETWORK_QP_RUN_H
+#pragma once
 
 #include "test/network/qp.h"
 
@@ -52,5 +51,3 @@ void qp_run_all(struct qp_run *run);
 struct qp_run *qp_run_new(void);
 struct qp_run *qp_run_of_sends(size_t count, size_t held, unsigned rnr_retry_count);
 void qp_run_end(struct qp_run *run);
-
-#endif

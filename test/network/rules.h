@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Checks of each packet between two queue pairs, whatever the network does. */
-#ifndef TEST_NETWORK_RULES_H
-#define TEST_NETWORK_RULES_H
+#pragma once
 
 #include "transport/soft/wire/packet.h"
 
@@ -19,5 +18,3 @@ struct rules {
 
 /* Checks a packet that the end sends. mtu is the path MTU. A violation ends the program. */
 void rules_check(struct rules *rules, unsigned end, const struct packet *packet, uint32_t mtu);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Packets of Linux 6.1 rxe between two virtual machines, captured on the receiving interface while the stock tools of
  * rdma-core 44 ran. Whole IP packets; the addresses are 10.0.0.1, 10.0.0.2, fd00::1, fd00::2 and 239.1.1.4. */
-#ifndef TEST_NETWORK_VECTORS_H
-#define TEST_NETWORK_VECTORS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ struct vector_datagram {
 };
 
 void vector_open(const struct vector *vector, struct vector_datagram *datagram);
-
-#endif

@@ -3,8 +3,7 @@
  * Time for a test that runs the real loop. It stands still while code runs; when the loop would sleep, time jumps to
  * the loop's alarm. libev's own calls use it, too.
  */
-#ifndef TEST_UNIT_FAKE_CLOCK_H
-#define TEST_UNIT_FAKE_CLOCK_H
+#pragma once
 
 #include <errno.h>
 #include <stdbool.h>
@@ -73,5 +72,3 @@ int epoll_wait(int epoll, struct epoll_event *events, int max, int timeout)
 		fake_clock.endless++;
 	return count;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * A command on a backend that only records its calls, with the real endpoint states. The test plays the device and the
  * peer. Before including this it defines FAKE_FIELDS: its members of struct fake, at least the command's options.
  */
-#ifndef TEST_UNIT_FAKE_TRANSPORT_H
-#define TEST_UNIT_FAKE_TRANSPORT_H
+#pragma once
 
 #include "test/unit/figures.h"
 
@@ -323,10 +322,10 @@ static inline void resolved(struct endpoint *endpoint)
 {
 	if (endpoint->state == ENDPOINT_RESOLVING_ADDRESS) {
 		endpoint->domain = &fake.domain;
-		endpoint_reached(endpoint, EVENT_ADDRESS_RESOLVED);
+		endpoint_deliver_kind(endpoint, EVENT_ADDRESS_RESOLVED);
 		endpoint_enter(endpoint, ENDPOINT_RESOLVING_ROUTE);
 	}
-	endpoint_reached(endpoint, EVENT_ROUTE_RESOLVED);
+	endpoint_deliver_kind(endpoint, EVENT_ROUTE_RESOLVED);
 }
 
 /* server: the accept's hello, or NULL for a stock server. */
@@ -366,7 +365,7 @@ static inline struct endpoint *request_connection(const struct hello *hello)
 
 static inline void disconnect(struct endpoint *endpoint)
 {
-	endpoint_reached(endpoint, EVENT_DISCONNECTED);
+	endpoint_deliver_kind(endpoint, EVENT_DISCONNECTED);
 }
 
 /* The next failure's cause. */
@@ -659,5 +658,3 @@ static inline void play_runs(const struct script *runs, size_t count, int (*set_
 			assert_string_equal(fake.errors.text, runs[i].errors);
 	}
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A command's figures, as in a report. */
-#ifndef TEST_UNIT_FIGURES_H
-#define TEST_UNIT_FIGURES_H
+#pragma once
 
 #include "test/unit/unit.h"
 
@@ -32,5 +31,3 @@ static inline void assert_reports_since(struct figures figures, const void *befo
 		fail_saying("%s is not in: %s", words, text);
 	free(text);
 }
-
-#endif

@@ -2,7 +2,7 @@
 /* The mark of a datagram, and the sender's address. */
 #include "unit.h"
 
-#include "cmd/mckey/datagram.h"
+#include "cmd/mckey/mckey.h"
 #include "test/unit/pattern.h"
 
 enum {

@@ -2,7 +2,7 @@
 /* Arrivals from each sender, by datagram number. */
 #include "unit.h"
 
-#include "cmd/mckey/flow.h"
+#include "cmd/mckey/mckey.h"
 
 /* One sender at one member. */
 struct bench {

@@ -45,7 +45,7 @@ WORD(address_of)
 
 	endpoint->domain = &fake.domain;
 	endpoint->max_datagram = MTU;
-	endpoint_reached(endpoint, EVENT_ADDRESS_RESOLVED);
+	endpoint_deliver_kind(endpoint, EVENT_ADDRESS_RESOLVED);
 }
 
 WORD(joined)

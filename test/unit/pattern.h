@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The payload of core/payload.h for tests that write and compare single messages. */
-#ifndef TEST_PATTERN_H
-#define TEST_PATTERN_H
+#pragma once
 
 #include <string.h>
 
@@ -28,5 +27,3 @@ static inline bool pattern_equal(const uint8_t *memory, size_t size, uint32_t se
 {
 	return !memcmp(memory, pattern() + payload_pattern_offset(size, seed, number), size);
 }
-
-#endif

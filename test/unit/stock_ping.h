@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The payload of a ping as stock rping writes it, byte by byte. */
-#ifndef TEST_STOCK_PING_H
-#define TEST_STOCK_PING_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ static inline void stock_ping(uint8_t *memory, size_t size, uint32_t number)
 		memory[i] = i < length ? (uint8_t)text[i] : (uint8_t)((number % 58 + i - length) % 58 + 'A');
 	memory[size - 1] = 0;
 }
-
-#endif

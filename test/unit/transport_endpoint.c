@@ -461,7 +461,7 @@ static enum outcome join_group(struct endpoint *endpoint)
 static int64_t took(struct endpoint *endpoint, enum event_kind kind, int64_t wait)
 {
 	now += wait;
-	endpoint_reached(endpoint, kind);
+	endpoint_deliver_kind(endpoint, kind);
 	assert_int_equal(reported.event.kind, kind);
 	return reported.event.took;
 }

@@ -119,13 +119,13 @@ WORD(meet_stock)
 WORD(address)
 {
 	connection(number)->domain = &fake.domain;
-	endpoint_reached(connection(number), EVENT_ADDRESS_RESOLVED);
+	endpoint_deliver_kind(connection(number), EVENT_ADDRESS_RESOLVED);
 	endpoint_enter(connection(number), ENDPOINT_RESOLVING_ROUTE);
 }
 
 WORD(route)
 {
-	endpoint_reached(connection(number), EVENT_ROUTE_RESOLVED);
+	endpoint_deliver_kind(connection(number), EVENT_ROUTE_RESOLVED);
 }
 
 WORD(refuse)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Common part of the unit tests: cmocka with the headers it needs first, and capturing of stderr. */
-#ifndef TEST_UNIT_H
-#define TEST_UNIT_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,5 +66,3 @@ static inline const char *capture_end(struct capture *capture)
 	capture->text[length] = 0;
 	return capture->text;
 }
-
-#endif

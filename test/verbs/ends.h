@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Common part of the transport/verbs tests: two ends on the simulated device, and access to the device. */
-#ifndef RDMATEST_TEST_VERBS_ENDS_H
-#define RDMATEST_TEST_VERBS_ENDS_H
+#pragma once
 
 #include "test/conformance/pair.h"
 #include "test/unit/unit.h"
@@ -143,5 +142,3 @@ static inline void expect_told(struct capture *capture, const char *cause)
 	} while (0)
 
 #define EXPECT_FAILURE(end, cause) EXPECT_TOLD(cause, assert_true(bench_await_event(&bench, end, EVENT_FAILED)))
-
-#endif

@@ -15,8 +15,7 @@
  * - all packets in flight to the destination of the oldest one arrive in one batch
  *
  * A walk of depth N makes all runs with up to N deviations. */
-#ifndef TEST_WALK_WALK_H
-#define TEST_WALK_WALK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ const char *scenario_name(const struct scenario *scenario);
 
 /* Makes one run, from opening to closing both transports. Aborts if an invariant is violated. */
 void scenario_run(const struct scenario *scenario, struct choices *choices);
-
-#endif

@@ -42,7 +42,7 @@ static void deliver_disconnected(struct soft_queue *queue, struct soft_endpoint 
 	switch (endpoint->base.state) {
 	case ENDPOINT_ESTABLISHED:
 	case ENDPOINT_DISCONNECTING:
-		endpoint_reached(&endpoint->base, EVENT_DISCONNECTED);
+		endpoint_deliver_kind(&endpoint->base, EVENT_DISCONNECTED);
 		break;
 	case ENDPOINT_CONNECTING:
 	case ENDPOINT_ACCEPTING:

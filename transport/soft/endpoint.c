@@ -143,10 +143,10 @@ static void endpoint_address_resolved(void *context)
 	soft_callback_begin(transport);
 	endpoint->base.domain = &transport->domain;
 	endpoint->base.max_datagram = endpoint->path.mtu;
-	endpoint_reached(&endpoint->base, EVENT_ADDRESS_RESOLVED);
+	endpoint_deliver_kind(&endpoint->base, EVENT_ADDRESS_RESOLVED);
 	if (endpoint->base.kind == ENDPOINT_CONNECTION && endpoint->base.state == ENDPOINT_ADDRESS_RESOLVED) {
 		endpoint_enter(&endpoint->base, ENDPOINT_RESOLVING_ROUTE);
-		endpoint_reached(&endpoint->base, EVENT_ROUTE_RESOLVED);
+		endpoint_deliver_kind(&endpoint->base, EVENT_ROUTE_RESOLVED);
 	}
 	soft_callback_end(transport);
 }
@@ -281,7 +281,7 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 			 send_error);
 	else if (send_error)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; the local kernel refused to send: %s (errno %d)",
-			 WITH_CAUSES && send_error != EPERM &&
+			 WITH_DIAGNOSTICS && send_error != EPERM &&
 					 route_cause(&endpoint->path.local, &endpoint->path.peer, why)
 				 ? why
 				 : strerror(send_error),
@@ -299,7 +299,8 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 			 dropped);
 	else if (base->state >= ENDPOINT_ESTABLISHED && soft_has_probed(endpoint, SOFT_PROBE_ANSWERED))
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; " HOST_ANSWERED STOPPED);
-	if (WITH_CAUSES && (!*text || icmp->error) && route_strays(&endpoint->path.local, &endpoint->path.peer, why))
+	if (WITH_DIAGNOSTICS && (!*text || icmp->error) &&
+	    route_strays(&endpoint->path.local, &endpoint->path.peer, why))
 		log_add(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "", "; %s: " ROUTE_STRAYS_HINT, why);
 }
 

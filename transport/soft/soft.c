@@ -199,7 +199,7 @@ const struct backend soft_backend = {
 	.path = WITH_REPORT || COMMAND_doctor ? soft_endpoint_path : NULL,
 	.counters = WITH_REPORT && WITH_EXTRAS ? look_at_link : NULL,
 	.timeout_cause = soft_timeout_cause,
-	.explain = WITH_CAUSES ? soft_explain : NULL,
+	.explain = WITH_DIAGNOSTICS ? soft_explain : NULL,
 	.local_addresses = soft_local_addresses,
 	.unsupported = {
 #if WITH_EXTRAS

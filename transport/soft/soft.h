@@ -18,8 +18,7 @@
  * packet_io -> soft.c -> qp (by its destination QPN) or cm (QP 1), its completion or event goes queue -> delivery ->
  * endpoint. Everything runs in callbacks of the loop; each ends with soft_flush(), which sends queued packets.
  */
-#ifndef TRANSPORT_SOFT_SOFT_H
-#define TRANSPORT_SOFT_SOFT_H
+#pragma once
 
 #include "transport/soft/base/shared.h"
 
@@ -44,5 +43,3 @@ void soft_explain(const struct endpoint *endpoint, struct error *error);
 
 /* delivery.c */
 bool soft_deliver(struct soft_transport *transport);
-
-#endif

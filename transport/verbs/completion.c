@@ -54,7 +54,7 @@ static void dispatch_completion(struct verbs_transport *transport, const struct 
 			completion.immediate = be32toh(wc->imm_data);
 		}
 	}
-	if (completion.status && (!WITH_CAUSES || !completion_status_text(completion.status)))
+	if (completion.status && (!WITH_DIAGNOSTICS || !completion_status_text(completion.status)))
 		words = ibv_wc_status_str(wc->status);
 	if (completion.kind != WORK_RECEIVE && endpoint->outstanding)
 		endpoint->outstanding--;

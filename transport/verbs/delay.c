@@ -69,7 +69,7 @@ void verbs_deliver_disconnected(void *context)
 		return;
 	if (endpoint->base.state == ENDPOINT_ESTABLISHED)
 		verbs_send_disconnect(endpoint);
-	endpoint_reached(&endpoint->base, EVENT_DISCONNECTED);
+	endpoint_deliver_kind(&endpoint->base, EVENT_DISCONNECTED);
 }
 
 static void no_cause_reported(void *context)

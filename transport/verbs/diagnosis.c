@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Causes of failures in words, with remedies. core/host.h reads files of /sys and /dev only after a call has failed, to
- * explain it; they decide nothing. Without WITH_CAUSES an error is the kernel's or librdmacm's.
+ * explain it; they decide nothing. Without WITH_DIAGNOSTICS an error is the kernel's or librdmacm's.
  */
 #include <errno.h>
 #include <string.h>
@@ -30,9 +30,10 @@ static bool is_listed(const char *file)
 
 enum outcome verbs_error_no_channel(struct error *reason, int error)
 {
-	int found = WITH_CAUSES && outcome_of(error) == OUTCOME_NO_DEVICE ? host_cause(reason, is_listed, false) : 0;
+	int found =
+		WITH_DIAGNOSTICS && outcome_of(error) == OUTCOME_NO_DEVICE ? host_cause(reason, is_listed, false) : 0;
 
-	if (!WITH_CAUSES)
+	if (!WITH_DIAGNOSTICS)
 		error_set(reason, NULL, "no RDMA device can be used: " VERBS_MANAGER_FILE ": %s (%d)", strerror(error),
 			  error);
 	else if (!found)
@@ -48,7 +49,7 @@ enum outcome verbs_error_resources(struct error *reason, const char *object, con
 	error_errno(reason, object, error, "%s", what);
 	if (error == EAGAIN)
 		error_hint(reason, "the control group of this process may have used up its rdma.max");
-	else if (WITH_CAUSES && (error == ENOMEM || error == EPERM) && host_memory_is_limited(text, &remedy))
+	else if (WITH_DIAGNOSTICS && (error == ENOMEM || error == EPERM) && host_memory_is_limited(text, &remedy))
 		error_hint(reason, "%s: %s", text, remedy.text);
 	return OUTCOME_INTERNAL;
 }
@@ -87,7 +88,7 @@ enum outcome verbs_error_shortage(const struct endpoint *endpoint, const char *w
 	if (outcome_of(error) == OUTCOME_INTERNAL)
 		return verbs_error_resources(endpoint_error(endpoint), endpoint->name, what, error);
 	/* librdmacm knows the local address before it opens the device. */
-	if (WITH_CAUSES && error == ENODEV && rdma_get_local_addr(id)->sa_family && !id->verbs)
+	if (WITH_DIAGNOSTICS && error == ENODEV && rdma_get_local_addr(id)->sa_family && !id->verbs)
 		return report_unopened(endpoint, what);
 	return OUTCOME_OK;
 }
@@ -138,7 +139,7 @@ static const char *no_device_cause(const struct endpoint *endpoint)
 
 static const char *failure_cause(const struct endpoint *endpoint, int error)
 {
-	if (!WITH_CAUSES)
+	if (!WITH_DIAGNOSTICS)
 		return strerror(error);
 	/* ENOENT: no GID of the device matches the address, such as a loopback one. */
 	return error == ENODEV || error == ENOENT ? no_device_cause(endpoint) : error_cause(error);
@@ -162,7 +163,7 @@ enum outcome verbs_error_address(const struct endpoint *endpoint, const char *wh
 
 static const char *event_cause(const struct endpoint *endpoint, const struct rdma_cm_event *event)
 {
-	if (!WITH_CAUSES)
+	if (!WITH_DIAGNOSTICS)
 		return event->status < 0 ? strerror(-event->status) : rdma_event_str(event->event);
 	/* A reject's status is the CM's reason, on iWARP -errno. Any other event's is -errno. */
 	if (event->event == RDMA_CM_EVENT_REJECTED && event->status >= 0)
@@ -192,15 +193,15 @@ void verbs_error_event(const struct endpoint *endpoint, const struct rdma_cm_eve
 		endpoint_error(endpoint),
 		&(struct failure){ .object = endpoint->name,
 				   .phase = endpoint_state_text(endpoint->state),
-				   .code_name = !WITH_CAUSES ? NULL
-							     : log_text(code_name, sizeof(code_name), "%s, status",
-									rdma_event_str(event->event)),
+				   .code_name = !WITH_DIAGNOSTICS ? NULL
+								  : log_text(code_name, sizeof(code_name), "%s, status",
+									     rdma_event_str(event->event)),
 				   .code = event->status,
-				   .kind = !WITH_CAUSES			    ? ERROR_OTHER
+				   .kind = !WITH_DIAGNOSTICS		    ? ERROR_OTHER
 					   : rejected && event->status >= 0 ? endpoint_rejection_kind(event->status)
 									    : endpoint_errno_kind(-event->status) },
 		"%s%s", event_cause(endpoint, event),
-		WITH_CAUSES && rejected ? endpoint_reject_text(event->param.conn.private_data,
-							       event->param.conn.private_data_len, peer_text)
-					: endpoint_timeout_cause(endpoint, timeout_cause));
+		WITH_DIAGNOSTICS && rejected ? endpoint_reject_text(event->param.conn.private_data,
+								    event->param.conn.private_data_len, peer_text)
+					     : endpoint_timeout_cause(endpoint, timeout_cause));
 }

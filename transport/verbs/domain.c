@@ -78,8 +78,8 @@ static enum outcome domain_use(struct verbs_transport *transport, struct rdma_cm
 
 		domain = calloc(1, sizeof(*domain));
 		if (domain)
-			domain->base.device = WITH_CAUSES ? name_of(transport, device)
-							  : memcpy(domain->name, device, sizeof(domain->name));
+			domain->base.device = WITH_DIAGNOSTICS ? name_of(transport, device)
+							       : memcpy(domain->name, device, sizeof(domain->name));
 		if (!domain || !domain->base.device) {
 			free(domain);
 			return verbs_error_resources(reason, device, "opening the device", ENOMEM);
@@ -131,7 +131,7 @@ enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)
 /* Without a bound_id librdmacm may close the device with the last endpoint's id. */
 void verbs_domain_release(struct verbs_domain *domain)
 {
-	if (!--domain->users && WITH_CAUSES && !domain->bound_id)
+	if (!--domain->users && WITH_DIAGNOSTICS && !domain->bound_id)
 		verbs_domain_destroy(domain);
 }
 

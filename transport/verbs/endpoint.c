@@ -267,7 +267,7 @@ static void address_resolved(void *context)
 		return;
 	}
 	verbs_address(rdma_get_local_addr(endpoint->id), &endpoint->base.local);
-	endpoint_reached(&endpoint->base, EVENT_ADDRESS_RESOLVED);
+	endpoint_deliver_kind(&endpoint->base, EVENT_ADDRESS_RESOLVED);
 	if (endpoint->base.kind == ENDPOINT_CONNECTION && endpoint->base.state == ENDPOINT_ADDRESS_RESOLVED)
 		begin_route(endpoint);
 }
@@ -426,7 +426,7 @@ void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_
 		address_resolved(endpoint);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		endpoint_reached(&endpoint->base, EVENT_ROUTE_RESOLVED);
+		endpoint_deliver_kind(&endpoint->base, EVENT_ROUTE_RESOLVED);
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		outcome = verbs_establish(endpoint);
@@ -463,7 +463,7 @@ void verbs_endpoint_event(struct verbs_endpoint *endpoint, const struct rdma_cm_
 		event_failed(endpoint, event);
 		break;
 	case RDMA_CM_EVENT_ADDR_CHANGE:
-		if (WITH_CAUSES && endpoint->base.domain)
+		if (WITH_DIAGNOSTICS && endpoint->base.domain)
 			verbs_domain_of(endpoint)->port_event = "the address has moved to another interface";
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:

@@ -23,7 +23,7 @@ static void reap(void *context)
 		transport->destroyed_regions = region->next;
 		verbs_region_free(region);
 	}
-	if (WITH_CAUSES)
+	if (WITH_DIAGNOSTICS)
 		verbs_domains_reap(transport);
 }
 
@@ -99,7 +99,7 @@ const struct backend verbs_backend = {
 	.local_addresses = WITH_EXTRAS ? path_local_addresses : NULL,
 	.path = WITH_REPORT || COMMAND_doctor ? verbs_path : NULL,
 	.counters = WITH_REPORT ? verbs_counters_update : NULL,
-	.timeout_cause = WITH_CAUSES ? verbs_timeout_cause : NULL,
+	.timeout_cause = WITH_DIAGNOSTICS ? verbs_timeout_cause : NULL,
 #if WITH_EXTRAS
 	.unsupported = {
 		[FEATURE_MTU] = "the connection manager takes it from the port: set the MTU of the interface",

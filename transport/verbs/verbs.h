@@ -20,8 +20,7 @@
  *   diagnosis.c   causes of errors in words
  *   address.c     addresses of librdmacm
  */
-#ifndef TRANSPORT_VERBS_VERBS_H
-#define TRANSPORT_VERBS_VERBS_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
@@ -103,7 +102,7 @@ struct verbs_domain {
 	struct loop_io async_readable; /* asynchronous events of the device, its ports, QPs and CQs */
 	struct loop_io bound_id_readable;
 	struct ibv_device_attr limits;
-	char name[IBV_SYSFS_NAME_MAX]; /* without WITH_CAUSES: a used domain lasts as long as the transport */
+	char name[IBV_SYSFS_NAME_MAX]; /* without WITH_DIAGNOSTICS: a used domain lasts as long as the transport */
 };
 
 struct verbs_region {
@@ -313,5 +312,3 @@ static inline uint64_t verbs_wr_id(uint16_t generation, uint32_t slot, enum work
 	       ((uint64_t)slot << (VERBS_TAG_BITS + VERBS_KIND_BITS)) | ((uint64_t)kind << VERBS_TAG_BITS) |
 	       (tag & WORK_TAG_MAX);
 }
-
-#endif

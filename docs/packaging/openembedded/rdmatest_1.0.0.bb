@@ -12,7 +12,7 @@ DEPENDS = "libev"
 
 # The parts of `make small`. Optional: selftest and doctor in the commands; help and extras in PACKAGECONFIG.
 RDMATEST_COMMANDS ??= "rping ucmatose mckey"
-PACKAGECONFIG ??= "verbs soft report names causes"
+PACKAGECONFIG ??= "verbs soft report names diagnostics"
 PACKAGECONFIG[verbs] = "WITH_VERBS=y,WITH_VERBS=n,rdma-core"
 PACKAGECONFIG[soft] = "WITH_SOFT=y,WITH_SOFT=n"
 PACKAGECONFIG[report] = "WITH_REPORT=y,WITH_REPORT=n"
@@ -20,7 +20,7 @@ PACKAGECONFIG[help] = "WITH_HELP=y,WITH_HELP=n"
 PACKAGECONFIG[names] = "WITH_NAMES=y,WITH_NAMES=n"
 PACKAGECONFIG[extras] = "WITH_EXTRAS=y,WITH_EXTRAS=n"
 # Without it neither report, extras, selftest nor doctor.
-PACKAGECONFIG[causes] = "WITH_CAUSES=y,WITH_CAUSES=n"
+PACKAGECONFIG[diagnostics] = "WITH_DIAGNOSTICS=y,WITH_DIAGNOSTICS=n"
 
 EXTRA_OEMAKE = "WARNINGS= 'CC=${CC}' 'AR=${AR}' PREFIX=${prefix} 'COMMANDS=${RDMATEST_COMMANDS}' ${PACKAGECONFIG_CONFARGS}"
 

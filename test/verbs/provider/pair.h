@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Two command lines against each other, or one alone, in one process and on one loop, on the provider. */
-#ifndef TEST_VERBS_PAIR_H
-#define TEST_VERBS_PAIR_H
+#pragma once
 
 #include "cmd/child_run.h"
 #include "test/unit/unit.h"
@@ -35,5 +34,3 @@ void pair_free(struct pair *pair);
 
 /* If the condition is false, fails with the pair's output and command lines; else ends the pair and the provider. */
 void pair_finish(struct pair *pair, const char *tried, bool good);
-
-#endif

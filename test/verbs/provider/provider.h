@@ -12,8 +12,7 @@
  *   qp.c        queue pairs and what travels between them
  *   cq.c        completion queues and channels; protection domains, regions, address handles
  */
-#ifndef TEST_VERBS_PROVIDER_H
-#define TEST_VERBS_PROVIDER_H
+#pragma once
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
@@ -393,5 +392,3 @@ struct region_entry *region_find(const struct ibv_pd *domain, bool remote, uint3
 
 /* Zeroed memory; aborts without. */
 void *provider_allocate(size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Intrusive hash tables, lists and rings: the links are members of the objects. */
-#ifndef TRANSPORT_SOFT_BASE_CONTAINER_H
-#define TRANSPORT_SOFT_BASE_CONTAINER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -105,5 +104,3 @@ static inline void soft_ring_pop(struct soft_ring *ring)
 	ring->head = soft_ring_at(ring, 1);
 	ring->count--;
 }
-
-#endif

@@ -4,19 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
-
 enum {
-	COMPLETIONS_FIRST = 256, /* entries; doubled when full */
-	SCRAMBLE_DELAY_MAX_US = 2000
+	COMPLETIONS_FIRST = 256 /* entries; doubled when full */
 };
-
-/* Random order and timing are for the tests. */
-#ifdef NDEBUG
-#define IS_TESTED false
-#else
-#define IS_TESTED true
-#endif
 
 struct soft_queue {
 	struct soft_transport *transport;
@@ -28,22 +18,14 @@ struct soft_queue {
 	unsigned depth;		/* of soft_callback_begin() calls */
 	struct loop_timer timer;
 	bool scheduled;
-	bool scramble;
-	uint64_t random_state; /* of xorshift64* */
 };
 
 struct soft_queue *soft_queue_open(struct soft_transport *transport)
 {
-	const char *seed = IS_TESTED ? getenv("RDMATEST_SCRAMBLE") : NULL;
 	struct soft_queue *queue = calloc(1, sizeof(*queue));
 
-	if (!queue)
-		return NULL;
-	queue->transport = transport;
-	if (seed && *seed) {
-		queue->scramble = true;
-		queue->random_state = strtoull(seed, NULL, 0) * 2 + 1;
-	}
+	if (queue)
+		queue->transport = transport;
 	return queue;
 }
 
@@ -56,15 +38,6 @@ void soft_queue_close(struct soft_queue *queue)
 		free(soft_event_take(queue));
 	free(queue->completions);
 	free(queue);
-}
-
-/* xorshift64*: repeatable for a seed. */
-static unsigned scramble_random(struct soft_queue *queue, unsigned limit)
-{
-	queue->random_state ^= queue->random_state >> 12;
-	queue->random_state ^= queue->random_state << 25;
-	queue->random_state ^= queue->random_state >> 27;
-	return (unsigned)((queue->random_state * UINT64_C(0x2545f4914f6cdd1d)) >> 33) % limit;
 }
 
 /* ---- in ---- */
@@ -183,28 +156,14 @@ void soft_queue_detach(struct soft_endpoint *endpoint)
 
 /* ---- out ---- */
 
-static bool event_is_next(struct soft_queue *queue)
-{
-	const struct soft_completion *completion;
-	const struct soft_event *event;
-
-	if (!queue->events.count || !queue->ring.count)
-		return queue->events.count;
-	event = queue->events.first->object;
-	completion = &queue->completions[queue->ring.head];
-	/* The peer sends no data before the RTU, and librdmacm reports the connection when it sends the RTU. */
-	if (IS_TESTED && queue->scramble &&
-	    !(completion->endpoint && completion->endpoint->base.state == ENDPOINT_CONNECTING))
-		return scramble_random(queue, 2);
-	return event->order < completion->order;
-}
-
 enum soft_queued soft_queue_next(struct soft_queue *queue)
 {
-	if ((!queue->events.count && !queue->ring.count) ||
-	    (IS_TESTED && queue->scramble && !scramble_random(queue, 4)))
-		return SOFT_QUEUED_NOTHING;
-	return event_is_next(queue) ? SOFT_QUEUED_EVENT : SOFT_QUEUED_COMPLETION;
+	const struct soft_event *event = queue->events.count ? queue->events.first->object : NULL;
+
+	if (!queue->ring.count)
+		return event ? SOFT_QUEUED_EVENT : SOFT_QUEUED_NOTHING;
+	return event && event->order < queue->completions[queue->ring.head].order ? SOFT_QUEUED_EVENT
+										  : SOFT_QUEUED_COMPLETION;
 }
 
 struct soft_event *soft_event_take(struct soft_queue *queue)
@@ -253,15 +212,12 @@ static void scheduled_turn(void *context)
 void soft_schedule(struct soft_transport *transport)
 {
 	struct soft_queue *queue = transport->queue;
-	int64_t delay = 0;
 
 	/* depth: soft_callback_end() will deliver. */
 	if (queue->depth || queue->scheduled)
 		return;
-	if (IS_TESTED && queue->scramble)
-		delay = (int64_t)scramble_random(queue, SCRAMBLE_DELAY_MAX_US) * CLOCK_NS_PER_US;
 	queue->scheduled = true;
-	loop_timer_start(transport->base.loop, &queue->timer, delay, scheduled_turn, queue);
+	loop_timer_start(transport->base.loop, &queue->timer, 0, scheduled_turn, queue);
 }
 
 /* Not restarted: a timer that every turn of a busy loop restarts never expires. */

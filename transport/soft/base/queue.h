@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Events and completions for the command, in two queues like a kernel's CM and CQ descriptors. They are delivered in
- * the order of queueing. In the test build, with RDMATEST_SCRAMBLE=SEED, a seeded generator chooses the queue and the
- * time: commands must not rely on an order that a kernel does not guarantee.
+ * the order of queueing; test/network/scramble.c delivers them in others.
  */
-#ifndef TRANSPORT_SOFT_BASE_QUEUE_H
-#define TRANSPORT_SOFT_BASE_QUEUE_H
+#pragma once
 
 #include "transport/soft/base/shared.h"
 
@@ -83,5 +81,3 @@ enum soft_queued soft_queue_next(struct soft_queue *queue);
 struct soft_event *soft_event_take(struct soft_queue *queue);
 /* Takes the oldest completion. False: none. */
 bool soft_completion_take(struct soft_queue *queue, struct soft_completion *completion);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Random numbers, and hashes with a secret. */
-#ifndef TRANSPORT_SOFT_BASE_RANDOM_H
-#define TRANSPORT_SOFT_BASE_RANDOM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ uint64_t soft_random(struct soft_random *random);
 
 /* Permutes 64 bits. Each result bit depends on each bit of the value. */
 uint64_t soft_random_mix(uint64_t value);
-
-#endif

@@ -7,8 +7,7 @@
  *   container.c  hash tables, lists
  *   random.c     random numbers, a hash
  */
-#ifndef TRANSPORT_SOFT_BASE_SHARED_H
-#define TRANSPORT_SOFT_BASE_SHARED_H
+#pragma once
 
 #include "core/holder.h"
 #include "core/route.h"
@@ -116,7 +115,7 @@ enum soft_probe {
 	SOFT_PROBE_SENT,
 	SOFT_PROBE_ANSWERED,
 };
-#define SOFT_PROBES (WITH_CAUSES && WITH_EXTRAS)
+#define SOFT_PROBES (WITH_DIAGNOSTICS && WITH_EXTRAS)
 
 struct soft_endpoint {
 	struct endpoint base;
@@ -203,5 +202,3 @@ static inline struct soft_endpoint *soft_endpoint_of(struct endpoint *endpoint)
 {
 	return (struct soft_endpoint *)endpoint;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The connection manager: REQ, REP, RTU, REJ, MRA, DREQ and DREP on queue pair 1. */
-#ifndef TRANSPORT_SOFT_CM_CM_H
-#define TRANSPORT_SOFT_CM_CM_H
+#pragma once
 
 #include "transport/soft/base/shared.h"
 #include "transport/soft/wire/mad.h"
@@ -40,5 +39,3 @@ void soft_cm_first_packet(struct soft_endpoint *endpoint);
  */
 void soft_cm_unreachable(struct soft_transport *transport, const struct soft_socket *socket,
 			 const struct soft_icmp *icmp, const uint8_t *quoted, size_t length);
-
-#endif

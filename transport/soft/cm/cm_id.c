@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/state.h"
-
-#define NEXT(state) STATE_BIT(CM_##state)
+#define NEXT(state) (1u << CM_##state)
 
 enum {
 	NO_GUID = 0,
@@ -268,7 +266,7 @@ void soft_cm_id_enter(struct soft_cm_id *cm_id, enum cm_state state)
 
 	if (log->debug)
 		address_host(&cm_id->path.peer, host);
-	if (!state_change(state_texts, next_states, cm_id->state, state, log, "%s cm_id %08x", host, cm_id->local_id))
+	if (!log_transition(state_texts, next_states, cm_id->state, state, log, "%s cm_id %08x", host, cm_id->local_id))
 		return;
 	loop_timer_stop(&cm_id->timer);
 	cm->half_open += is_half_open(state);

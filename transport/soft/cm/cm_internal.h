@@ -41,8 +41,7 @@
  * both identifiers (as far as each has been sent). A message that matches no cm_id gets the same answer whether or not
  * one of its identifiers is right.
  */
-#ifndef TRANSPORT_SOFT_CM_CM_INTERNAL_H
-#define TRANSPORT_SOFT_CM_CM_INTERNAL_H
+#pragma once
 
 #include "core/clock.h"
 #include "transport/soft/base/random.h"
@@ -226,5 +225,3 @@ void soft_cm_dreq_received(struct soft_cm_id *cm_id, const struct mad *dreq);
 void soft_cm_drep_received(struct soft_cm_id *cm_id);
 
 void soft_cm_send_drep(struct soft_cm_id *cm_id);
-
-#endif

@@ -212,7 +212,7 @@ static void report_holder(const struct endpoint *endpoint, const struct address 
 	struct address held = *address;
 
 	held.port = UDP_PORT_ROCE;
-	if (WITH_CAUSES)
+	if (WITH_DIAGNOSTICS)
 		holder_find(holder, &held);
 	if (holder->is_own)
 		failure.kind = ERROR_HELD;
@@ -238,15 +238,15 @@ static enum outcome socket_report_error(const struct endpoint *endpoint, const s
 	if (error == EADDRINUSE && host_rxe_holds_port("")) {
 		error_failure(reason, &failure,
 			      "the kernel's soft-RoCE (rdma_rxe) holds UDP port 4791 in this network namespace");
-		if (WITH_CAUSES)
+		if (WITH_DIAGNOSTICS)
 			host_hint_rxe(reason);
 		return OUTCOME_NO_DEVICE;
 	}
 	if (error == EADDRINUSE) {
 		report_holder(endpoint, address, text);
-	} else if (error == EADDRNOTAVAIL && WITH_CAUSES && route_cause_local(address, why)) {
+	} else if (error == EADDRNOTAVAIL && WITH_DIAGNOSTICS && route_cause_local(address, why)) {
 		error_failure(reason, &failure, "%s", why);
-	} else if (error == EADDRNOTAVAIL && WITH_CAUSES && interface_of(address, interface)) {
+	} else if (error == EADDRNOTAVAIL && WITH_DIAGNOSTICS && interface_of(address, interface)) {
 		error_failure(reason, &failure, "this process cannot use %s: its interface is down, or in another VRF",
 			      text);
 		error_hint(reason, "ip address show to %s; in a VRF: ip vrf exec VRF rdmatest ...", text);
@@ -399,7 +399,7 @@ enum outcome soft_path_find(const struct endpoint *endpoint, const struct addres
 			 address_host(&path->local, host));
 		return endpoint_no_connection(endpoint, RESOLVING, EINVAL, cause);
 	}
-	if (WITH_CAUSES && !error && soft_of(endpoint->transport)->route.route.is_broadcast &&
+	if (WITH_DIAGNOSTICS && !error && soft_of(endpoint->transport)->route.route.is_broadcast &&
 	    route_cause(&path->local, peer, cause))
 		return endpoint_no_connection(endpoint, RESOLVING, EACCES, cause);
 	if (error == EAFNOSUPPORT)

@@ -6,8 +6,7 @@
  *   socket.c     opens sockets, finds paths, joins groups
  *   packet_io.c  sends and receives packets in batches
  */
-#ifndef TRANSPORT_SOFT_NET_SOCKET_H
-#define TRANSPORT_SOFT_NET_SOCKET_H
+#pragma once
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -141,5 +140,3 @@ bool soft_may_resend(struct soft_socket *socket);
 
 /* Loop poller: receives from the sockets that have queue pairs. Returns whether a packet was received. */
 bool soft_packet_io_poll(void *transport);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queue pairs: RC for a connection, UD for a multicast group. Memory regions. */
-#ifndef TRANSPORT_SOFT_QP_QP_H
-#define TRANSPORT_SOFT_QP_QP_H
+#pragma once
 
 #include "transport/soft/net/socket.h"
 
@@ -89,5 +88,3 @@ void soft_region_free(struct soft_region *region);
  */
 uint8_t *soft_region_find(struct soft_transport *transport, uint32_t key, uint64_t address, uint64_t length,
 			  unsigned access);
-
-#endif

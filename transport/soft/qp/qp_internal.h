@@ -14,8 +14,7 @@
  * Requester and responder share only the path. Each batch of received packets ends with soft_qp_batch_end(), before
  * soft_flush(). A stopped queue pair reports no completion or event.
  */
-#ifndef TRANSPORT_SOFT_QP_QP_INTERNAL_H
-#define TRANSPORT_SOFT_QP_QP_INTERNAL_H
+#pragma once
 
 #include "transport/soft/base/random.h"
 #include "transport/soft/qp/qp.h"
@@ -308,5 +307,3 @@ void requester_suspect(struct soft_qp *qp);
 void datagram_transmit(struct soft_qp *qp);
 void datagram_receive(struct soft_qp *qp, const struct address *from, const struct address *to,
 		      const struct packet *packet);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads and writes unaligned numbers in network byte order, and copies payload. */
-#ifndef TRANSPORT_SOFT_BYTES_H
-#define TRANSPORT_SOFT_BYTES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ static inline void bytes_copy(uint8_t *to, const uint8_t *from, size_t length)
 {
 	memmove(to, from, length);
 }
-
-#endif

@@ -6,8 +6,7 @@
  * A UDP socket does not show the IP header of a received packet. All of it is known except the IPv4 identification,
  * which icrc_check() solves for: one of 2^15 damaged packets has a solution.
  */
-#ifndef TRANSPORT_SOFT_ICRC_H
-#define TRANSPORT_SOFT_ICRC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,5 +87,3 @@ void icrc_store(uint8_t bytes[ICRC_SIZE], uint32_t icrc);
  */
 bool icrc_check(const struct icrc_table *table, const struct icrc_flow *flow, const uint8_t *bytes, size_t length,
 		uint16_t *identification);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * The opcode determines the extension headers.
  */
-#ifndef TRANSPORT_SOFT_WIRE_PACKET_H
-#define TRANSPORT_SOFT_WIRE_PACKET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -179,5 +178,3 @@ unsigned mtu_bytes(unsigned code);
 
 /* Returns the code of the largest path MTU of at most bytes; 0 if less than 256. */
 unsigned mtu_code(size_t bytes);
-
-#endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The short twin of cmd/signals.c, compiled as without WITH_CAUSES. */
-#undef WITH_CAUSES
-#define WITH_CAUSES 0
-#include "cmd/signals_short.c"
+/* The tiny twin of cmd/signals.c, compiled as without WITH_DIAGNOSTICS. */
+#undef WITH_DIAGNOSTICS
+#define WITH_DIAGNOSTICS 0
+#include "cmd/signals_tiny.c"
 
 #include "test/unit/unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replaces output.c without WITH_CAUSES: descriptors, no streams. */
+/* Replaces output.c without WITH_DIAGNOSTICS: descriptors, because the C library's streams take 1 KB. */
 #include "core/output.h"
 
 #include <errno.h>

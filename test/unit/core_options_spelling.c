@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/unit/unit.h"
 
-#include "core/spelling.h"
+#include "core/options.h"
 
 TEST(edits_are_counted)
 {

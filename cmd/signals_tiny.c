@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replaces signals.c without WITH_CAUSES: a second signal, and the watchdog, have the default action. */
+/* Replaces signals.c without WITH_DIAGNOSTICS: a second signal, and the watchdog, have the default action. */
 #include "cmd/signals.h"
 
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Replaces device.c without WITH_CAUSES: a failed or removed device ends its endpoints, and stays open until the end of
- * the run. Its asynchronous events are not read: they only explain other failures.
+ * Replaces device.c without WITH_DIAGNOSTICS: a failed or removed device ends its endpoints, and stays open until the
+ * end of the run. Its asynchronous events are not read: they only explain other failures.
  */
 #include <errno.h>
 #include <fcntl.h>

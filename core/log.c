@@ -3,13 +3,11 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/sysfs.h"
 #include "core/terminal.h"
 
 enum {
@@ -263,22 +261,18 @@ void log_debug(const struct log *log, const char *format, ...)
 }
 
 enum {
-	SPACE_SIZE = 96
+	SPACE_SIZE = 64
 };
 
 /* Memory may have run into this limit of the process. */
 static const char *address_space(char text[SPACE_SIZE])
 {
-	unsigned long page = (unsigned long)sysconf(_SC_PAGESIZE) / 1024;
-	char pages[SYSFS_TEXT_SIZE];
 	struct rlimit limit;
-	int kept = errno;
 
 	*text = '\0';
-	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY && sysfs_line(pages, "/proc/self/statm"))
-		log_text(text, SPACE_SIZE, ": %lu of %llu KiB of address space in use (ulimit -v)",
-			 strtoul(pages, NULL, 10) * page, (unsigned long long)limit.rlim_cur / 1024);
-	errno = kept;
+	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		log_text(text, SPACE_SIZE, ": ulimit -v allows %llu KiB of address space",
+			 (unsigned long long)limit.rlim_cur / 1024);
 	return text;
 }
 

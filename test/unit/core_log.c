@@ -77,7 +77,7 @@ TEST(an_error_has_parts)
 	assert_false(error_is_set(&error));
 }
 
-/* With what is in use: the limit may not be the cause. */
+/* As a fact: it may not be the cause. */
 TEST(limit_of_address_space)
 {
 	struct rlimit kept, limit;
@@ -86,15 +86,11 @@ TEST(limit_of_address_space)
 
 	assert_int_equal(getrlimit(RLIMIT_AS, &kept), 0);
 	limit = (struct rlimit){ .rlim_cur = RLIM_INFINITY - 1, .rlim_max = kept.rlim_max };
-	snprintf(text, sizeof(text), " of %llu KiB of address space in use (ulimit -v)",
+	snprintf(text, sizeof(text), "Cannot allocate memory: ulimit -v allows %llu KiB of address space",
 		 (unsigned long long)limit.rlim_cur / 1024);
 	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
-	errno = EXDEV;
 	error_errno(&error, "rxe0", ENOMEM, "registering memory");
-	assert_int_equal(errno, EXDEV);
-	assert_memory_equal(error.cause, "Cannot allocate memory: ", 24);
-	assert_int_not_equal(strtoul(error.cause + 24, NULL, 10), 0);
-	assert_non_null(strstr(error.cause, text));
+	assert_string_equal(error.cause, text);
 	error_errno(&error, "rxe0", EMFILE, "opening");
 	assert_string_equal(error.cause, "Too many open files");
 	assert_int_equal(setrlimit(RLIMIT_AS, &kept), 0);

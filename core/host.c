@@ -11,6 +11,7 @@
 
 #include "core/device_file.h"
 #include "core/interface.h"
+#include "core/modprobe.h"
 #include "core/privileges.h"
 
 #define SOFT_HINT "--transport soft"
@@ -70,9 +71,7 @@ static bool has_module(const struct host *host, const char *module)
 {
 	char name[SYSFS_TEXT_SIZE];
 
-	log_text(name, sizeof(name), "%s", module);
-	for (char *dash = name; (dash = strchr(dash, '-'));)
-		*dash = '_';
+	modprobe_name(log_text(name, sizeof(name), "%s", module));
 	return sysfs_has("%s/sys/module/%s", host->root, name);
 }
 
@@ -183,17 +182,32 @@ bool host_find_card(const char *interface, char device[SYSFS_TEXT_SIZE])
 
 /* ---- findings ---- */
 
+/*
+ * Writes a remedy that loads these modules, and before it the lines that would prevent that. The files of a container
+ * are not those of the kernel's host.
+ */
+static char *add_remedy(const struct host *host, struct remedy remedy, const char *missing, char text[ERROR_HINT_SIZE])
+{
+	char lines[MODPROBE_LINES_SIZE] = "";
+
+	if (*remedy.text && !(host->facts & FACT_CONTAINER))
+		modprobe_lines(host->root, missing, lines);
+	return log_text(text, ERROR_HINT_SIZE, *lines ? "delete %s, then: %s" : "%s%s", lines, remedy.text);
+}
+
 /* some: a module is loaded. Without a device, missing modules are no failure. */
 static void add_missing_modules(struct host *host, const char *missing, bool some)
 {
 	enum finding_status failure = host->has_devices ? host->failure : FINDING_WARN;
+	char hint[ERROR_HINT_SIZE];
 	struct utsname names;
 
 	for (size_t i = 0; COMMAND_doctor && i < sizeof(modules) / sizeof(modules[0]); i++)
 		some = some || may_have(host, modules[i].module);
 	if (some || !COMMAND_doctor || uname(&names))
 		host_add(host, failure, "modules", "kernel modules not loaded: %s\n%s", missing,
-			 remedy_find(PROBLEM_MODULES, host->facts | find_gone(host), missing, NULL).text);
+			 add_remedy(host, remedy_find(PROBLEM_MODULES, host->facts | find_gone(host), missing, NULL),
+				    missing, hint));
 	else
 		host_add(host, failure, "modules",
 			 "no RDMA modules for this kernel: none loaded, none in /lib/modules/%s\n%s", names.release,
@@ -279,6 +293,14 @@ static unsigned find_card_modules(const struct host *host, char missing[CARDS_SI
 	return facts;
 }
 
+/* The module that the kernel loads for the software device of the remedy; "": none. */
+static const char *software_module(const struct host *host)
+{
+	const char *module = host->facts & FACT_RXE ? "rdma_rxe" : host->facts & FACT_SIW ? "siw" : "";
+
+	return has_module(host, module) ? "" : module;
+}
+
 /* Suggests ways to get a device or to do without. Lists the modules that a card waits for. */
 static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char list[CARDS_SIZE])
 {
@@ -286,17 +308,20 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char 
 	unsigned facts = has_module(host, "rdma_rxe") ? host->facts & ~(unsigned)FACT_SEALED : host->facts;
 	char name[SYSFS_TEXT_SIZE], missing[CARDS_SIZE];
 	struct utsname kernel;
-	size_t used = 0;
+	size_t used;
 
 	*text = *list = 0;
 	if (WITH_VERBS && COMMAND_doctor && !uname(&kernel)) {
 		unsigned known = find_card_modules(host, missing, list);
 
-		used = strlen(log_text(
-			text, ERROR_HINT_SIZE, "%s",
-			*missing ? remedy_find(PROBLEM_MODULES, host->facts | known, missing, kernel.release).text
-				 : remedy_find(PROBLEM_NO_DEVICE, facts, find_link(name), kernel.release).text));
+		if (*missing)
+			add_remedy(host, remedy_find(PROBLEM_MODULES, host->facts | known, missing, kernel.release),
+				   missing, text);
+		else
+			add_remedy(host, remedy_find(PROBLEM_NO_DEVICE, facts, find_link(name), kernel.release),
+				   software_module(host), text);
 	}
+	used = strlen(text);
 	if (WITH_SOFT)
 		log_text(text + used, ERROR_HINT_SIZE - used, "%swithout a device: %s%s" SOFT_HINT, used ? "; " : "",
 			 held ? remedy_find(PROBLEM_RXE, host->facts, NULL, NULL).text : "", held ? ", then " : "");

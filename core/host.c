@@ -270,7 +270,7 @@ static void find_card(const struct host *host, const char *driver, char name[SYS
 	sysfs_names_free(&devices);
 }
 
-/* Lists the missing modules of cards, plain and with one card for each. Returns facts about them. */
+/* Lists the missing modules of cards, plain and in words with one card for each. Returns facts about them. */
 static unsigned find_card_modules(const struct host *host, char missing[CARDS_SIZE], char list[CARDS_SIZE])
 {
 	char name[SYSFS_TEXT_SIZE];
@@ -286,7 +286,7 @@ static unsigned find_card_modules(const struct host *host, char missing[CARDS_SI
 		if (!*name)
 			continue;
 		log_add(missing, CARDS_SIZE, " ", "%s", module);
-		log_add(list, CARDS_SIZE, ", ", "%s (card %s)", module, name);
+		log_add(list, CARDS_SIZE, ", ", "%s%s (card %s)", *list ? "" : "; modules not loaded: ", module, name);
 		if (!may_have(host, module))
 			facts |= FACT_ABSENT | find_gone(host);
 	}
@@ -301,7 +301,25 @@ static const char *software_module(const struct host *host)
 	return has_module(host, module) ? "" : module;
 }
 
-/* Suggests ways to get a device or to do without. Lists the modules that a card waits for. */
+/* Writes that a network card (PCI class 02) is passed to another user of devices. */
+static void find_passed_card(const struct host *host, char list[CARDS_SIZE])
+{
+	char path[SYSFS_PATH_SIZE], class[SYSFS_TEXT_SIZE], driver[SYSFS_TEXT_SIZE];
+	struct names devices = sysfs_names(sysfs_path(path, "%s/sys/bus/pci/devices", host->root));
+
+	for (int i = 0; i < devices.count && !*list; i++) {
+		const char *name = devices.entries[i]->d_name;
+
+		if (sysfs_line(class, "%s/%s/class", path, name) && !strncmp(class, "0x02", 4) &&
+		    sysfs_link(driver, "%s/%s/driver", path, name) && strstr(driver, "vfio"))
+			log_text(list, CARDS_SIZE,
+				 "; the network card %s has the driver %s, for a virtual machine or DPDK", name,
+				 driver);
+	}
+	sysfs_names_free(&devices);
+}
+
+/* Suggests ways to get a device or to do without. Lists the modules that a card waits for, or says who has the card. */
 static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char list[CARDS_SIZE])
 {
 	bool held = host_rxe_holds_port(host->root);
@@ -314,6 +332,7 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char 
 	if (WITH_VERBS && COMMAND_doctor && !uname(&kernel)) {
 		unsigned known = find_card_modules(host, missing, list);
 
+		find_passed_card(host, list);
 		if (*missing)
 			add_remedy(host, remedy_find(PROBLEM_MODULES, host->facts | known, missing, kernel.release),
 				   missing, text);
@@ -353,10 +372,10 @@ void host_find_none(struct host *host)
 			 host->error == ENOENT ? "it is not mounted" : strerror(host->error), host->error);
 	} else if (!host->has_devices) {
 		hint_none(host, hint, list);
-		host_add(host, host->failure, "verbs", "no RDMA device %s%s%s\n%s",
+		host_add(host, host->failure, "verbs", "no RDMA device %s%s\n%s",
 			 exclusive ? "in this network namespace (rdma system: netns exclusive)"
 				   : "on this machine (" DEVICES " is empty)",
-			 *list ? "; modules not loaded: " : "", list, hint);
+			 list, hint);
 	}
 }
 

@@ -356,6 +356,33 @@ TEST(card_module, set_up, tear_down)
 	assert_null(strstr(last_remedy_of("verbs"), "irdma"));
 }
 
+/* A card that a virtual machine has: no module of this host is missing. Other cards do not count, nor other devices. */
+TEST(card_of_virtual_machine, set_up, tear_down)
+{
+	struct host *host = &tree.doctor.host;
+
+	add("sys/class/misc/null/dev", "1:3\n");
+	add_link("sys/bus/pci/devices/0000:01:00.0/driver", "../../drivers/vfio-pci");
+	add("sys/bus/pci/devices/0000:01:00.0/class", "0x030000\n");
+	add_link("sys/bus/pci/devices/0000:02:00.0/driver", "../../drivers/igb");
+	add("sys/bus/pci/devices/0000:02:00.0/class", "0x020000\n");
+	host_read(host);
+	host_find_none(host);
+	assert_true(
+		has_finding(FINDING_FAIL, "verbs", "no RDMA device on this machine (/sys/class/infiniband is empty)"));
+	assert_false(has_finding(FINDING_FAIL, "verbs", "is empty);"));
+	add_link("sys/bus/pci/devices/0000:03:00.0/driver", "../../drivers/mlx5_vfio_pci");
+	add("sys/bus/pci/devices/0000:03:00.0/class", "0x020700\n");
+	host_find_none(host);
+	assert_true(has_finding(
+		FINDING_FAIL, "verbs",
+		"is empty); the network card 0000:03:00.0 has the driver mlx5_vfio_pci, for a virtual machine "
+		"or DPDK"));
+	add_link("sys/bus/pci/devices/0000:04:00.0/driver", "../../drivers/mlx5_core");
+	host_find_none(host);
+	assert_true(has_finding(FINDING_FAIL, "verbs", "is empty); modules not loaded: mlx5_ib (card 0000:04:00.0)"));
+}
+
 /* The kernel was updated, and its package has taken the running one's modules away. */
 TEST(modules_of_another_kernel, set_up, tear_down)
 {

@@ -11,6 +11,7 @@
 
 #include "core/device_file.h"
 #include "core/interface.h"
+#include "core/modprobe.h"
 #include "core/privileges.h"
 
 #define SOFT_HINT "--transport soft"
@@ -70,9 +71,7 @@ static bool has_module(const struct host *host, const char *module)
 {
 	char name[SYSFS_TEXT_SIZE];
 
-	log_text(name, sizeof(name), "%s", module);
-	for (char *dash = name; (dash = strchr(dash, '-'));)
-		*dash = '_';
+	modprobe_name(log_text(name, sizeof(name), "%s", module));
 	return sysfs_has("%s/sys/module/%s", host->root, name);
 }
 
@@ -189,17 +188,32 @@ bool host_find_card(const char *interface, char device[SYSFS_TEXT_SIZE])
 
 /* ---- findings ---- */
 
+/*
+ * Writes a remedy that loads these modules, and before it the lines that would prevent that. The files of a container
+ * are not those of the kernel's host.
+ */
+static char *add_remedy(const struct host *host, struct remedy remedy, const char *missing, char text[ERROR_HINT_SIZE])
+{
+	char lines[MODPROBE_LINES_SIZE] = "";
+
+	if (*remedy.text && !(host->facts & FACT_CONTAINER))
+		modprobe_lines(host->root, missing, lines);
+	return log_text(text, ERROR_HINT_SIZE, *lines ? "delete %s, then: %s" : "%s%s", lines, remedy.text);
+}
+
 /* some: a module is loaded. Without a device, missing modules are no failure. */
 static void add_missing_modules(struct host *host, const char *missing, bool some)
 {
 	enum finding_status failure = host->has_devices ? host->failure : FINDING_WARN;
+	char hint[ERROR_HINT_SIZE];
 	struct utsname names;
 
 	for (size_t i = 0; COMMAND_doctor && i < sizeof(modules) / sizeof(modules[0]); i++)
 		some = some || may_have(host, modules[i].module);
 	if (some || !COMMAND_doctor || uname(&names))
 		host_add(host, failure, "modules", "kernel modules not loaded: %s\n%s", missing,
-			 remedy_find(PROBLEM_MODULES, host->facts | find_gone(host), missing, NULL).text);
+			 add_remedy(host, remedy_find(PROBLEM_MODULES, host->facts | find_gone(host), missing, NULL),
+				    missing, hint));
 	else
 		host_add(host, failure, "modules",
 			 "no RDMA modules for this kernel: none loaded, none in /lib/modules/%s\n%s", names.release,
@@ -262,7 +276,7 @@ static void find_card(const struct host *host, const char *driver, char name[SYS
 	sysfs_names_free(&devices);
 }
 
-/* Lists the missing modules of cards, plain and with one card for each. Returns facts about them. */
+/* Lists the missing modules of cards, plain and in words with one card for each. Returns facts about them. */
 static unsigned find_card_modules(const struct host *host, char missing[CARDS_SIZE], char list[CARDS_SIZE])
 {
 	char name[SYSFS_TEXT_SIZE];
@@ -278,31 +292,61 @@ static unsigned find_card_modules(const struct host *host, char missing[CARDS_SI
 		if (!*name)
 			continue;
 		log_add(missing, CARDS_SIZE, " ", "%s", module);
-		log_add(list, CARDS_SIZE, ", ", "%s (card %s)", module, name);
+		log_add(list, CARDS_SIZE, ", ", "%s%s (card %s)", *list ? "" : "; modules not loaded: ", module, name);
 		if (!may_have(host, module))
 			facts |= FACT_ABSENT | find_gone(host);
 	}
 	return facts;
 }
 
-/* Suggests ways to get a device or to do without. Lists the modules that a card waits for. */
+/* The module that the kernel loads for the software device of the remedy; "": none. */
+static const char *software_module(const struct host *host)
+{
+	const char *module = host->facts & FACT_RXE ? "rdma_rxe" : host->facts & FACT_SIW ? "siw" : "";
+
+	return has_module(host, module) ? "" : module;
+}
+
+/* Writes that a network card (PCI class 02) is passed to another user of devices. */
+static void find_passed_card(const struct host *host, char list[CARDS_SIZE])
+{
+	char path[SYSFS_PATH_SIZE], class[SYSFS_TEXT_SIZE], driver[SYSFS_TEXT_SIZE];
+	struct names devices = sysfs_names(sysfs_path(path, "%s/sys/bus/pci/devices", host->root));
+
+	for (int i = 0; i < devices.count && !*list; i++) {
+		const char *name = devices.entries[i]->d_name;
+
+		if (sysfs_line(class, "%s/%s/class", path, name) && !strncmp(class, "0x02", 4) &&
+		    sysfs_link(driver, "%s/%s/driver", path, name) && strstr(driver, "vfio"))
+			log_text(list, CARDS_SIZE,
+				 "; the network card %s has the driver %s, for a virtual machine or DPDK", name,
+				 driver);
+	}
+	sysfs_names_free(&devices);
+}
+
+/* Suggests ways to get a device or to do without. Lists the modules that a card waits for, or says who has the card. */
 static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char list[CARDS_SIZE])
 {
 	bool held = host_rxe_holds_port(host->root);
 	unsigned facts = has_module(host, "rdma_rxe") ? host->facts & ~(unsigned)FACT_SEALED : host->facts;
 	char name[SYSFS_TEXT_SIZE], missing[CARDS_SIZE];
 	struct utsname kernel;
-	size_t used = 0;
+	size_t used;
 
 	*text = *list = 0;
 	if (WITH_VERBS && COMMAND_doctor && !uname(&kernel)) {
 		unsigned known = find_card_modules(host, missing, list);
 
-		used = strlen(log_text(
-			text, ERROR_HINT_SIZE, "%s",
-			*missing ? remedy_find(PROBLEM_MODULES, host->facts | known, missing, kernel.release).text
-				 : remedy_find(PROBLEM_NO_DEVICE, facts, find_link(name), kernel.release).text));
+		find_passed_card(host, list);
+		if (*missing)
+			add_remedy(host, remedy_find(PROBLEM_MODULES, host->facts | known, missing, kernel.release),
+				   missing, text);
+		else
+			add_remedy(host, remedy_find(PROBLEM_NO_DEVICE, facts, find_link(name), kernel.release),
+				   software_module(host), text);
 	}
+	used = strlen(text);
 	if (WITH_SOFT)
 		log_text(text + used, ERROR_HINT_SIZE - used, "%swithout a device: %s%s" SOFT_HINT, used ? "; " : "",
 			 held ? remedy_find(PROBLEM_RXE, host->facts, NULL, NULL).text : "", held ? ", then " : "");
@@ -334,10 +378,10 @@ void host_find_none(struct host *host)
 			 host->error == ENOENT ? "it is not mounted" : strerror(host->error), host->error);
 	} else if (!host->has_devices) {
 		hint_none(host, hint, list);
-		host_add(host, host->failure, "verbs", "no RDMA device %s%s%s\n%s",
+		host_add(host, host->failure, "verbs", "no RDMA device %s%s\n%s",
 			 exclusive ? "in this network namespace (rdma system: netns exclusive)"
 				   : "on this machine (" DEVICES " is empty)",
-			 *list ? "; modules not loaded: " : "", list, hint);
+			 list, hint);
 	}
 }
 

@@ -404,10 +404,40 @@ static void find_cause(int fd, const struct address *local, const struct address
 		log_text(text, ROUTE_CAUSE_SIZE, "both addresses belong to this host: no packet leaves it");
 }
 
+enum {
+	LINK_ADDRESS_SIZE = 3 * sizeof(((struct route_neighbour *)0)->bytes) + 1
+};
+
+/* Writes "02:00:00:00:00:01"; "" for none. */
+static const char *link_address_text(const struct route_neighbour *neighbour, char text[LINK_ADDRESS_SIZE])
+{
+	*text = '\0';
+	for (size_t i = 0; i < neighbour->length; i++)
+		log_add(text, LINK_ADDRESS_SIZE, ":", "%02x", neighbour->bytes[i]);
+	return text;
+}
+
+static void find_neighbour(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	static const char states[][12] = { "INCOMPLETE", "REACHABLE", "STALE", "DELAY",
+					   "PROBE",	 "FAILED",    "NOARP", "PERMANENT" };
+	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE], at[LINK_ADDRESS_SIZE];
+	struct route_neighbour neighbour;
+	struct route route;
+
+	if (find_route(fd, peer, local, &route) || route.is_local || !if_indextoname(route.interface, name))
+		return;
+	neighbour = route_neighbour(fd, route.interface, next_hop(&route, peer));
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		if (neighbour.state == 1u << i && *link_address_text(&neighbour, at))
+			log_text(text, ROUTE_CAUSE_SIZE, "%s is at %s on %s (%s)",
+				 address_host(next_hop(&route, peer), host), at, name, states[i]);
+}
+
 static void find_doubt(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	struct route_neighbour neighbour;
-	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE], bytes[3 * sizeof(neighbour.bytes) + 1] = "";
+	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE], at[LINK_ADDRESS_SIZE];
 	struct route_link link;
 	struct route route;
 
@@ -423,13 +453,11 @@ static void find_doubt(int fd, const struct address *local, const struct address
 		return;
 	neighbour = route_neighbour(fd, route.interface, next_hop(&route, peer));
 	address_host(next_hop(&route, peer), host);
-	for (size_t i = 0; i < neighbour.length; i++)
-		sprintf(bytes + 3 * i, ":%02x", neighbour.bytes[i]);
-	if (neighbour.state & NUD_PERMANENT && *bytes)
+	if (neighbour.state & NUD_PERMANENT && *link_address_text(&neighbour, at))
 		log_text(text, ROUTE_CAUSE_SIZE,
 			 "if %s is not at %s on %s (permanent): ip neigh del %s dev %s; else its host or a firewall "
 			 "drops packets",
-			 host, bytes + 1, name, host, name);
+			 host, at, name, host, name);
 }
 
 static void find_answer(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
@@ -577,6 +605,11 @@ bool route_cause(const struct address *local, const struct address *peer, char t
 bool route_doubt(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	return look(find_doubt, local, peer, text);
+}
+
+bool route_entry(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	return look(find_neighbour, local, peer, text);
 }
 
 bool route_answers(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])

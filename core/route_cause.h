@@ -26,6 +26,12 @@ bool route_cause(const struct address *local, const struct address *peer, char t
 bool route_doubt(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 
 /*
+ * Writes the next hop's neighbour entry, with the state in the words of ip-neighbour(8): "10.0.0.2 is at
+ * 02:00:00:00:00:01 on eth0 (STALE)". "" and false without a link-layer address.
+ */
+bool route_entry(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
+
+/*
  * Writes the evidence that the peer, on this link, is up: it has just answered ARP or NDP, even if its IP packets are
  * dropped. "" and false without evidence.
  */

@@ -34,17 +34,13 @@ static unsigned pings_of(const struct doctor *doctor)
 	return doctor->verbs_selected ? 1 : 10;
 }
 
-/*
- * A firewall must accept UDP port 4791 for RoCE, the server's own TCP port for iWARP. The ping's own hint refers to
- * doctor.
- */
+/* A firewall must accept UDP port 4791 for RoCE, the server's own TCP port for iWARP. The ping may know more. */
 static void hint_at_firewall(const struct doctor *doctor, struct error *error)
 {
 	bool tcp = doctor->fabric == FABRIC_IWARP;
 
-	*error->hint = '\0';
 	if (doctor->silent)
-		error_hint(error, "this host's device first, see address above");
+		log_text(error->hint, sizeof(error->hint), "this host's device first, see address above");
 	else if (doctor->fabric == FABRIC_INFINIBAND)
 		error_hint(error, "check that the host is up, then run there: rdmatest doctor");
 	else

@@ -142,11 +142,25 @@ void target_lookup(struct doctor *doctor)
 	doctor->lookup_error = doctor->probe.errors.first;
 }
 
+/* before: the entry before the pings. The kernel replaces a wrong one after some seconds, unless it is permanent. */
+static void report_entry(struct doctor *doctor, const struct address *address, const char *before)
+{
+	char now[ROUTE_CAUSE_SIZE];
+
+	if (!route_entry(&doctor->local, address, now))
+		return;
+	if (*before && strncmp(now, before, strcspn(before, "(")) != 0)
+		finding_add(doctor, FINDING_WARN, "neigh", "%s, before the pings: %s", now, before);
+	else if (doctor->unanswered)
+		finding_add(doctor, FINDING_READ, "neigh", "%s", now);
+}
+
 /* Tries the addresses of a name until one has a route. The finding has the error of the last one. */
 void target_check(struct doctor *doctor)
 {
 	enum outcome outcome = OUTCOME_NO_CONNECTION;
 	struct address *address = NULL;
+	char entry[ROUTE_CAUSE_SIZE] = "";
 	size_t tried = 0;
 
 	doctor->findings.new_group = true;
@@ -164,8 +178,12 @@ void target_check(struct doctor *doctor)
 		check_filter(doctor, address);
 	if (outcome)
 		no_route(doctor);
-	else if (COMMAND_rping)
+	else if (WITH_EXTRAS)
+		route_entry(&doctor->local, address, entry);
+	if (!outcome && COMMAND_rping)
 		ping_check(doctor, address);
-	if (!outcome && WITH_EXTRAS)
+	if (!outcome && WITH_EXTRAS) {
+		report_entry(doctor, address, entry);
 		paths_check(doctor);
+	}
 }

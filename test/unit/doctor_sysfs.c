@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=route_leads_here */
+/* link: -Wl,--wrap=route_leads_here -Wl,--wrap=interface_addresses -Wl,--wrap=interface_read */
 /* doctor's reading of /sys, /proc and /dev, in directory trees that a test creates, some with hostile contents. */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,8 +35,26 @@ static struct {
 	struct doctor doctor;
 	char *output;
 	size_t length;
-	bool in_vrf; /* the addresses of this host */
+	bool in_vrf;   /* the addresses of this host */
+	bool has_eth0; /* it has no other interface */
 } tree;
+
+size_t __real_interface_addresses(struct interface_address *list);
+struct interface __real_interface_read(const char *name);
+
+size_t __wrap_interface_addresses(struct interface_address *list)
+{
+	if (!tree.has_eth0)
+		return __real_interface_addresses(list);
+	*list = (struct interface_address){ .address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } },
+					    .name = "eth0" };
+	return 1;
+}
+
+struct interface __wrap_interface_read(const char *name)
+{
+	return tree.has_eth0 ? (struct interface){ .link_length = 6 } : __real_interface_read(name);
+}
 
 bool __wrap_route_leads_here(const struct address *address, bool otherwise)
 {
@@ -338,6 +356,33 @@ TEST(card_module, set_up, tear_down)
 	assert_null(strstr(last_remedy_of("verbs"), "irdma"));
 }
 
+/* A card that a virtual machine has: no module of this host is missing. Other cards do not count, nor other devices. */
+TEST(card_of_virtual_machine, set_up, tear_down)
+{
+	struct host *host = &tree.doctor.host;
+
+	add("sys/class/misc/null/dev", "1:3\n");
+	add_link("sys/bus/pci/devices/0000:01:00.0/driver", "../../drivers/vfio-pci");
+	add("sys/bus/pci/devices/0000:01:00.0/class", "0x030000\n");
+	add_link("sys/bus/pci/devices/0000:02:00.0/driver", "../../drivers/igb");
+	add("sys/bus/pci/devices/0000:02:00.0/class", "0x020000\n");
+	host_read(host);
+	host_find_none(host);
+	assert_true(
+		has_finding(FINDING_FAIL, "verbs", "no RDMA device on this machine (/sys/class/infiniband is empty)"));
+	assert_false(has_finding(FINDING_FAIL, "verbs", "is empty);"));
+	add_link("sys/bus/pci/devices/0000:03:00.0/driver", "../../drivers/mlx5_vfio_pci");
+	add("sys/bus/pci/devices/0000:03:00.0/class", "0x020700\n");
+	host_find_none(host);
+	assert_true(has_finding(
+		FINDING_FAIL, "verbs",
+		"is empty); the network card 0000:03:00.0 has the driver mlx5_vfio_pci, for a virtual machine "
+		"or DPDK"));
+	add_link("sys/bus/pci/devices/0000:04:00.0/driver", "../../drivers/mlx5_core");
+	host_find_none(host);
+	assert_true(has_finding(FINDING_FAIL, "verbs", "is empty); modules not loaded: mlx5_ib (card 0000:04:00.0)"));
+}
+
 /* The kernel was updated, and its package has taken the running one's modules away. */
 TEST(modules_of_another_kernel, set_up, tear_down)
 {
@@ -360,6 +405,73 @@ TEST(modules_of_another_kernel, set_up, tear_down)
 	add("sys/module/ib_core/refcnt", "1\n");
 	host_find_modules(host);
 	assert_string_equal(last_remedy_of("modules"), boot);
+}
+
+#define MODPROBE "modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm"
+
+/* The files of modprobe.d that the first one hides, or that have another name, do not count; nor do those of a
+ * container. */
+TEST(module_kept_out, set_up, tear_down)
+{
+	static const struct {
+		const char *file, *text, *remedy;
+	} rows[] = {
+		{ "etc/modprobe.d/a.conf", "# no RDMA\ninstall rdma-cm /bin/false\n",
+		  "delete /etc/modprobe.d/a.conf:2 (install rdma-cm /bin/false), then: " MODPROBE },
+		{ "usr/lib/modprobe.d/a.conf", "blacklist ib_core\n",
+		  "delete /etc/modprobe.d/a.conf:2 (install rdma-cm /bin/false), then: " MODPROBE },
+		{ "etc/modprobe.d/a.conf", "install ib_core /sbin/modprobe -i ib_core; logger loaded\n", MODPROBE },
+		{ "etc/modprobe.d/b.conf.old", "blacklist ib_core\n", MODPROBE },
+		{ "lib/modprobe.d/c.conf", "blacklist ib_core_x\noptions ib_core a=1\n\tblacklist  ib_uverbs # why\n",
+		  "delete /lib/modprobe.d/c.conf:3 (\tblacklist  ib_uverbs # why), then: " MODPROBE },
+		{ "etc/modprobe.d/d.conf", "blacklist ib_core\nblacklist rdma_ucm\n",
+		  "delete /etc/modprobe.d/d.conf:1 (blacklist ib_core), /etc/modprobe.d/d.conf:2 (blacklist rdma_ucm), "
+		  "/lib/modprobe.d/c.conf:3 (\tblacklist  ib_uverbs # why), then: " MODPROBE },
+	};
+	struct host *host = &tree.doctor.host;
+	char expected[256];
+
+	add("sys/class/misc/null/dev", "1:3\n");
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		add(rows[i].file, rows[i].text);
+		host->facts = FACT_MODULES;
+		host_find_modules(host);
+		snprintf(expected, sizeof(expected), "%s", rows[i].remedy);
+		for (char *tab = expected; (tab = strchr(tab, '\t'));)
+			*tab = '?';
+		assert_string_equal(last_remedy_of("modules"), expected);
+	}
+	host->facts |= FACT_CONTAINER;
+	host_find_modules(host);
+	assert_string_equal(last_remedy_of("modules"), "on the host: " MODPROBE);
+}
+
+#define RXE "software device: rdma link add rxe0 type rxe netdev eth0; without a device: --transport soft"
+
+/* The same before a card's module, and before that of a software device. */
+TEST(device_module_kept_out, set_up, tear_down)
+{
+	struct host *host = &tree.doctor.host;
+
+	add("sys/module/ext4/refcnt", "1\n");
+	add("sys/class/misc/null/dev", "1:3\n");
+	add("etc/modprobe.d/a.conf", "install rdma_rxe /bin/true\nblacklist mlx5_ib\n");
+	host_read(host);
+	host->facts = FACT_MODULES | FACT_ADMIN | FACT_RXE | FACT_FIRST_NETWORK;
+	host_find_none(host);
+	assert_string_equal(last_remedy_of("verbs"), "without a device: --transport soft");
+	tree.has_eth0 = true;
+	host_find_none(host);
+	assert_string_equal(last_remedy_of("verbs"), "delete /etc/modprobe.d/a.conf:1 (install rdma_rxe /bin/true), "
+						     "then: " RXE);
+	add("sys/module/rdma_rxe/refcnt", "1\n");
+	host_find_none(host);
+	assert_string_equal(last_remedy_of("verbs"), RXE);
+	add_link("sys/bus/pci/devices/0000:03:00.0/driver", "../../drivers/mlx5_core");
+	host_find_none(host);
+	assert_string_equal(last_remedy_of("verbs"),
+			    "delete /etc/modprobe.d/a.conf:2 (blacklist mlx5_ib), then: modprobe -a mlx5_ib; "
+			    "without a device: --transport soft");
 }
 
 /* A module in modules.dep can be loaded, also if the line before it is longer than the buffer. */

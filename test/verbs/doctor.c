@@ -56,17 +56,20 @@ static const struct {
 	  .lines = { "WARN  address   10.0.0.1 leads to roce0, but ", SECOND }, .not_there = "rdma link" },
 };
 
-static char *run(const struct command *command, struct capture *capture, enum outcome *outcome)
+/* peer: "", or a blank and an address */
+static char *run(const struct command *command, const char *peer, struct capture *capture, enum outcome *outcome)
 {
-	char line[] = "NAME --timeout 200ms --transport verbs", *rest = line, *argv[6] = { 0 };
+	char line[64], *rest = line, *argv[7] = { 0 };
+	int argc = 0;
 	char *text = NULL;
 	size_t length;
 	struct output output = { .stream = open_memstream(&text, &length) };
 
-	for (int argc = 0; argc < 5; argc++)
-		argv[argc] = strsep(&rest, " ");
+	snprintf(line, sizeof(line), "NAME --timeout 200ms --transport verbs%s", peer);
+	while (rest)
+		argv[argc++] = strsep(&rest, " ");
 	capture_begin(capture);
-	*outcome = command_run(command, command->name, 5, argv, &output);
+	*outcome = command_run(command, command->name, argc, argv, &output);
 	capture_end(capture);
 	fclose(output.stream);
 	return text;
@@ -94,12 +97,34 @@ TEST(addresses)
 		silent = rows[row].silent;
 		provider.listening = listening;
 		provider_fail(rows[row].fails, ENOMEM, 0);
-		text = run(&doctor_command, &capture, &outcome);
+		text = run(&doctor_command, "", &capture, &outcome);
 		good = outcome == rows[row].outcome && strstr(text, rows[row].lines[0]) &&
 		       strstr(text, rows[row].lines[1]) && !(rows[row].not_there && strstr(text, rows[row].not_there));
 		if (!good)
 			print_message("# %s: %d\n%s\n", rows[row].shows, outcome, text);
 		assert_true(good);
+		free(text);
+		provider_end();
+	}
+}
+
+/* What this host's tables say of a silent peer is the remedy, in place of the list of what is possible. */
+TEST(silent_peer)
+{
+	static const char *const causes[] = { NULL, "10.0.0.2 answers no ARP on lo" };
+	struct capture capture;
+	enum outcome outcome;
+	char fix[64], *text;
+
+	for (size_t i = 0; i < LENGTH(causes); i++) {
+		provider_begin(PROVIDER_ROCE, 0);
+		provider.route_cause = causes[i];
+		provider_fail("rdma_connect", EHOSTUNREACH, 4); /* after the pings of this host's addresses */
+		text = run(&doctor_command, " 10.0.0.2", &capture, &outcome);
+		snprintf(fix, sizeof(fix), "fix: %s",
+			 causes[i] ? causes[i] : "check that the host is up, that it also uses RoCE");
+		if (!strstr(text, "FAIL  ping      10.0.0.2:7174: connecting: ") || !strstr(text, fix))
+			fail_msg("%s", text);
 		free(text);
 		provider_end();
 	}
@@ -121,13 +146,13 @@ TEST(no_interface)
 		provider_write("4: ACTIVE\n", "/sys/class/infiniband/ib%u/ports/1/state", device);
 	}
 	provider_fail("rdma_resolve_addr", ENODEV, 0);
-	text = run(&doctor_command, &capture, &outcome);
+	text = run(&doctor_command, "", &capture, &outcome);
 	assert_non_null(strstr(text, cause));
 	assert_non_null(strstr(text, remedy));
 	assert_int_equal(outcome, OUTCOME_NO_DEVICE);
 	free(text);
 	provider_fail("rdma_bind_addr", ENODEV, 0);
-	free(run(&selftest_command, &capture, &outcome));
+	free(run(&selftest_command, "", &capture, &outcome));
 	assert_non_null(strstr(capture.text, cause));
 	assert_non_null(strstr(capture.text, remedy));
 	provider_end();

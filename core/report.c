@@ -85,6 +85,11 @@ void report_count(struct report *report, const char *name, uint64_t count)
 	report_count_known(report, name, count, true);
 }
 
+void report_counter(struct report *report, const char *name, uint64_t count)
+{
+	report_add(report, name, (struct report_value){ .kind = REPORT_COUNT, .counts = true, .number = count });
+}
+
 void report_count_known(struct report *report, const char *name, uint64_t count, bool known)
 {
 	add_number(report, name, REPORT_COUNT, count, known);

@@ -110,6 +110,8 @@ void report_end(struct report *report);
 
 void report_add(struct report *report, const char *name, struct report_value value);
 void report_count(struct report *report, const char *name, uint64_t count);
+/* A count that only increases. */
+void report_counter(struct report *report, const char *name, uint64_t count);
 /* Adds a count, or no value if it is not known. */
 void report_count_known(struct report *report, const char *name, uint64_t count, bool known);
 /* JSON appends "_ns" to the name. */

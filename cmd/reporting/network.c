@@ -217,8 +217,7 @@ void reporting_add_network(struct reporting *reporting)
 		else
 			report_count_known(report, "port", counter->port, counter->port);
 		report_text(report, "counter", counter->name);
-		report_add(report, "increase",
-			   (struct report_value){ .kind = REPORT_COUNT, .counts = true, .number = counter->increase });
+		report_counter(report, "increase", counter->increase);
 		report_end(report);
 	}
 	report_end(report);

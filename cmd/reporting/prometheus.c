@@ -174,8 +174,7 @@ static int add_metrics(struct reporting *reporting, FILE *stream)
 	reporting_add_network(reporting);
 	report_time(report, "duration", clock_now() - run->begun);
 	report_flag(report, "failed", run->outcome != OUTCOME_OK);
-	report_add(report, "errors",
-		   (struct report_value){ .kind = REPORT_COUNT, .counts = true, .number = run->log.errors->count });
+	report_counter(report, "errors", run->log.errors->count);
 	report_close(report);
 	if (!fclose(samples))
 		error = print_groups(stream, text);

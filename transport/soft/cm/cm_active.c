@@ -55,16 +55,16 @@ static void send_req(struct soft_cm_id *cm_id, const void *data, size_t length)
 						     endpoint->base.peer.port),
 			.ca_guid = cm_id->cm->transport->guid,
 			.qpn = cm_id->local_qpn,
-			.responder_resources = (uint8_t)agreement->reads_in,
-			.initiator_depth = (uint8_t)agreement->reads_out,
+			.responder_resources = agreement->reads_in,
+			.initiator_depth = agreement->reads_out,
 			.remote_response_timeout = REMOTE_RESPONSE_TIMEOUT,
 			.transport = MAD_TRANSPORT_RC,
 			.starting_psn = agreement->rq_psn,
 			.local_response_timeout = LOCAL_RESPONSE_TIMEOUT,
-			.retry_count = (uint8_t)agreement->retry_count,
+			.retry_count = agreement->retry_count,
 			.pkey = PACKET_PKEY,
-			.path_mtu = (uint8_t)mtu_code(path->mtu),
-			.rnr_retry_count = (uint8_t)agreement->rnr_retry_count,
+			.path_mtu = mtu_code(path->mtu),
+			.rnr_retry_count = agreement->rnr_retry_count,
 			.max_cm_retries = MAX_CM_RETRIES,
 			.path = {
 				.local_lid = PERMISSIVE_LID,
@@ -72,7 +72,7 @@ static void send_req(struct soft_cm_id *cm_id, const void *data, size_t length)
 				.packet_rate = PACKET_RATE,
 				.traffic_class = path->type_of_service,
 				.hop_limit = HOP_LIMIT,
-				.ack_timeout = (uint8_t)agreement->ack_timeout,
+				.ack_timeout = agreement->ack_timeout,
 			},
 		},
 		.private_data = private_data,
@@ -180,7 +180,7 @@ bool soft_cm_retry_req(struct soft_cm_id *cm_id, const struct mad_rej *rej)
 	soft_cm_id_renew(cm_id);
 	mad.transaction = cm_id->transaction;
 	mad.local_id = cm_id->local_id;
-	mad.req.path_mtu = (uint8_t)path_mtu;
+	mad.req.path_mtu = path_mtu;
 	soft_cm_id_send(cm_id, &mad);
 	return true;
 }

@@ -29,8 +29,8 @@ void soft_cm_rej_received(struct soft_cm_id *cm_id, const struct mad *mad)
 	case CM_ESTABLISHED:
 		soft_cm_stop_qp(cm_id);
 		soft_cm_id_enter(cm_id, CM_TIMEWAIT);
-		soft_event_rejected(cm_id->endpoint, rejection_text(rej->reason), rej->reason, mad->private_data,
-				    mad->private_length);
+		soft_event_rejected(cm_id->endpoint, rejection_text((int)rej->reason), (int)rej->reason,
+				    mad->private_data, mad->private_length);
 		break;
 	case CM_DREQ_SENT:
 		soft_cm_id_enter(cm_id, CM_TIMEWAIT);

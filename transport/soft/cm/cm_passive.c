@@ -262,10 +262,10 @@ static void send_rep(struct soft_cm_id *cm_id, const void *data, size_t length)
 	rep.rep = (struct mad_rep){
 		.qpn = cm_id->local_qpn,
 		.starting_psn = agreement->rq_psn,
-		.responder_resources = (uint8_t)agreement->reads_in,
-		.initiator_depth = (uint8_t)agreement->reads_out,
+		.responder_resources = agreement->reads_in,
+		.initiator_depth = agreement->reads_out,
 		.target_ack_delay = ACK_DELAY,
-		.rnr_retry_count = (uint8_t)endpoint_option_or(&cm_id->endpoint->base, rnr_retry, CM_QP_RETRIES),
+		.rnr_retry_count = (uint32_t)endpoint_option_or(&cm_id->endpoint->base, rnr_retry, CM_QP_RETRIES),
 		.ca_guid = cm_id->cm->transport->guid,
 	};
 	rep.private_data = data;

@@ -120,53 +120,26 @@ static uint64_t field_mask(const struct field *field)
 	return UINT64_MAX >> (64 - field->bits);
 }
 
-static void member_set(void *member, size_t size, uint64_t value)
-{
-	switch (size) {
-	case 1: /* also bool: its field has one bit */
-		*(uint8_t *)member = (uint8_t)value;
-		break;
-	case 2:
-		*(uint16_t *)member = (uint16_t)value;
-		break;
-	case 4:
-		*(uint32_t *)member = (uint32_t)value;
-		break;
-	default:
-		*(uint64_t *)member = value;
-		break;
-	}
-}
-
-static uint64_t member_get(const void *member, size_t size)
-{
-	switch (size) {
-	case 1:
-		return *(const uint8_t *)member;
-	case 2:
-		return *(const uint16_t *)member;
-	case 4:
-		return *(const uint32_t *)member;
-	default:
-		return *(const uint64_t *)member;
-	}
-}
-
 static void field_parse(const struct field *field, const uint8_t *bytes, struct mad *mad)
 {
-	uint8_t *member = (uint8_t *)mad + field->offset;
+	void *member = (uint8_t *)mad + field->offset;
+	uint64_t value;
 
 	bytes += HEADER_SIZE + field->byte;
-	if (field->bits > 64)
+	if (field->bits > 64) {
 		memcpy(member, bytes, field->size);
+		return;
+	}
+	value = bytes_read(bytes, field_size(field)) >> field_shift(field) & field_mask(field);
+	if (field->size == sizeof(uint64_t))
+		*(uint64_t *)member = value;
 	else
-		member_set(member, field->size,
-			   bytes_read(bytes, field_size(field)) >> field_shift(field) & field_mask(field));
+		*(uint32_t *)member = (uint32_t)value;
 }
 
 static void field_write(const struct field *field, const struct mad *mad, uint8_t *bytes)
 {
-	const uint8_t *member = (const uint8_t *)mad + field->offset;
+	const void *member = (const uint8_t *)mad + field->offset;
 	size_t size = field_size(field);
 	uint64_t value;
 
@@ -175,10 +148,9 @@ static void field_write(const struct field *field, const struct mad *mad, uint8_
 		memcpy(bytes, member, field->size);
 		return;
 	}
+	value = field->size == sizeof(uint64_t) ? *(const uint64_t *)member : *(const uint32_t *)member;
 	/* Its bytes are shared with other fields. */
-	value = bytes_read(bytes, size);
-	value |= (member_get(member, field->size) & field_mask(field)) << field_shift(field);
-	bytes_write(bytes, size, value);
+	bytes_write(bytes, size, bytes_read(bytes, size) | (value & field_mask(field)) << field_shift(field));
 }
 
 bool mad_parse(const uint8_t *bytes, size_t length, struct mad *mad)

@@ -53,46 +53,46 @@ enum mad_transport {
 };
 
 /*
- * The messages have further fields, which mad_write() sets to 0.
+ * The messages have further fields, which mad_write() sets to 0. Here a number has 32 or 64 bits, for mad.c's table.
  *
  * The path as the sender of a REQ sees it.
  */
 struct mad_path {
-	uint16_t local_lid; /* 0xffff on RoCE, both */
-	uint16_t remote_lid;
+	uint32_t local_lid; /* 0xffff on RoCE, both */
+	uint32_t remote_lid;
 	uint8_t local_gid[MAD_GID_SIZE];
 	uint8_t remote_gid[MAD_GID_SIZE];
-	uint8_t packet_rate; /* 6-bit code: 3 is 10 Gb/s; soft-RoCE sends 0 */
-	uint8_t traffic_class;
-	uint8_t hop_limit;
-	uint8_t ack_timeout; /* 5 bits: mad_timeout() of the passive QP */
+	uint32_t packet_rate; /* 6-bit code: 3 is 10 Gb/s; soft-RoCE sends 0 */
+	uint32_t traffic_class;
+	uint32_t hop_limit;
+	uint32_t ack_timeout; /* 5 bits: mad_timeout() of the passive QP */
 };
 
 struct mad_req {
 	uint64_t service_id;
 	uint64_t ca_guid;
-	uint32_t qpn;			 /* 24 bits */
-	uint8_t responder_resources;	 /* READs that the sender serves at once */
-	uint8_t initiator_depth;	 /* READs that the sender has outstanding */
-	uint8_t remote_response_timeout; /* 5 bits: mad_timeout() within which the receiver replies */
-	uint8_t transport;		 /* enum mad_transport */
-	uint32_t starting_psn;		 /* 24 bits: the first PSN that the receiver of this message sends */
-	uint8_t local_response_timeout;	 /* 5 bits: mad_timeout() within which the sender replies to a REP */
-	uint8_t retry_count;		 /* 3 bits */
-	uint16_t pkey;
-	uint8_t path_mtu;	 /* mtu_code() */
-	uint8_t rnr_retry_count; /* 3 bits; 7: infinite */
-	uint8_t max_cm_retries;	 /* 4 bits */
+	uint32_t qpn;			  /* 24 bits */
+	uint32_t responder_resources;	  /* READs that the sender serves at once */
+	uint32_t initiator_depth;	  /* READs that the sender has outstanding */
+	uint32_t remote_response_timeout; /* 5 bits: mad_timeout() within which the receiver replies */
+	uint32_t transport;		  /* enum mad_transport */
+	uint32_t starting_psn;		  /* 24 bits: the first PSN that the receiver of this message sends */
+	uint32_t local_response_timeout;  /* 5 bits: mad_timeout() within which the sender replies to a REP */
+	uint32_t retry_count;		  /* 3 bits */
+	uint32_t pkey;
+	uint32_t path_mtu;	  /* mtu_code() */
+	uint32_t rnr_retry_count; /* 3 bits; 7: infinite */
+	uint32_t max_cm_retries;  /* 4 bits */
 	struct mad_path path;
 };
 
 struct mad_rep {
 	uint32_t qpn;	       /* 24 bits */
 	uint32_t starting_psn; /* 24 bits */
-	uint8_t responder_resources;
-	uint8_t initiator_depth;
-	uint8_t target_ack_delay; /* 5 bits: mad_timeout() */
-	uint8_t rnr_retry_count;  /* 3 bits */
+	uint32_t responder_resources;
+	uint32_t initiator_depth;
+	uint32_t target_ack_delay; /* 5 bits: mad_timeout() */
+	uint32_t rnr_retry_count;  /* 3 bits */
 	uint64_t ca_guid;
 };
 
@@ -104,15 +104,15 @@ enum mad_answered {
 };
 
 struct mad_rej {
-	uint8_t answered;	    /* enum mad_answered */
-	uint16_t reason;	    /* enum rejection, or another of IBTA 12.6.7.2 */
-	uint8_t information_length; /* at most MAD_INFORMATION_MAX */
+	uint32_t answered;	     /* enum mad_answered */
+	uint32_t reason;	     /* enum rejection, or another of IBTA 12.6.7.2 */
+	uint32_t information_length; /* at most MAD_INFORMATION_MAX */
 	const uint8_t *information;
 };
 
 struct mad_mra {
-	uint8_t answered;	 /* enum mad_answered */
-	uint8_t service_timeout; /* 5 bits: mad_timeout() until the reply */
+	uint32_t answered;	  /* enum mad_answered */
+	uint32_t service_timeout; /* 5 bits: mad_timeout() until the reply */
 };
 
 enum {
@@ -137,7 +137,7 @@ struct mad {
 		struct mad_rej rej;
 		struct mad_rep rep;
 		struct mad_dreq dreq;
-		uint8_t status; /* of a SIDR_REP */
+		uint32_t status; /* of a SIDR_REP */
 	};
 	const uint8_t *private_data; /* points into the parsed bytes; for writing NULL: none */
 	size_t private_length;	     /* after mad_parse(): the kind's maximum */

@@ -315,7 +315,7 @@ bool log_transition(const char *const *texts, const uint16_t *next, unsigned fro
 	if (!WITH_DIAGNOSTICS || (allowed && !log->debug))
 		return allowed;
 	va_start(arguments, format);
-	log_text_list(object, sizeof(object), format, arguments);
+	vsnprintf(object, sizeof(object), format, arguments);
 	va_end(arguments);
 	if (allowed)
 		log_debug(log, "%s: %s -> %s", object, texts[from], texts[to]);

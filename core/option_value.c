@@ -41,6 +41,72 @@ const char *option_label(const struct option *row, char text[OPTION_TEXT_SIZE])
 	return text;
 }
 
+/* As typed: digits / scale. */
+struct number {
+	unsigned base;
+	uint64_t digits;
+	uint64_t scale; /* the base to the power of the decimal places; 0: no point */
+};
+
+/* Returns the end of the digits; NULL without one, or if they do not fit: those of a fraction are ignored then. */
+static const char *read_digits(const char *text, struct number *number)
+{
+	const char *end = text;
+
+	for (;; end++) {
+		unsigned digit = (unsigned)(*end <= '9' ? *end - '0' : (*end | ' ') - 'a' + 10);
+
+		if (*end == '.' && !number->scale) {
+			number->scale = 1;
+		} else if (digit >= number->base || !(*end % 32)) { /* "@" and "`" would be the digit before "A" */
+			break;
+		} else if (number->digits < DIGITS_MAX && number->scale < DIGITS_MAX) {
+			number->digits = number->digits * number->base + digit;
+			number->scale *= number->base;
+		} else if (!number->scale) {
+			return NULL;
+		}
+	}
+	return end - text > (number->scale != 0) ? end : NULL;
+}
+
+/* What a unit multiplies by; 0 if the type has no such unit. */
+static uint64_t unit_factor(enum option_type type, const char *suffix, size_t length)
+{
+	uint64_t factor = 1;
+
+	for (const struct unit *unit = units; unit < units + sizeof(units) / sizeof(units[0]); unit++) {
+		if (unit->type != type)
+			continue;
+		factor *= unit->times;
+		if (length < sizeof(unit->suffix) && !strncasecmp(unit->suffix, suffix, length) &&
+		    !unit->suffix[length])
+			return factor;
+	}
+	return 0;
+}
+
+/* Returns false if the product is too large, or not whole and may not be rounded. */
+static bool multiply(struct number number, uint64_t factor, bool may_round, int64_t *value)
+{
+	uint64_t product, whole, rest;
+
+	/* It may fit without the fraction's last digits. */
+	for (; __builtin_mul_overflow(number.digits, factor, &product); number.digits /= number.base) {
+		if (number.scale < number.base)
+			return false;
+		number.scale /= number.base;
+	}
+	if (!number.scale)
+		number.scale = 1;
+	rest = product % number.scale;
+	whole = product / number.scale + (rest >= number.scale - rest);
+	if (whole > INT64_MAX || (rest && !may_round))
+		return false;
+	*value = (int64_t)whole;
+	return true;
+}
+
 /*
  * Returns the end of the number and unit at text, which end at a blank or '-'; NULL without a number, or if it is too
  * large or not whole: only a duration is rounded, to nanoseconds, or by two millionths if its fraction has more digits
@@ -48,54 +114,19 @@ const char *option_label(const struct option *row, char text[OPTION_TEXT_SIZE])
  */
 static const char *parse_number(enum option_type type, const char *text, int64_t *value)
 {
-	unsigned base = text[0] == '0' && (text[1] | ' ') == 'x' ? 16 : 10;
-	const char *digits = base == 16 ? text + 2 : text, *end = digits;
-	uint64_t number = 0, scale = 0, factor = 1, next, rest; /* scale: of the decimal places */
-	size_t length, ignored = 0;
+	bool is_hexadecimal = text[0] == '0' && (text[1] | ' ') == 'x';
+	struct number number = { .base = is_hexadecimal ? 16 : 10 };
+	const char *unit = read_digits(is_hexadecimal ? text + 2 : text, &number);
+	size_t length = unit ? strcspn(unit, " -") : 0, ignored = 0;
+	uint64_t factor;
 
-	for (;; end++) {
-		unsigned digit = (unsigned)(*end <= '9' ? *end - '0' : (*end | ' ') - 'a' + 10);
-
-		if (*end == '.' && !scale) {
-			scale = 1;
-		} else if (digit >= base || !(*end % 32)) { /* "@" and "`" would be the digit before "A" */
-			break;
-		} else if (number < DIGITS_MAX && scale < DIGITS_MAX) {
-			number = number * base + digit;
-			scale *= base;
-		} else if (!scale) { /* else the rest of a fraction, which is ignored */
-			return NULL;
-		}
-	}
-	length = strcspn(end, " -");
 	if (type == OPTION_SIZES)
 		type = OPTION_SIZE;
 	/* "64KB" and "64KiB" are "64K". */
-	if (WITH_DIAGNOSTICS && type == OPTION_SIZE && length && strchr("Bb", end[length - 1]))
-		ignored = length == 3 && end[1] == 'i' ? 2 : 1;
-	length -= ignored;
-	if (end - digits == (scale != 0) || length >= sizeof(units->suffix))
-		return NULL;
-	for (const struct unit *unit = units; unit < units + sizeof(units) / sizeof(units[0]); unit++) {
-		if (unit->type != type)
-			continue;
-		factor *= unit->times;
-		if (strncasecmp(unit->suffix, end, length) || unit->suffix[length])
-			continue;
-		/* It may fit without the fraction's last digits. */
-		for (; __builtin_mul_overflow(number, factor, &next); number /= base, scale /= base)
-			if (scale < base)
-				return NULL;
-		if (!scale)
-			scale = 1;
-		rest = next % scale;
-		next = next / scale + (rest >= scale - rest);
-		if (next > INT64_MAX || (rest && type != OPTION_DURATION))
-			return NULL;
-		*value = (int64_t)next;
-		return end + length + ignored;
-	}
-	return NULL;
+	if (WITH_DIAGNOSTICS && type == OPTION_SIZE && length && strchr("Bb", unit[length - 1]))
+		ignored = length == 3 && unit[1] == 'i' ? 2 : 1;
+	factor = unit ? unit_factor(type, unit, length - ignored) : 0;
+	return factor && multiply(number, factor, type == OPTION_DURATION, value) ? unit + length : NULL;
 }
 
 bool option_number(enum option_type type, const char *text, int64_t *value)

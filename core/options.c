@@ -89,10 +89,22 @@ static const char habits[] = "4 ipv4\0"
 			     "w duration\0"
 			     "x gid-index\0";
 
-/* Returns false if no option of this command matches; with fits also if none accepts the value. */
+static void hint_option(const struct parse *parse, const char *option, const char *value)
+{
+	log_hint(parse->log, "did you mean --%s%s%s?", option, *value ? " " : "", value);
+}
+
+static bool accepts(const struct parse *parse, const struct option *row, const char *value)
+{
+	bool is_number = !value[strspn(value, "0123456789")];
+
+	return *value != '-' && !(is_number && row->type == OPTION_TEXT) && option_set(row, value, parse->options);
+}
+
+/* Returns false if no option of this command matches; with fits also if none accepts the value, which may be NULL. */
 static bool hint_habit(const struct parse *parse, char letter, const char *value, bool fits)
 {
-	const char *meant = NULL, *text = "";
+	const char *first = NULL, *first_argument = "";
 
 	for (const char *habit = habits; WITH_HELP && WITH_DIAGNOSTICS && *habit; habit += strlen(habit) + 1) {
 		const char *option = habit + 2;
@@ -100,24 +112,21 @@ static bool hint_habit(const struct parse *parse, char letter, const char *value
 		const struct option *row = find_row(parse->table, option, strcspn(option, " "), &position);
 		bool takes_value = row && row->type != OPTION_FLAG && !strchr(option, ' ');
 
-		if (letter != *habit || !row)
+		if (*habit != letter || !row)
 			continue;
-		if (takes_value && value && *value != '-' &&
-		    (row->type != OPTION_TEXT || value[strspn(value, "0123456789")]) &&
-		    option_set(row, value, parse->options)) {
-			meant = option;
-			text = value;
-			break;
+		if (takes_value && value && accepts(parse, row, value)) {
+			hint_option(parse, option, value);
+			return true;
 		}
-		if (fits || meant)
-			continue;
-		meant = option;
-		if (takes_value)
-			text = option_field(row, OPTION_ARGUMENT);
+		if (!first) {
+			first = option;
+			first_argument = takes_value ? option_field(row, OPTION_ARGUMENT) : "";
+		}
 	}
-	if (meant)
-		log_hint(parse->log, "did you mean --%s%s%s?", meant, *text ? " " : "", text);
-	return meant;
+	if (!first || fits)
+		return false;
+	hint_option(parse, first, first_argument);
+	return true;
 }
 
 /* Only a number has a range, and the number after "ADDRESS:" may be meant as the port. */

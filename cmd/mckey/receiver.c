@@ -89,6 +89,23 @@ static void report_wrong(const struct mckey *mckey, const struct sender *sender,
 		  number, option, expected);
 }
 
+/* Of a sender's damaged datagrams only the first is reported. difference: NULL if it is intact. */
+static void report_faults(const struct mckey *mckey, const struct sender *sender, uint32_t length,
+			  const struct datagram_mark *mark, const struct payload_difference *difference)
+{
+	char name[SENDER_NAME_SIZE];
+
+	if (length != mckey->figures.size)
+		report_wrong(mckey, sender, "-S", length, mckey->figures.size);
+	else if (mckey->differs)
+		report_wrong(mckey, sender, "-C", mark->total, mckey->count);
+	if (difference && sender->counts.damaged == 1)
+		log_error(mckey->log, sender_name(sender, name),
+			  "a datagram is damaged: byte %zu is 0x%02x instead of 0x%02x", difference->position,
+			  difference->found, difference->expected);
+}
+
+/* Finds the datagram's sender and flow, and counts it there. A later sender with another -C or -S is another test's. */
 static enum outcome count_datagram(struct member *member, const struct completion *completion, const uint8_t *slot)
 {
 	struct mckey *mckey = member->mckey;
@@ -96,11 +113,10 @@ static enum outcome count_datagram(struct member *member, const struct completio
 	bool may_be_ip4 = mckey->group.family == ADDRESS_IP4 && member->endpoint->domain->fabric != FABRIC_INFINIBAND;
 	struct address address = { 0 };
 	struct payload_difference difference;
-	bool intact, wrong_size, wrong_count;
 	struct datagram_mark mark;
-	char name[SENDER_NAME_SIZE];
 	struct sender *sender;
 	struct flow *flow;
+	bool intact, differs;
 
 	if (length > member->slot_size - DATAGRAM_HEADER_SIZE || !completion->has_immediate ||
 	    completion->immediate != qpn) {
@@ -109,30 +125,21 @@ static enum outcome count_datagram(struct member *member, const struct completio
 	}
 	datagram_source(slot, may_be_ip4, &address);
 	intact = datagram_read(slot + DATAGRAM_HEADER_SIZE, length, mckey->pattern, qpn, &mark, &difference);
-	wrong_size = length != mckey->figures.size;
-	wrong_count = mark.total && mark.total != mckey->count;
+	differs = length != mckey->figures.size || (mark.total && mark.total != mckey->count);
 	sender = sender_find(&mckey->senders, qpn, &address);
-	if (!sender && mckey->senders.count && (wrong_size || wrong_count)) {
+	if (!sender && mckey->senders.count && differs) {
 		mckey->figures.foreign++;
 		return OUTCOME_OK;
 	}
-	if (!sender)
-		sender = add_sender(mckey, qpn, &address);
-	if (!sender)
+	if (!sender && !(sender = add_sender(mckey, qpn, &address)))
 		return OUTCOME_FAILED;
 	flow = &sender->flows[member - mckey->members];
 	if (!flow_count(flow, sender, &mark, !intact))
 		return OUTCOME_OK;
-	mckey->differs = wrong_size || wrong_count;
-	if (WITH_DIAGNOSTICS && wrong_size)
-		report_wrong(mckey, sender, "-S", length, mckey->figures.size);
-	else if (WITH_DIAGNOSTICS && wrong_count)
-		report_wrong(mckey, sender, "-C", mark.total, mckey->count);
-	if (WITH_DIAGNOSTICS && !intact && sender->counts.damaged == 1)
-		log_error(mckey->log, sender_name(sender, name),
-			  "a datagram is damaged: byte %zu is 0x%02x instead of 0x%02x", difference.position,
-			  difference.found, difference.expected);
-	if (mckey->differs)
+	mckey->differs = differs;
+	if (WITH_DIAGNOSTICS && (differs || !intact))
+		report_faults(mckey, sender, length, &mark, intact ? NULL : &difference);
+	if (differs)
 		return OUTCOME_FAILED;
 	/*
 	 * A stock sender's datagrams beyond -C are not progress: a run that misses another sender's datagrams must end.

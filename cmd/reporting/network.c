@@ -130,37 +130,52 @@ static void print_packets(FILE *stream, const struct network_counter *first, uns
 	fputc('\n', stream);
 }
 
-/* Prints a line about the port whose first counter that is, or nothing. */
+/* "2 ACK timeouts" */
+static void print_sum(FILE *stream, const char *row, uint64_t sum)
+{
+	fprintf(stream, "%" PRIu64 " ", sum);
+	for (const char *word = row + 1; *word != '|'; word++)
+		if (*word != '*')
+			fputc(*word, stream);
+		else if (sum > 1)
+			fputc('s', stream);
+}
+
+static void print_conclusion(FILE *stream, const char *conclusion, unsigned lost)
+{
+	fprintf(stream, "%s%s", conclusion, conclusion == *conclusions ? ways[lost] : "");
+}
+
+/*
+ * Prints a line about the port whose first counter that is, or nothing. A conclusion follows all its sums: "rxe0/1: 2
+ * sequence NAKs received, 1 ACK timeout: packets were lost or late on the way there; 1 RNR NAK sent: a receiver ...".
+ */
 static void print_port(FILE *stream, const struct network_counter *first)
 {
-	const char *conclusion = NULL, *last;
+	const char *conclusion = NULL;
 	unsigned lost = ways_of(first);
 
 	for (const char *row = rows; *row; row = strchr(row, '\n') + 1) {
 		uint64_t sum = sum_of(first, row);
 		char kind = kind_of(first, row);
+		const char *next = kind == *LOSS_TOO ? conclusion : conclusions[kind < *LOSS_HERE ? kind - *LOSS : 0];
 
-		if (!sum || (kind == *LOSS_TOO && !conclusion))
+		if (!sum || !next)
 			continue;
-		last = conclusion;
-		if (kind != *LOSS_TOO)
-			conclusion = conclusions[kind < *LOSS_HERE ? kind - *LOSS : 0];
-		if (!last)
+		if (!conclusion) {
 			fprintf(stream, first->port ? "%s/%u: " : "%s: ", first->device, first->port);
-		else if (last == conclusion)
+		} else if (next == conclusion) {
 			fputs(", ", stream);
-		else
-			fprintf(stream, "%s%s; ", last, last == *conclusions ? ways[lost] : "");
-		fprintf(stream, "%" PRIu64 " ", sum);
-		for (const char *word = row + 1; *word != '|'; word++)
-			if (*word != '*')
-				fputc(*word, stream);
-			else if (sum > 1)
-				fputc('s', stream);
+		} else {
+			print_conclusion(stream, conclusion, lost);
+			fputs("; ", stream);
+		}
+		print_sum(stream, row, sum);
+		conclusion = next;
 	}
 	if (!conclusion)
 		return;
-	fprintf(stream, "%s%s", conclusion, conclusion == *conclusions ? ways[lost] : "");
+	print_conclusion(stream, conclusion, lost);
 	if (conclusion == conclusions[*LINK - *LOSS])
 		fputc('\n', stream);
 	else

@@ -358,35 +358,30 @@ static bool wait_for_end(struct selftest *selftest)
 	return !server->running && !client->running;
 }
 
-/*
- * Starts the server, the client when the server is ready, and waits for both. If one fails, interrupts the other and
- * discards its errors, which are consequences of the first failure. Returns the first failure.
- */
-static enum outcome run_part(struct selftest *selftest, const struct part *part)
+/* Starts the server, and the client when the server is ready. */
+static void start_both(struct selftest *selftest, const struct part *part, const char *number)
 {
 	struct run *run = selftest->run;
-	struct child_run *server = &selftest->server, *client = &selftest->client;
-	char number[ADDRESS_TEXT_SIZE], limit[UNITS_TEXT_SIZE];
-	enum outcome outcome = choose_number(selftest, part->multicast, number);
+	struct child_run *server = &selftest->server;
 
-	if (outcome)
-		return outcome;
 	loop_timer_start(run->loop, &selftest->limit, 0, limit_passed, selftest);
 	run_wait(run); /* one turn of the loop, which releases the port */
 	start(selftest, server, part, "server", part->server, number);
 	while (child_run_goes_on(server) && !server->run.ready.family && run_wait(run))
 		;
 	if (server->running && !selftest->interrupted)
-		start(selftest, client, part, "client", part->client, number);
+		start(selftest, &selftest->client, part, "client", part->client, number);
 	else if (!server->run.outcome) /* without a client nothing was tested */
 		server->run.outcome = OUTCOME_FAILED;
-	while (child_run_goes_on(server) && child_run_goes_on(client) && run_wait(run))
-		;
-	outcome = first_failure(selftest);
-	if (outcome) {
-		server->run.log.silent = client->run.log.silent = true;
-		interrupt_part(selftest, INTERRUPTION_SIGNAL);
-	}
+}
+
+/* Waits for both, and ends the one that goes on long after its peer, which is a failure. */
+static enum outcome end_both(struct selftest *selftest, enum outcome outcome)
+{
+	struct run *run = selftest->run;
+	struct child_run *server = &selftest->server, *client = &selftest->client;
+	char limit[UNITS_TEXT_SIZE];
+
 	if (!wait_for_end(selftest)) {
 		if (!outcome)
 			log_error(server->running ? &server->run.log : &client->run.log, NULL,
@@ -402,6 +397,26 @@ static enum outcome run_part(struct selftest *selftest, const struct part *part)
 	while (loop_deadline_passed(run->loop) && !selftest->interrupted && run_wait(run))
 		;
 	return outcome ? outcome : first_failure(selftest);
+}
+
+/* Runs both ends until one has ended. Returns the first failure; the other end's errors are only its consequences. */
+static enum outcome run_part(struct selftest *selftest, const struct part *part)
+{
+	struct child_run *server = &selftest->server, *client = &selftest->client;
+	char number[ADDRESS_TEXT_SIZE];
+	enum outcome outcome = choose_number(selftest, part->multicast, number);
+
+	if (outcome)
+		return outcome;
+	start_both(selftest, part, number);
+	while (child_run_goes_on(server) && child_run_goes_on(client) && run_wait(selftest->run))
+		;
+	outcome = first_failure(selftest);
+	if (outcome) {
+		server->run.log.silent = client->run.log.silent = true;
+		interrupt_part(selftest, INTERRUPTION_SIGNAL);
+	}
+	return end_both(selftest, outcome);
 }
 
 static void test(struct selftest *selftest, const struct part *part, struct result *result)

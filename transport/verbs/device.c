@@ -144,35 +144,49 @@ void verbs_device_bind(struct verbs_domain *domain, struct rdma_cm_id *id, const
 		    bound_id_readable, domain);
 }
 
+/* Whether this process still uses the device: the id of a listener that is not yet destroyed, or another port. */
+static bool is_in_use(const struct verbs_domain *domain)
+{
+	const struct verbs_transport *transport = verbs_of(domain->base.transport);
+
+	for (uint32_t slot = 0; slot < transport->slot_count; slot++)
+		if (transport->slots[slot].endpoint && transport->slots[slot].endpoint->id->verbs == domain->context)
+			return true;
+	for (const struct verbs_domain *port = transport->domains; port; port = port->next)
+		if (port->context == domain->context)
+			return true;
+	return false;
+}
+
 /*
  * The removal of a soft-RoCE or soft-iWARP device waits until every process has closed it. librdmacm closes it only
  * when it opens another device. So /dev/null replaces the descriptors of the device, and librdmacm may close that.
  */
+static void close_device(const int files[2])
+{
+	int null_device = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (null_device < 0)
+		return;
+	for (unsigned i = 0; i < 2; i++)
+		if (fcntl(files[i], F_GETFD) >= 0) /* librdmacm has not closed it */
+			dup3(null_device, files[i], O_CLOEXEC);
+	close(null_device);
+}
+
+/* The domain is no longer in the transport's list. librdmacm may free its context with the id. */
 void verbs_device_release(struct verbs_domain *domain)
 {
-	const struct verbs_transport *transport = verbs_of(domain->base.transport);
 	const int files[] = { domain->context->cmd_fd, domain->context->async_fd };
-	bool unplugged = domain->unplugged;
-	int null_device;
+	bool unplugged = domain->unplugged && !is_in_use(domain);
 
 	loop_io_stop(&domain->async_readable);
 	loop_io_stop(&domain->bound_id_readable);
 	if (!domain->bound_id)
 		return;
-	for (uint32_t slot = 0; slot < transport->slot_count; slot++)
-		if (transport->slots[slot].endpoint && transport->slots[slot].endpoint->id->verbs == domain->context)
-			unplugged = false; /* the id of a listener, which is not yet destroyed */
-	for (const struct verbs_domain *port = transport->domains; port; port = port->next)
-		if (port->context == domain->context)
-			unplugged = false; /* the last port closes the device */
 	rdma_destroy_id(domain->bound_id);
-	null_device = unplugged ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
-	if (null_device < 0)
-		return;
-	for (size_t index = 0; index < sizeof(files) / sizeof(*files); index++)
-		if (fcntl(files[index], F_GETFD) >= 0) /* librdmacm has not closed it */
-			dup3(null_device, files[index], O_CLOEXEC);
-	close(null_device);
+	if (unplugged)
+		close_device(files);
 }
 
 static void store_port_event(const struct verbs_domain *domain, const struct ibv_async_event *event)

@@ -69,12 +69,34 @@ static bool is_withdrawn(struct verbs_endpoint *endpoint)
 	return endpoint->base.state == ENDPOINT_REQUESTED && verbs_qp_modify(endpoint, IBV_QPS_INIT, 0);
 }
 
+static enum outcome create_qp_failed(struct verbs_endpoint *endpoint, int error)
+{
+	struct endpoint *base = &endpoint->base;
+	const char *device = base->domain->device;
+	uint32_t inline_size = (uint32_t)endpoint_option_or(base, inline_size, 0);
+	bool no_flag = error == EOPNOTSUPP || error == EINVAL || error == ENOSYS;
+
+	if (is_withdrawn(endpoint))
+		return endpoint_no_connection(base, "accepting", error, "the peer withdrew the request");
+	if (HAS_GROUPS && base->options.no_loopback && no_flag) {
+		endpoint_no_connection(base, "the device cannot keep multicast from looping back", error,
+				       strerror(error));
+		return OUTCOME_NO_DEVICE;
+	}
+	/* No device attribute has the limit. */
+	if (error == EINVAL && inline_size) {
+		error_errno(endpoint_error(base), device, error, "creating a queue pair with %u bytes inline",
+			    inline_size);
+		error_hint(endpoint_error(base), "the device may take fewer bytes inline");
+		return OUTCOME_INTERNAL;
+	}
+	return verbs_error_resources(endpoint_error(base), device, "creating a queue pair", error);
+}
+
 enum outcome verbs_create_qp(struct endpoint *base)
 {
 	struct verbs_endpoint *endpoint = (struct verbs_endpoint *)base;
 	const struct endpoint_options *options = &base->options;
-	struct error *reason = endpoint_error(base);
-	uint32_t inline_size = (uint32_t)endpoint_option_or(base, inline_size, 0);
 	struct ibv_qp_init_attr_ex attributes = {
 		.qp_type = endpoint_is_group(base) ? IBV_QPT_UD : IBV_QPT_RC,
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
@@ -84,7 +106,7 @@ enum outcome verbs_create_qp(struct endpoint *base)
 	int error;
 
 	if (endpoint_is_group(base) && !base->domain->multicast) {
-		error_set(reason, base->domain->device, "the device has no multicast");
+		error_set(endpoint_error(base), base->domain->device, "the device has no multicast");
 		return OUTCOME_NO_DEVICE;
 	}
 	if (HAS_GROUPS && options->no_loopback) {
@@ -96,26 +118,11 @@ enum outcome verbs_create_qp(struct endpoint *base)
 	outcome = verbs_completion_reserve(endpoint, options->send_depth + options->receive_depth);
 	if (outcome)
 		return outcome;
-	attributes.send_cq = endpoint->completions->cq;
-	attributes.recv_cq = endpoint->completions->cq;
+	attributes.send_cq = attributes.recv_cq = endpoint->completions->cq;
 	error = create_qp_within_limits(endpoint, &attributes);
 	if (error) {
 		verbs_completion_release(endpoint);
-		if (is_withdrawn(endpoint))
-			return endpoint_no_connection(base, "accepting", error, "the peer withdrew the request");
-		if (HAS_GROUPS && options->no_loopback && (error == EOPNOTSUPP || error == EINVAL || error == ENOSYS)) {
-			endpoint_no_connection(base, "the device cannot keep multicast from looping back", error,
-					       strerror(error));
-			return OUTCOME_NO_DEVICE;
-		}
-		/* No device attribute has the limit. */
-		if (error == EINVAL && inline_size) {
-			error_errno(reason, base->domain->device, error, "creating a queue pair with %u bytes inline",
-				    inline_size);
-			error_hint(reason, "the device may take fewer bytes inline");
-			return OUTCOME_INTERNAL;
-		}
-		return verbs_error_resources(reason, base->domain->device, "creating a queue pair", error);
+		return create_qp_failed(endpoint, error);
 	}
 	base->qpn = endpoint->qp->qp_num;
 	return options->own_qp ? qp_advance(endpoint, IBV_QPS_INIT) : OUTCOME_OK;

@@ -412,7 +412,14 @@ void requester_receive(struct soft_qp *qp, const struct packet *packet)
 
 /* ---- timeouts ---- */
 
-/* Resends an outstanding packet with AckReq; for a READ the unanswered rest of its slice. Returns its first PSN. */
+/*
+ * Resends an outstanding packet with AckReq; for a READ the unanswered rest of its slice. Returns its first PSN.
+ *
+ *   unacked_psn         psn              next_psn
+ *        |---- outstanding ---- ... ---------|
+ *                        ^-------------------'   send_packet() and send_read() send what next_psn is, so it is set
+ *                                                back to psn for this one packet
+ */
 static uint32_t requester_resend(struct soft_qp *qp, uint32_t psn)
 {
 	struct requester *requester = &qp->requester;
@@ -421,7 +428,7 @@ static uint32_t requester_resend(struct soft_qp *qp, uint32_t psn)
 	uint8_t outstanding_reads = requester->outstanding_reads;
 	bool read = request->kind == WORK_READ;
 
-	if (read)
+	if (read) /* the first of its slice */
 		psn = psn_add(psn, PSN_MASK + 1 - ((psn - request->psn) & PSN_MASK) % requester->read_slice);
 	if (psn_before(psn, requester->unacked_psn))
 		psn = requester->unacked_psn;
@@ -429,6 +436,7 @@ static uint32_t requester_resend(struct soft_qp *qp, uint32_t psn)
 	requester->outstanding_reads = 0;
 	/* It gets AckReq, and needs no room in the window. */
 	requester->packets_since_ack_request = PSN_MASK;
+	/* A reply may answer either transmission: none of what is outstanding now is timed (Karn). */
 	requester->rtt_timing = false;
 	requester->ambiguous_psn = next_psn;
 	requester->once_psn = requester->highest_psn;

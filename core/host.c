@@ -286,20 +286,18 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char 
 	unsigned facts = has_module(host, "rdma_rxe") ? host->facts & ~(unsigned)FACT_SEALED : host->facts;
 	char name[SYSFS_TEXT_SIZE], missing[CARDS_SIZE];
 	struct utsname kernel;
-	size_t used = 0;
 
 	*text = *list = 0;
 	if (WITH_VERBS && COMMAND_doctor && !uname(&kernel)) {
 		unsigned known = find_card_modules(host, missing, list);
 
-		used = strlen(log_text(
-			text, ERROR_HINT_SIZE, "%s",
-			*missing ? remedy_find(PROBLEM_MODULES, host->facts | known, missing, kernel.release).text
-				 : remedy_find(PROBLEM_NO_DEVICE, facts, find_link(name), kernel.release).text));
+		log_text(text, ERROR_HINT_SIZE, "%s",
+			 *missing ? remedy_find(PROBLEM_MODULES, host->facts | known, missing, kernel.release).text
+				  : remedy_find(PROBLEM_NO_DEVICE, facts, find_link(name), kernel.release).text);
 	}
 	if (WITH_SOFT)
-		log_text(text + used, ERROR_HINT_SIZE - used, "%swithout a device: %s%s" SOFT_HINT, used ? "; " : "",
-			 held ? remedy_find(PROBLEM_RXE, host->facts, NULL, NULL).text : "", held ? ", then " : "");
+		log_add(text, ERROR_HINT_SIZE, "; ", "without a device: %s%s" SOFT_HINT,
+			held ? remedy_find(PROBLEM_RXE, host->facts, NULL, NULL).text : "", held ? ", then " : "");
 }
 
 void host_hint_rxe(struct error *error)

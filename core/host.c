@@ -332,7 +332,6 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char 
 	unsigned facts = has_module(host, "rdma_rxe") ? host->facts & ~(unsigned)FACT_SEALED : host->facts;
 	char name[SYSFS_TEXT_SIZE], missing[CARDS_SIZE];
 	struct utsname kernel;
-	size_t used;
 
 	*text = *list = 0;
 	if (WITH_VERBS && COMMAND_doctor && !uname(&kernel)) {
@@ -346,10 +345,9 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char 
 			add_remedy(host, remedy_find(PROBLEM_NO_DEVICE, facts, find_link(name), kernel.release),
 				   software_module(host), text);
 	}
-	used = strlen(text);
 	if (WITH_SOFT)
-		log_text(text + used, ERROR_HINT_SIZE - used, "%swithout a device: %s%s" SOFT_HINT, used ? "; " : "",
-			 held ? remedy_find(PROBLEM_RXE, host->facts, NULL, NULL).text : "", held ? ", then " : "");
+		log_add(text, ERROR_HINT_SIZE, "; ", "without a device: %s%s" SOFT_HINT,
+			held ? remedy_find(PROBLEM_RXE, host->facts, NULL, NULL).text : "", held ? ", then " : "");
 }
 
 void host_hint_rxe(struct error *error)

@@ -379,15 +379,14 @@ static void check_gids(struct doctor *doctor, const struct device *device, const
 static void check_device(struct doctor *doctor, const struct device *device)
 {
 	char interfaces[2 * SYSFS_TEXT_SIZE] = "";
-	size_t used = 0;
 
-	for (unsigned i = 0; i < device->port_count && used < sizeof(interfaces); i++)
+	for (unsigned i = 0; i < device->port_count; i++)
 		if (*device->ports[i].netdev)
-			used += (size_t)snprintf(interfaces + used, sizeof(interfaces) - used, "%s%s",
-						 used ? ", " : ", on ", device->ports[i].netdev);
-	finding_add(doctor, FINDING_READ, "device", "%s: driver %s%s%s%s%s", device->name,
-		    *device->driver ? device->driver : "unknown", interfaces, *device->firmware ? ", firmware " : "",
-		    device->firmware, device->ports_left_out ? ", more ports not shown" : "");
+			log_add(interfaces, sizeof(interfaces), ", ", "%s", device->ports[i].netdev);
+	finding_add(doctor, FINDING_READ, "device", "%s: driver %s%s%s%s%s%s", device->name,
+		    *device->driver ? device->driver : "unknown", *interfaces ? ", on " : "", interfaces,
+		    *device->firmware ? ", firmware " : "", device->firmware,
+		    device->ports_left_out ? ", more ports not shown" : "");
 	if (device->elsewhere)
 		finding_add(doctor, doctor->host.failure, "device",
 			    "%s: this kernel's soft-RoCE sends and receives in another network namespace only",

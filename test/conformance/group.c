@@ -74,20 +74,35 @@ static void group_send_only(struct bench *bench)
 	exchange(bench, &sender, &receiver);
 }
 
-/* A send-only member's QP is not attached: it does not receive its own datagram. */
-static void group_send_only_hears_nothing(struct bench *bench)
+/* A member that does not receive its own datagram. */
+static void hears_nothing(struct bench *bench, const struct endpoint_options *options)
 {
-	struct endpoint_options options = group_options(bench);
 	struct work work;
 
-	options.send_only = true;
-	REQUIRE(bench, member_with_receive(bench, &bench->client, &bench->client_region, &options));
+	REQUIRE(bench, member_with_receive(bench, &bench->client, &bench->client_region, options));
 	REQUIRE(bench, joined(bench, &bench->client));
 	work = (struct work){ .kind = WORK_SEND, .region = bench->client_region, .length = 100 };
 	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
 	REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_SEND, 1));
 	bench_linger(bench, 200);
 	REQUIRE(bench, end_completions(&bench->client, WORK_RECEIVE) == 0);
+}
+
+/* A send-only member's QP is not attached. */
+static void group_send_only_hears_nothing(struct bench *bench)
+{
+	struct endpoint_options options = group_options(bench);
+
+	options.send_only = true;
+	hears_nothing(bench, &options);
+}
+
+static void group_no_loopback(struct bench *bench)
+{
+	struct endpoint_options options = group_options(bench);
+
+	options.no_loopback = true;
+	hears_nothing(bench, &options);
 }
 
 static void group_mtu_is_known(struct bench *bench)
@@ -97,21 +112,6 @@ static void group_mtu_is_known(struct bench *bench)
 	REQUIRE(bench, bench_member(bench, &bench->client, &bench->client_region, &options));
 	REQUIRE(bench, bench->client.endpoint->max_datagram >= 256);
 	REQUIRE(bench, bench->client.endpoint->max_datagram <= 4096);
-}
-
-static void group_no_loopback(struct bench *bench)
-{
-	struct endpoint_options options = group_options(bench);
-	struct work work;
-
-	options.no_loopback = true;
-	REQUIRE(bench, member_with_receive(bench, &bench->client, &bench->client_region, &options));
-	REQUIRE(bench, joined(bench, &bench->client));
-	work = (struct work){ .kind = WORK_SEND, .region = bench->client_region, .length = 100 };
-	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
-	REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_SEND, 1));
-	bench_linger(bench, 200);
-	REQUIRE(bench, end_completions(&bench->client, WORK_RECEIVE) == 0);
 }
 
 const struct conformance_case group_cases[] = {

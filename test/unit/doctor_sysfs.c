@@ -36,24 +36,19 @@ static struct {
 	char *output;
 	size_t length;
 	bool in_vrf;   /* the addresses of this host */
-	bool has_eth0; /* it has no other interface */
+	bool has_eth0; /* the host has no other interface */
 } tree;
-
-size_t __real_interface_addresses(struct interface_address *list);
-struct interface __real_interface_read(const char *name);
 
 size_t __wrap_interface_addresses(struct interface_address *list)
 {
-	if (!tree.has_eth0)
-		return __real_interface_addresses(list);
 	*list = (struct interface_address){ .address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } },
 					    .name = "eth0" };
-	return 1;
+	return tree.has_eth0;
 }
 
 struct interface __wrap_interface_read(const char *name)
 {
-	return tree.has_eth0 ? (struct interface){ .link_length = 6 } : __real_interface_read(name);
+	return (struct interface){ .link_length = tree.has_eth0 ? 6 : 0 };
 }
 
 bool __wrap_route_leads_here(const struct address *address, bool otherwise)

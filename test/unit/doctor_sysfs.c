@@ -39,13 +39,22 @@ static struct {
 	bool has_eth0; /* the host has no other interface */
 } tree;
 
+size_t __real_interface_addresses(struct interface_address *list);
 struct interface __real_interface_read(const char *name);
 
+/* Without eth0 only the loopback interface's, whatever else this machine has. */
 size_t __wrap_interface_addresses(struct interface_address *list)
 {
+	size_t count = __real_interface_addresses(list), kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(list[i].name, "lo"))
+			list[kept++] = list[i];
+	if (!tree.has_eth0)
+		return kept;
 	*list = (struct interface_address){ .address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } },
 					    .name = "eth0" };
-	return tree.has_eth0;
+	return 1;
 }
 
 struct interface __wrap_interface_read(const char *name)

@@ -60,9 +60,7 @@ $(if $(filter 0,$(WITH_DIAGNOSTICS)),$(if $(strip $(explained)),$(error WITH_DIA
 $(if $(strip $(COMMANDS)),,$(error COMMANDS is empty; choose from $(commands)))
 $(if $(filter selftest,$(COMMANDS)),$(if $(filter rping ucmatose mckey,$(COMMANDS)),,$(error COMMANDS: selftest needs rping, ucmatose or mckey)))
 
-ifeq ($(origin CC),default)
-CC := $(CROSS_COMPILE)gcc
-endif
+$(if $(filter default,$(origin CC)),$(eval CC := $(CROSS_COMPILE)gcc))
 AR := $(CROSS_COMPILE)ar
 PKG_CONFIG ?= $(CROSS_COMPILE)pkg-config
 include cmd/flags.mk

@@ -585,7 +585,8 @@ enum outcome rping_client_start(struct run *run, const struct rping_options *opt
 	/* A look-up may take seconds, and so may a silent server. */
 	if (run_live(run) >= LIVE_ROWS)
 		run_print(run, "%s: connecting to %s", run->log.name,
-			  has_several(client) ? "the servers" : client->targets->address);
+			  client->count > MAX((size_t)EXTRA(options->paths), 1) ? "the servers"
+										: client->targets->address);
 	if (options->source)
 		outcome = lookup(&client->source, run, &options->common, options->source, ADDRESS_FORMAT_ANY);
 	begin_targets(client, outcome);

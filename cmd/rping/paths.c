@@ -83,8 +83,8 @@ static const char *compare(const struct target *path, struct usual usual)
 
 static void print_header(const struct target *path)
 {
-	run_print(path->peer.run, path->udp ? "path  UDP port   pings    lost  losses       p50       p99       max"
-					    : "path   CM port       QPN   pings    lost       p50       p99       max");
+	run_print(path->peer.run, path->udp ? "path  UDP port   pings    lost  losses      p50      p99      max"
+					    : "path   CM port       QPN   pings    lost      p50      p99      max");
 }
 
 static void print_path(const struct target *path, unsigned number)
@@ -109,7 +109,7 @@ static void print_path(const struct target *path, unsigned number)
 			units_time(histogram_percentile(times, 990), p99);
 		units_time(times->all.maximum, max);
 	}
-	run_print(path->peer.run, "%4u  %8u%s  %6" PRIu64 "  %6s%s  %8s  %8s  %8s%s%s", number, path->port, qpn,
+	run_print(path->peer.run, "%4u  %8u%s  %6" PRIu64 "  %6s%s  %7s  %7s  %7s%s%s", number, path->port, qpn,
 		  path->counts.answered.count, lost, losses, p50, p99, max, path->worse ? "  " : "",
 		  path->worse ? path->worse : "");
 }

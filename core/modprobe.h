@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* modprobe.d(5): the lines that keep modprobe(8) or the kernel from loading a module, without an error. */
-#ifndef CORE_MODPROBE_H
-#define CORE_MODPROBE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ void modprobe_name(char *module);
  * and false: none. root: see core/sysfs.h.
  */
 bool modprobe_lines(const char *root, const char *modules, char text[MODPROBE_LINES_SIZE]);
-
-#endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=route_leads_here -Wl,--wrap=interface_addresses -Wl,--wrap=interface_read */
+/* link: -Wl,--wrap=route_leads_here -Wl,--wrap=interface_addresses -Wl,--wrap=interface_read -Wl,--wrap=privileges_in_container,--wrap=fopen,--wrap=sysfs_names */
 /* doctor's reading of /sys, /proc and /dev, in directory trees that a test creates, some with hostile contents. */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,8 +35,9 @@ static struct {
 	struct doctor doctor;
 	char *output;
 	size_t length;
-	bool in_vrf;   /* the addresses of this host */
-	bool has_eth0; /* the host has no other interface */
+	bool in_vrf;	 /* the addresses of this host */
+	bool has_limits; /* as of a login on no container: etc/security */
+	bool has_eth0;	 /* the host has no other interface */
 } tree;
 
 size_t __real_interface_addresses(struct interface_address *list);
@@ -60,6 +61,34 @@ size_t __wrap_interface_addresses(struct interface_address *list)
 struct interface __wrap_interface_read(const char *name)
 {
 	return tree.has_eth0 ? (struct interface){ .link_length = 6 } : __real_interface_read(name);
+}
+
+bool __real_privileges_in_container(void);
+FILE *__real_fopen(const char *path, const char *mode);
+struct names __real_sysfs_names(const char *path);
+
+bool __wrap_privileges_in_container(void)
+{
+	return !tree.has_limits && __real_privileges_in_container();
+}
+
+static const char *planted(const char *path, char text[SYSFS_PATH_SIZE])
+{
+	return strncmp(path, "/etc/security/", 14) ? path : sysfs_path(text, "%s%s", tree.root, path);
+}
+
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	char text[SYSFS_PATH_SIZE];
+
+	return __real_fopen(planted(path, text), mode);
+}
+
+struct names __wrap_sysfs_names(const char *path)
+{
+	char text[SYSFS_PATH_SIZE];
+
+	return __real_sysfs_names(planted(path, text));
 }
 
 bool __wrap_route_leads_here(const struct address *address, bool otherwise)
@@ -687,6 +716,35 @@ TEST(locked_memory, set_up, tear_down)
 		_exit(privileges_have(CAP_IPC_LOCK) && has_finding(FINDING_WARN, "memlock", "at most 64 KiB") ? 0 : 1);
 	}
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &kept), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+/* limits.conf(5): a soft limit alone does not count, and a file of limits.d does. */
+static bool limits_are_read(void)
+{
+	struct rlimit few = { .rlim_cur = 65536, .rlim_max = 65536 };
+	const char *later = "limits.conf applies only to new logins";
+
+	tree.has_limits = true;
+	if (setrlimit(RLIMIT_MEMLOCK, &few) || unshare(CLONE_NEWUSER))
+		return true;
+	add("etc/security/limits.conf", "#* hard memlock unlimited\n* soft memlock unlimited\n");
+	kernel_check(&tree.doctor);
+	if (!strncmp(last_remedy_of("memlock"), later, strlen(later)))
+		return false;
+	add("etc/security/limits.d/90-rdma.conf", " *   -  memlock infinity\n");
+	kernel_check(&tree.doctor);
+	return !strncmp(last_remedy_of("memlock"), later, strlen(later));
+}
+
+TEST(limits_of_logins, set_up, tear_down)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child)
+		_exit(!limits_are_read());
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 }

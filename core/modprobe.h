@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* modprobe.d(5): the lines that keep modprobe(8) or the kernel from loading a module, without an error. */
-#ifndef CORE_MODPROBE_H
-#define CORE_MODPROBE_H
-
-#include <stdbool.h>
+#pragma once
 
 enum {
 	MODPROBE_LINES_SIZE = 192
@@ -13,9 +10,7 @@ enum {
 void modprobe_name(char *module);
 
 /*
- * Writes such lines about these modules, given with blanks between them: "/etc/modprobe.d/a.conf:3 (blacklist siw)". ""
- * and false: none. root: see core/sysfs.h.
+ * Writes such lines about these modules, given with blanks between them: "/etc/modprobe.d/a.conf:3 (blacklist siw)"; ""
+ * if there are none. root: see core/sysfs.h.
  */
-bool modprobe_lines(const char *root, const char *modules, char text[MODPROBE_LINES_SIZE]);
-
-#endif
+void modprobe_lines(const char *root, const char *modules, char text[MODPROBE_LINES_SIZE]);

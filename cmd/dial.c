@@ -11,8 +11,8 @@
 #define PAUSE	    (100 * CLOCK_NS_PER_MS)
 #define LOOKUP_EACH CLOCK_NS_PER_S /* in an outage */
 
-/* Without both there is one address and one attempt: its error stays the transport's. */
-#define HAS_ROUNDS (WITH_NAMES || WITH_EXTRAS)
+/* Without both there is one attempt, and no hint: its error stays the transport's. */
+#define KEEPS_ERROR (WITH_NAMES || WITH_DIAGNOSTICS)
 
 /* A look-up while the loop runs. */
 struct dial_lookup {
@@ -39,7 +39,7 @@ static void keep_error(struct dial *dial)
 {
 	struct error *error = &dial->options.run->transport->error;
 
-	if (!HAS_ROUNDS || !error_is_set(error))
+	if (!KEEPS_ERROR || !error_is_set(error))
 		return;
 	dial->may_retry |= error->kind != ERROR_OTHER && error->kind != ERROR_HELD;
 	if (!dial->error)
@@ -146,7 +146,7 @@ static bool is_first_stale(struct dial *dial)
 	const struct run *run = dial->options.run;
 	struct error *error = &run->transport->error;
 
-	if (!HAS_ROUNDS || dial->stale || !error_is_set(error) || error->kind != ERROR_STALE ||
+	if (!KEEPS_ERROR || dial->stale || !error_is_set(error) || error->kind != ERROR_STALE ||
 	    loop_deadline_passed(run->loop))
 		return false;
 	log_debug(&run->log, "%s: %s: once more", error->object, error->cause);
@@ -260,7 +260,7 @@ static void report_with_hints(struct dial *dial)
 
 void dial_give_up(struct dial *dial)
 {
-	if (!HAS_ROUNDS)
+	if (!KEEPS_ERROR)
 		run_report_error(dial->options.run);
 	else if (dial->error)
 		report_with_hints(dial);
@@ -402,7 +402,7 @@ static void look_up_again(struct dial *dial)
 
 void dial_stop(struct dial *dial)
 {
-	if (!HAS_ROUNDS)
+	if (!KEEPS_ERROR)
 		return;
 	loop_timer_stop(&dial->pause);
 	stop_look_up(dial);

@@ -3,7 +3,6 @@
  * rdmatest: several commands in one program. The base name of argv[0] selects the command (a link named "rping" runs
  * rping), else the first argument does.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>

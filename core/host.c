@@ -189,7 +189,7 @@ bool host_find_card(const char *interface, char device[SYSFS_TEXT_SIZE])
 /* ---- findings ---- */
 
 /*
- * Writes a remedy that loads these modules, and before it the lines that would prevent that. The files of a container
+ * Writes a remedy that loads these modules, and before it the lines that have kept them out. The files of a container
  * are not those of the kernel's host.
  */
 static char *add_remedy(const struct host *host, struct remedy remedy, const char *missing, char text[ERROR_HINT_SIZE])

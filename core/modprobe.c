@@ -59,7 +59,7 @@ static bool is_hidden(const char *root, size_t folder, const char *file)
 	return hidden;
 }
 
-bool modprobe_lines(const char *root, const char *modules, char text[MODPROBE_LINES_SIZE])
+void modprobe_lines(const char *root, const char *modules, char text[MODPROBE_LINES_SIZE])
 {
 	char list[NAMES_SIZE], path[SYSFS_PATH_SIZE];
 
@@ -76,5 +76,4 @@ bool modprobe_lines(const char *root, const char *modules, char text[MODPROBE_LI
 		}
 		sysfs_names_free(&names);
 	}
-	return *text;
 }

@@ -2,8 +2,6 @@
 /* modprobe.d(5): the lines that keep modprobe(8) or the kernel from loading a module, without an error. */
 #pragma once
 
-#include <stdbool.h>
-
 enum {
 	MODPROBE_LINES_SIZE = 192
 };
@@ -12,7 +10,7 @@ enum {
 void modprobe_name(char *module);
 
 /*
- * Writes such lines about these modules, given with blanks between them: "/etc/modprobe.d/a.conf:3 (blacklist siw)". ""
- * and false: none. root: see core/sysfs.h.
+ * Writes such lines about these modules, given with blanks between them: "/etc/modprobe.d/a.conf:3 (blacklist siw)"; ""
+ * if there are none. root: see core/sysfs.h.
  */
-bool modprobe_lines(const char *root, const char *modules, char text[MODPROBE_LINES_SIZE]);
+void modprobe_lines(const char *root, const char *modules, char text[MODPROBE_LINES_SIZE]);

@@ -15,10 +15,10 @@ enum {
 static size_t format_left(char left[LEFT_SIZE], const struct option *row)
 {
 	const char letter[] = { '-', row->letter, ',', 0 };
-	bool has_value = row->type != OPTION_FLAG;
+	const char *argument = option_field(row, OPTION_ARGUMENT);
 
-	log_text(left, LEFT_SIZE, "  %s --%s%s%s", row->letter ? letter : "   ", row->text, has_value ? " " : "",
-		 has_value ? option_field(row, OPTION_ARGUMENT) : "");
+	log_text(left, LEFT_SIZE, "  %s --%s%s%s", row->letter ? letter : "   ", row->text, *argument ? " " : "",
+		 argument);
 	return strlen(left);
 }
 

@@ -390,7 +390,7 @@ enum outcome options_parse(const struct option *table, const struct log *log, in
 	enum outcome outcome;
 
 	for (const struct option *row = option_first(table); row; row = option_next(row))
-		if (row->type != OPTION_FLAG && *option_field(row, OPTION_INITIAL))
+		if (*option_field(row, OPTION_INITIAL))
 			option_set(row, option_field(row, OPTION_INITIAL), options);
 	outcome = parse_arguments(&parse, argc, argv);
 	if (!outcome && !parse.stops)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core/route_cause.h"
 
-#include <inttypes.h>
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <stdio.h>

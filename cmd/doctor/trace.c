@@ -317,7 +317,7 @@ void trace_routers(struct doctor *doctor, const struct address *peer, size_t siz
 			loop_timer_start(loop, &timer, ROUND_PAUSE, time_is_over, &tracer);
 			run_wait(doctor->run);
 		}
-		loop_timer_start(loop, &timer, MAX(end - clock_now(), 0), time_is_over, &tracer);
+		loop_timer_start(loop, &timer, end - clock_now(), time_is_over, &tracer);
 		run_round(&tracer, paths, count);
 		loop_timer_stop(&timer);
 		for (size_t i = 0; i < count; i++)

@@ -552,10 +552,8 @@ static void begin_targets(struct rping_client *client, enum outcome outcome)
 	struct address address;
 	size_t names = 0;
 
-	for (struct target *target = client->targets; target; target = target->next)
-		if (outcome)
-			end_target(target, outcome);
-		else if (address_parse(target->address, ADDRESS_FORMAT_IP, &address))
+	for (struct target *target = client->targets; target && !outcome; target = target->next)
+		if (address_parse(target->address, ADDRESS_FORMAT_IP, &address))
 			look_up_target(target);
 		else
 			names++;

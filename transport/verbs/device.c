@@ -2,7 +2,6 @@
 /* The device of a domain while it is in use: asynchronous events, its failure and its removal. */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "transport/verbs/verbs.h"

@@ -2,7 +2,6 @@
 /* An endpoint: its rdma_cm_id, address resolution, CM events, migration, and freeing. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/param.h>
 
 #include "core/clock.h"

@@ -9,13 +9,11 @@
 
 #include <errno.h>
 #include <ifaddrs.h>
-#include <inttypes.h>
 #include <linux/errqueue.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <net/if.h>
 #include <netinet/udp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -90,7 +90,7 @@ struct requester {
 	uint8_t rnr_naks;	      /* consecutive */
 	uint8_t consecutive_timeouts; /* since the last progress or RNR NAK */
 	/*
-	 * Time-outs since the last RTT sample or detected loss. The RTO is doubled for each but the first. A packet
+	 * Timeouts since the last RTT sample or detected loss. The RTO is doubled for each but the first. A packet
 	 * resent by a timeout gives no RTT sample (Karn's algorithm), so only the doubled RTO adapts to a slower peer.
 	 * Thousands of queue pairs with a short RTO would keep the peer slow.
 	 */

@@ -82,7 +82,8 @@ static bool send_probe(const struct path_trace *path)
 	if (setsockopt(path->fd, four ? IPPROTO_IP : IPPROTO_IPV6, four ? IP_TTL : IPV6_UNICAST_HOPS, &hops,
 		       sizeof(hops)))
 		return false;
-	tracer->bytes[HOP_AT] = (uint8_t)path->hop;
+	/* Not 0: routers that quote less may pad with zeros (RFC 4884). */
+	tracer->bytes[HOP_AT] = (uint8_t)hops;
 	for (unsigned tries = 0; sent < 0 && tries < SEND_TRIES; tries++)
 		sent = sendto(path->fd, tracer->bytes, tracer->size, MSG_DONTWAIT, (struct sockaddr *)&to, length);
 	return sent >= 0;
@@ -191,8 +192,8 @@ static bool read_answer(struct path_trace *path)
 	};
 	struct address from;
 	ssize_t length = recvmsg(path->fd, &header, MSG_ERRQUEUE | MSG_DONTWAIT);
-	bool quoted = length > HOP_AT;
-	unsigned hop = quoted ? bytes[HOP_AT] : path->hop;
+	bool quoted = length > HOP_AT && bytes[HOP_AT];
+	unsigned hop = quoted ? bytes[HOP_AT] - 1u : path->hop;
 	enum trace_answer answer;
 
 	if (length < 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=route_leads_here -Wl,--wrap=interface_addresses -Wl,--wrap=interface_read -Wl,--wrap=privileges_in_container,--wrap=fopen,--wrap=sysfs_names */
+/* link: -Wl,--wrap=route_leads_here -Wl,--wrap=interface_addresses -Wl,--wrap=interface_read */
+/* link: -Wl,--wrap=privileges_in_container,--wrap=fopen,--wrap=sysfs_names */
 /* doctor's reading of /sys, /proc and /dev, in directory trees that a test creates, some with hostile contents. */
 #include <errno.h>
 #include <fcntl.h>

@@ -24,7 +24,7 @@ const char *option_field(const struct option *row, enum option_field field)
 
 	if (row->type == OPTION_FLAG && field >= OPTION_ARGUMENT) {
 		if (field < OPTION_DEFAULT)
-			return "";
+			return text + strlen(text);
 		left -= OPTION_DEFAULT - OPTION_ARGUMENT;
 	}
 	for (; left; left--)

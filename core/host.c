@@ -451,6 +451,8 @@ unsigned host_device_facts(const char *root, const char *device)
 
 	if (sysfs_link(text, "%s" DEVICES "/%s/device/driver", root, device) && !strcmp(text, "efa"))
 		facts |= FACT_NO_CM;
+	if (sysfs_line(text, "%s" DEVICES "/%s/node_guid", root, device) && !text[strspn(text, "0:")])
+		facts |= FACT_NO_GUID;
 	if (sysfs_has("%s/sys/module", root) && !sysfs_has("%s/sys/module/ib_ipoib", root) &&
 	    sysfs_line(text, "%s" DEVICES "/%s/ports/1/link_layer", root, device) && !strcmp(text, "InfiniBand"))
 		facts |= FACT_NO_IPOIB;

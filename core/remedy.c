@@ -65,6 +65,9 @@ static const struct row rows[] = {
 	  "LimitMEMLOCK=infinity)" },
 
 	{ PROBLEM_ADDRESS, 0, FACT_NO_CM, 0, ": its driver does not support the RDMA connection manager" },
+	{ PROBLEM_ADDRESS, 0, FACT_NO_GUID, 0,
+	  ": its node GUID is 0\nof a virtual function, on the host: ip link set PF vf N mac MAC (InfiniBand: node_guid "
+	  "GUID), then bind its driver again" },
 	{ PROBLEM_ADDRESS, 0, FACT_NO_IPOIB, FACT_NAMED,
 	  ": it has no network interface (IPoIB)\non the host, as root: modprobe ib_ipoib" },
 #if COMMAND_doctor
@@ -83,7 +86,7 @@ static const struct row rows[] = {
 	{ PROBLEM_ADDRESS, 0, FACT_ADMIN, FACT_ADDRESS, HAS_NO_ADDRESS "\n" ADD_ADDRESS },
 	{ PROBLEM_ADDRESS, 0, 0, FACT_ADDRESS, HAS_NO_ADDRESS },
 
-	{ PROBLEM_PORT, 0, FACT_NO_GUID, 0,
+	{ PROBLEM_PORT, 0, FACT_NO_GUID | FACT_INFINIBAND, 0,
 	  "on the host: ip link set PF vf N node_guid GUID; the same with port_guid GUID, then with state auto" },
 	{ PROBLEM_PORT, 0, FACT_UNMANAGED, 0, "start a subnet manager: opensm" },
 	{ PROBLEM_PORT, 0, FACT_INACTIVE, 0,

@@ -131,13 +131,12 @@ static void find_driver(const char *directory, struct device *device)
 static struct device *read_device(const char *root, const char *name)
 {
 	struct device *device = calloc(1, sizeof(*device));
-	char directory[SYSFS_PATH_SIZE], guid[SYSFS_TEXT_SIZE];
+	char directory[SYSFS_PATH_SIZE];
 
 	if (!device)
 		return NULL;
 	strcpy(device->name, name);
 	sysfs_path(directory, "%s/sys/class/infiniband/%s", root, name);
-	device->has_no_guid = sysfs_line(guid, "%s/node_guid", directory) && !guid[strspn(guid, "0:")];
 	sysfs_line(device->firmware, "%s/fw_ver", directory);
 	find_driver(directory, device);
 	read_ports(root, directory, device);
@@ -281,14 +280,14 @@ static unsigned port_facts(const struct port *port)
 	       (port->active && (strstr(port->rate, "(1X ") || strstr(port->rate, " SDR)")) ? FACT_SLOW : 0);
 }
 
-unsigned devices_facts(const struct device *device, const struct port *port)
+unsigned devices_facts(const struct port *port)
 {
 	unsigned facts = 0;
 
 	if (!port)
 		return 0;
 	if (!strcmp(port->link_layer, "InfiniBand"))
-		facts |= FACT_INFINIBAND | port_facts(port) | (device->has_no_guid ? FACT_NO_GUID : 0);
+		facts |= FACT_INFINIBAND | port_facts(port);
 	return facts | (*port->netdev ? interface_facts(port) : 0);
 }
 
@@ -303,7 +302,7 @@ void devices_find_rxe(struct doctor *doctor)
 	doctor->rxe_holds_port = host_rxe_holds_port(doctor->host.root);
 	for (struct device *device = doctor->devices; device; device = device->next) {
 		if (strcmp(device->driver, "rdma_rxe") != 0 || !device->port_count ||
-		    !(devices_facts(device, device->ports) & FACT_HERE))
+		    !(devices_facts(device->ports) & FACT_HERE))
 			continue;
 		device->elsewhere = !held && sysfs_has("%s/proc/self/net/udp", doctor->host.root);
 	}
@@ -311,7 +310,7 @@ void devices_find_rxe(struct doctor *doctor)
 
 static void check_port(struct doctor *doctor, const struct device *device, const struct port *port)
 {
-	unsigned facts = doctor->host.facts | devices_facts(device, port);
+	unsigned facts = doctor->host.facts | host_device_facts(doctor->host.root, device->name) | devices_facts(port);
 	bool good = port->active && !(facts & FACT_SLOW);
 	struct remedy remedy = { .text = "" };
 	char mtu[SYSFS_TEXT_SIZE] = "", number[UNITS_TEXT_SIZE];

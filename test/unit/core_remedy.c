@@ -19,6 +19,9 @@ static const struct {
 	{ PROBLEM_ADDRESS, FACT_NO_IPOIB, ": it has no network interface (IPoIB)",
 	  "on the host, as root: modprobe ib_ipoib" },
 	{ PROBLEM_ADDRESS, FACT_NO_IPOIB | GOOD, "", "" },
+	{ PROBLEM_ADDRESS, FACT_NO_GUID | GOOD, ": its node GUID is 0",
+	  "of a virtual function, on the host: ip link set PF vf N mac MAC (InfiniBand: node_guid GUID), then bind its "
+	  "driver again" },
 	{ PROBLEM_ADDRESS, FACT_SEALED, "", "" },
 	{ PROBLEM_ADDRESS, FACT_ADMIN, "", "" },
 	{ PROBLEM_ADDRESS, FACT_NAMESAKE | FACT_NAMED | FACT_ADMIN,
@@ -50,7 +53,7 @@ static const struct {
 	{ PROBLEM_PORT, FACT_INFINIBAND | PRESENT, "",
 	  "check cable and switch: are both ends InfiniBand (mlxconfig LINK_TYPE_P1)?" },
 	{ PROBLEM_PORT, PRESENT | FACT_ADMIN, "", "ip link set NAME up" },
-	{ PROBLEM_PORT, PRESENT, "", "" },
+	{ PROBLEM_PORT, PRESENT | FACT_NO_GUID, "", "" },
 	{ PROBLEM_PORT, PRESENT | FACT_UP, "", "check cable and switch" },
 	{ PROBLEM_PORT, PRESENT | FACT_UP | FACT_TUNNEL, "", "" },
 	{ PROBLEM_PORT, GOOD | FACT_ADMIN, "", "" },

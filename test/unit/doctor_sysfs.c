@@ -598,12 +598,12 @@ TEST(interface_facts, set_up, tear_down)
 			add("sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", rows[i].netdev);
 		}
 		devices = read_devices();
-		assert_int_equal(devices_facts(devices, devices->ports), rows[i].facts);
+		assert_int_equal(devices_facts(devices->ports), rows[i].facts);
 	}
 	add("sys/class/infiniband/rxe0/ports/1/gids/0", rows[2].gid);
 	tree.in_vrf = true;
 	devices = read_devices();
-	assert_int_equal(devices_facts(devices, devices->ports), rows[2].facts | FACT_VRF);
+	assert_int_equal(devices_facts(devices->ports), rows[2].facts | FACT_VRF);
 	strcpy(devices->addresses, "fe80::1%lo");
 	devices->address_count = 1;
 	route_report(&tree.doctor);
@@ -612,6 +612,23 @@ TEST(interface_facts, set_up, tear_down)
 	route_report(&tree.doctor);
 	assert_true(has_finding(FINDING_WARN, "address",
 				"fe80::1%lo leads to rxe0; other addresses of lo do not: it belongs to a VRF"));
+}
+
+/* librdmacm knows devices by their GUID, and finds none without. */
+TEST(node_without_guid, set_up, tear_down)
+{
+	struct device *device;
+
+	add_card();
+	add(DEVICE "node_guid", "0000:0000:0000:0000\n");
+	device = read_devices();
+	route_report(&tree.doctor);
+	assert_true(
+		has_finding(FINDING_FAIL, "address", "no address of this host leads to mlx5_0: its node GUID is 0"));
+	assert_non_null(strstr(remedy_of("address"), "on the host: ip link set PF vf N mac MAC"));
+	device->address_count = 1;
+	route_report(&tree.doctor);
+	assert_int_equal(tree.doctor.findings.counts[FINDING_FAIL], 1);
 }
 
 /* The ports of a card without GIDs have their own interfaces; GIDs name a bond instead of its members. */

@@ -356,7 +356,8 @@ static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_e
 		}
 	}
 	verbs_error_event(&endpoint->base, event);
-	if (WITH_EXTRAS && event->event == RDMA_CM_EVENT_ADDR_ERROR && event->status == -ENODEV)
+	if (WITH_EXTRAS && event->event == RDMA_CM_EVENT_ADDR_ERROR &&
+	    (event->status == -ENODEV || event->status == -1))
 		verbs_hint_route(&endpoint->base);
 	if (event->event == RDMA_CM_EVENT_REJECTED)
 		endpoint_rejected(&endpoint->base, event->param.conn.private_data, event->param.conn.private_data_len);

@@ -89,15 +89,17 @@ static bool is_indexed(const struct host *host, const char *index, const char *m
 	return sysfs_find(line, file);
 }
 
-/* The kernel was updated, and its package has taken the running one's modules away. */
-static unsigned find_gone(const struct host *host)
+/* If the kernel was updated, its package may have taken the running one's modules away. No directory: unknown. */
+static unsigned find_absent(const struct host *host)
 {
 	char path[SYSFS_PATH_SIZE];
 	struct names kernels = sysfs_names(sysfs_path(path, "%s/lib/modules", host->root));
 	struct utsname names;
 
 	sysfs_names_free(&kernels);
-	return kernels.count && !uname(&names) && !sysfs_has("%s/%s", path, names.release) ? FACT_GONE : 0;
+	if (!kernels.count || uname(&names))
+		return 0;
+	return sysfs_has("%s/%s", path, names.release) ? FACT_ABSENT : FACT_GONE;
 }
 
 /* False if this kernel is known to have no such module: it is not loaded, built in or installed. */
@@ -193,11 +195,12 @@ static void add_missing_modules(struct host *host, const char *missing, bool som
 		some = some || may_have(host, modules[i].module);
 	if (some || !COMMAND_doctor || uname(&names))
 		host_add(host, failure, "modules", "kernel modules not loaded: %s\n%s", missing,
-			 remedy_find(PROBLEM_MODULES, host->facts | find_gone(host), missing, NULL).text);
+			 remedy_find(PROBLEM_MODULES, host->facts | (find_absent(host) & FACT_GONE), missing, NULL)
+				 .text);
 	else
 		host_add(host, failure, "modules",
 			 "no RDMA modules for this kernel: none loaded, none in /lib/modules/%s\n%s", names.release,
-			 remedy_find(PROBLEM_NO_MODULES, host->facts | find_gone(host), NULL, names.release).text);
+			 remedy_find(PROBLEM_NO_MODULES, host->facts | find_absent(host), NULL, names.release).text);
 }
 
 void host_find_modules(struct host *host)
@@ -274,7 +277,7 @@ static unsigned find_card_modules(const struct host *host, char missing[CARDS_SI
 		log_add(missing, CARDS_SIZE, " ", "%s", module);
 		log_add(list, CARDS_SIZE, ", ", "%s (card %s)", module, name);
 		if (!may_have(host, module))
-			facts |= FACT_ABSENT | find_gone(host);
+			facts |= find_absent(host);
 	}
 	return facts;
 }

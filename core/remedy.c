@@ -46,6 +46,8 @@ static const struct row rows[] = {
 #endif
 	{ PROBLEM_MODULES, 0, FACT_UBUNTU | FACT_ABSENT, FACT_CONTAINER,
 	  "as root: apt install linux-modules-extra-#; modprobe -a @" },
+	{ PROBLEM_MODULES, 0, FACT_ABSENT, FACT_CONTAINER,
+	  "not in /lib/modules/#: install its package, or boot another kernel" },
 	{ PROBLEM_MODULES, FACT_MODULES, 0, 0, "modprobe -a @" },
 	{ PROBLEM_RXE, FACT_MODULES, 0, 0, "modprobe -r rdma_rxe" },
 	{ PROBLEM_MEMORY, 0, FACT_MAY_RAISE, 0, "ulimit -l unlimited" },

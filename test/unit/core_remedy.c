@@ -64,6 +64,8 @@ static const struct {
 	{ PROBLEM_MODULES, FACT_MODULES | FACT_UBUNTU | FACT_ABSENT, "",
 	  "as root: apt install linux-modules-extra-NUMBER; modprobe -a NAME" },
 	{ PROBLEM_MODULES, FACT_MODULES | FACT_UBUNTU, "", "modprobe -a NAME" },
+	{ PROBLEM_MODULES, FACT_MODULES | FACT_ABSENT, "",
+	  "not in /lib/modules/NUMBER: install its package, or boot another kernel" },
 	{ PROBLEM_MODULES, FACT_UBUNTU | FACT_ABSENT | FACT_CONTAINER, "", "on the host: modprobe -a NAME" },
 	{ PROBLEM_MODULES, FACT_MODULES | FACT_SEALED, "",
 	  "after a boot, as kernel.modules_disabled is 1: modprobe -a NAME" },

@@ -325,6 +325,9 @@ TEST(card_module, set_up, tear_down)
 	add_link("sys/bus/auxiliary/devices/i40e.iwarp.0", path);
 	host_find_none(host);
 	assert_true(has_finding(FINDING_FAIL, "verbs", "is empty); modules not loaded: irdma (card eth2)"));
+	host->facts &= ~(unsigned)(FACT_UBUNTU | FACT_CONTAINER);
+	host_find_none(host);
+	assert_non_null(strstr(last_remedy_of("verbs"), ": install its package, or boot another kernel; without a "));
 	/* Ubuntu has modules missing in modules.dep in a separate package. */
 	host->facts = (host->facts | FACT_UBUNTU) & ~(unsigned)FACT_CONTAINER;
 	host_find_none(host);

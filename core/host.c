@@ -37,13 +37,17 @@ static const struct {
  * The RDMA modules of cards, by the driver of their PCI function. If a driver also has functions without RDMA, the key
  * is the auxiliary device of those with RDMA, without its number.
  */
-static const struct {
+static const struct card {
 	char driver[12], module[15];
 } cards[] = {
 	{ "mlx5_core", "mlx5_ib" },	 { "mlx4_core", "mlx4_ib" }, { "ice.roce.", "irdma" },
 	{ "ice.iwarp.", "irdma" },	 { "i40e.iwarp.", "irdma" }, { "bnxt_en", "bnxt_re" },
 	{ "hns3", "hns-roce-hw-v2" },	 { "cxgb4", "iw_cxgb4" },    { "qede", "qedr" },
 	{ "ionic.rdma.", "ionic_rdma" }, { "be2net", "ocrdma" },
+};
+
+enum {
+	CARDS_COUNT = sizeof(cards) / sizeof(cards[0])
 };
 
 void host_add(struct host *host, enum finding_status status, const char *check, const char *format, ...)
@@ -259,14 +263,14 @@ static void find_card(const struct host *host, const char *driver, char name[SYS
 	sysfs_names_free(&devices);
 }
 
-/* Lists the missing modules of cards, plain and with one card for each. Returns facts about them. */
-static unsigned find_card_modules(const struct host *host, char missing[CARDS_SIZE], char list[CARDS_SIZE])
+/* Lists the missing modules of cards, plain and, as a cause, with one card for each. Returns facts about them. */
+static unsigned find_card_modules(const struct host *host, char missing[CARDS_SIZE], char cause[CARDS_SIZE])
 {
 	char name[SYSFS_TEXT_SIZE];
 	unsigned facts = 0;
 
-	*missing = *list = 0;
-	for (size_t i = 0; i < sizeof(cards) / sizeof(cards[0]); i++) {
+	*missing = *cause = 0;
+	for (size_t i = 0; i < CARDS_COUNT; i++) {
 		const char *module = cards[i].module;
 
 		if (has_module(host, module) || is_indexed(host, "modules.builtin", module) || strstr(missing, module))
@@ -275,30 +279,55 @@ static unsigned find_card_modules(const struct host *host, char missing[CARDS_SI
 		if (!*name)
 			continue;
 		log_add(missing, CARDS_SIZE, " ", "%s", module);
-		log_add(list, CARDS_SIZE, ", ", "%s (card %s)", module, name);
+		log_add(cause, CARDS_SIZE, ", ", "%s%s (card %s)", *cause ? "" : "; modules not loaded: ", module,
+			name);
 		if (!may_have(host, module))
 			facts |= find_absent(host);
 	}
 	return facts;
 }
 
-/* Suggests ways to get a device or to do without. Lists the modules that a card waits for. */
-static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char list[CARDS_SIZE])
+/* The row of a card whose module is loaded and has made no device; NULL: none. */
+static const struct card *find_failed_card(const struct host *host, char name[SYSFS_TEXT_SIZE])
+{
+	for (const struct card *card = cards; card < cards + CARDS_COUNT; card++) {
+		if (!has_module(host, card->module))
+			continue;
+		find_card(host, card->driver, name);
+		if (*name)
+			return card;
+	}
+	return NULL;
+}
+
+/* Suggests ways to get a device or to do without. cause: what the cards lack. */
+static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char cause[CARDS_SIZE])
 {
 	bool held = host_rxe_holds_port(host->root);
 	unsigned facts = has_module(host, "rdma_rxe") ? host->facts & ~(unsigned)FACT_SEALED : host->facts;
 	char name[SYSFS_TEXT_SIZE], missing[CARDS_SIZE];
+	const struct card *failed;
 	struct utsname kernel;
 	size_t used = 0;
 
-	*text = *list = 0;
+	*text = *cause = 0;
 	if (WITH_VERBS && COMMAND_doctor && !uname(&kernel)) {
-		unsigned known = find_card_modules(host, missing, list);
+		unsigned known = find_card_modules(host, missing, cause);
 
-		used = strlen(log_text(
-			text, ERROR_HINT_SIZE, "%s",
-			*missing ? remedy_find(PROBLEM_MODULES, host->facts | known, missing, kernel.release).text
-				 : remedy_find(PROBLEM_NO_DEVICE, facts, find_link(name), kernel.release).text));
+		if (*missing) {
+			log_text(text, ERROR_HINT_SIZE, "%s",
+				 remedy_find(PROBLEM_MODULES, host->facts | known, missing, kernel.release).text);
+		} else if (!(host->facts & FACT_EXCLUSIVE) && (failed = find_failed_card(host, name))) {
+			log_text(cause, CARDS_SIZE, "; %s is loaded, and the card %s has none", failed->module, name);
+			log_text(text, ERROR_HINT_SIZE,
+				 "see the kernel's log: journalctl -k -g '\\b(%.*s|%s)'; RoCE may be off: devlink dev "
+				 "param",
+				 (int)strcspn(failed->driver, "."), failed->driver, failed->module);
+		} else {
+			log_text(text, ERROR_HINT_SIZE, "%s",
+				 remedy_find(PROBLEM_NO_DEVICE, facts, find_link(name), kernel.release).text);
+		}
+		used = strlen(text);
 	}
 	if (WITH_SOFT)
 		log_text(text + used, ERROR_HINT_SIZE - used, "%swithout a device: %s%s" SOFT_HINT, used ? "; " : "",
@@ -308,7 +337,7 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char 
 void host_hint_rxe(struct error *error)
 {
 	struct host host = { .root = "" };
-	char text[ERROR_HINT_SIZE], list[CARDS_SIZE];
+	char text[ERROR_HINT_SIZE], cause[CARDS_SIZE];
 
 	host_read(&host);
 	if (host.has_devices)
@@ -317,24 +346,24 @@ void host_hint_rxe(struct error *error)
 			 "delete DEVICE), then: %s",
 			 remedy_find(PROBLEM_RXE, host.facts, NULL, NULL).text);
 	else
-		hint_none(&host, text, list);
+		hint_none(&host, text, cause);
 	error_hint(error, "%s", text);
 }
 
 void host_find_none(struct host *host)
 {
 	bool exclusive = host->facts & FACT_EXCLUSIVE;
-	char hint[ERROR_HINT_SIZE], list[CARDS_SIZE];
+	char hint[ERROR_HINT_SIZE], cause[CARDS_SIZE];
 
 	if (host->error) {
 		host_add(host, host->failure, "sys", "no RDMA device, module or port can be seen in /sys: %s\n\n%d",
 			 host->error == ENOENT ? "it is not mounted" : strerror(host->error), host->error);
 	} else if (!host->has_devices) {
-		hint_none(host, hint, list);
-		host_add(host, host->failure, "verbs", "no RDMA device %s%s%s\n%s",
+		hint_none(host, hint, cause);
+		host_add(host, host->failure, "verbs", "no RDMA device %s%s\n%s",
 			 exclusive ? "in this network namespace (rdma system: netns exclusive)"
 				   : "on this machine (" DEVICES " is empty)",
-			 *list ? "; modules not loaded: " : "", list, hint);
+			 cause, hint);
 	}
 }
 
@@ -369,7 +398,7 @@ static const char *card_module(const char *driver)
 {
 	size_t length = strlen(driver);
 
-	for (size_t i = 0; i < sizeof(cards) / sizeof(cards[0]); i++)
+	for (size_t i = 0; i < CARDS_COUNT; i++)
 		if (!strncmp(cards[i].driver, driver, length) && strchr(".", cards[i].driver[length]))
 			return cards[i].module;
 	return "";

@@ -338,7 +338,33 @@ TEST(card_module, set_up, tear_down)
 	assert_null(strstr(last_remedy_of("verbs"), "linux-modules-extra"));
 	add("sys/module/irdma/refcnt", "0\n");
 	host_find_none(host);
-	assert_null(strstr(last_remedy_of("verbs"), "irdma"));
+	assert_null(strstr(last_remedy_of("verbs"), "modprobe"));
+}
+
+/* Its module is loaded, and has made no device: the firmware is too old, or RoCE is off. */
+TEST(card_without_device, set_up, tear_down)
+{
+	struct host *host = &tree.doctor.host;
+
+	add("sys/class/misc/null/dev", "1:3\n");
+	add("sys/module/rdma_rxe/refcnt", "1\n");
+	add("sys/module/mlx4_ib/refcnt", "0\n");
+	host_read(host);
+	host_find_none(host);
+	assert_true(
+		has_finding(FINDING_FAIL, "verbs", "no RDMA device on this machine (/sys/class/infiniband is empty)"));
+	assert_null(strstr(last_remedy_of("verbs"), "journalctl"));
+	add_link("sys/bus/pci/devices/0000:0d:00.0/driver", "../../drivers/mlx4_core");
+	host_find_none(host);
+	assert_true(
+		has_finding(FINDING_FAIL, "verbs", "is empty); mlx4_ib is loaded, and the card 0000:0d:00.0 has none"));
+	assert_non_null(
+		strstr(last_remedy_of("verbs"), "see the kernel's log: journalctl -k -g '\\b(mlx4_core|mlx4_ib)'; "));
+	assert_null(strstr(last_remedy_of("verbs"), "rdma link add"));
+	/* Another network namespace may have its device. */
+	host->facts |= FACT_EXCLUSIVE;
+	host_find_none(host);
+	assert_null(strstr(last_remedy_of("verbs"), "journalctl"));
 }
 
 /* The kernel was updated, and its package has taken the running one's modules away. */

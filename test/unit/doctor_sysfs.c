@@ -756,11 +756,17 @@ TEST(slow_link, set_up, tear_down)
 		{ "2.5 GT/s PCIe", "16", FINDING_WARN, "mlx5_0: PCIe link 2.5 GT/s x16 (32 Gbit/s), of " },
 		{ "8.0 GT/s PCIe", "6", FINDING_READ, "mlx5_0: PCIe link 8.0 GT/s x6 (48 Gbit/s), of " },
 		{ "Unknown", "0", FINDING_STATUSES, "" }, /* a virtual function */
+		/* One of two functions of a port. */
+		{ "16.0 GT/s PCIe", "2", FINDING_READ,
+		  "mlx5_0: PCIe link 16.0 GT/s x2 (32 Gbit/s), of 16.0 GT/s x2 (32 Gbit/s) that the card can do; "
+		  "its ports are faster: another PCIe function" },
 	};
 
 	add_card();
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		set_link(rows[i].speed, rows[i].width, "8.0 GT/s PCIe\n", "8\n");
+		bool half = !strcmp(rows[i].width, "2");
+
+		set_link(rows[i].speed, rows[i].width, half ? rows[i].speed : "8.0 GT/s PCIe\n", half ? "2" : "8\n");
 		assert_int_equal(!findings_count(&tree.doctor.findings), rows[i].status == FINDING_STATUSES);
 		if (rows[i].status != FINDING_STATUSES)
 			assert_true(has_finding(rows[i].status, "pcie", rows[i].text));

@@ -308,6 +308,24 @@ void devices_find_rxe(struct doctor *doctor)
 	}
 }
 
+/* IBTA 10.9.3: bit 15 marks a full member. The connection manager uses the partition of an interface. */
+static void check_partition(struct doctor *doctor, const struct device *device, const struct port *port)
+{
+	char keys[SYSFS_PATH_SIZE], key[SYSFS_TEXT_SIZE], other[256] = "";
+
+	if (port->partition & 0x8000)
+		return;
+	sysfs_path(keys, "%s/sys/class/infiniband/%s/ports/%u/pkeys", doctor->host.root, device->name, port->number);
+	for (unsigned i = 1; *port->netdev && !*other && sysfs_line(key, "%s/%u", keys, i); i++)
+		if (strtoul(key, NULL, 16) & 0x8000)
+			log_text(other, sizeof(other), "; to use %s: ip link add link %s name %s.%s type ipoib pkey %s",
+				 key, port->netdev, port->netdev, key + 2, key);
+	finding_add(doctor, FINDING_WARN, "port",
+		    "%s/%u: limited member of partition 0x%04x: it reaches only full members\n"
+		    "partitions.conf of opensm: the GUID of the port with =full%s",
+		    device->name, port->number, port->partition, other);
+}
+
 static void check_port(struct doctor *doctor, const struct device *device, const struct port *port)
 {
 	unsigned facts = doctor->host.facts | host_device_facts(doctor->host.root, device->name) | devices_facts(port);
@@ -322,12 +340,8 @@ static void check_port(struct doctor *doctor, const struct device *device, const
 		remedy = remedy_find(PROBLEM_PORT, facts, port->netdev, number);
 	finding_add(doctor, good ? FINDING_READ : FINDING_WARN, "port", "%s/%u: %s, %s, %s%s, %s\n%s", device->name,
 		    port->number, port->state, port->physical_state, port->link_layer, mtu, port->rate, remedy.text);
-	/* IBTA 10.9.3: bit 15 marks a full member. */
-	if (facts & FACT_INFINIBAND && port->partition && !(port->partition & 0x8000))
-		finding_add(doctor, FINDING_WARN, "port",
-			    "%s/%u: limited member of partition 0x%04x: it reaches only full members\n"
-			    "partitions.conf of opensm: the GUID of the port with =full",
-			    device->name, port->number, port->partition);
+	if (facts & FACT_INFINIBAND && port->partition)
+		check_partition(doctor, device, port);
 }
 
 /*

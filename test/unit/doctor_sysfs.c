@@ -914,6 +914,15 @@ TEST(partition, set_up, tear_down)
 		findings_free(&tree.doctor.findings);
 		tree.doctor.findings = (struct findings){ .first = NULL };
 	}
+	/* The port may be a full member of a partition with another index. */
+	add(PORT "link_layer", "InfiniBand");
+	add(PORT "pkeys/1", "0x0002\n");
+	add(PORT "pkeys/2", "0x8001\n");
+	add(PORT "gid_attrs/ndevs/1", "ib0\n");
+	read_devices();
+	devices_check(&tree.doctor);
+	assert_non_null(strstr(last_remedy_of("port"),
+			       "=full; to use 0x8001: ip link add link ib0 name ib0.8001 type ipoib pkey 0x8001"));
 }
 
 /* The cause of missing addresses is looked for at the active port. */

@@ -362,7 +362,8 @@ static bool lacks_address(const struct port *port, const struct gid *gid)
 
 static void check_gids(struct doctor *doctor, const struct device *device, const struct port *port)
 {
-	char host[ADDRESS_TEXT_SIZE], fix[UNITS_TEXT_SIZE];
+	char host[ADDRESS_TEXT_SIZE], fix[UNITS_TEXT_SIZE], class[SYSFS_TEXT_SIZE];
+	unsigned value;
 	const struct gid *routed = NULL; /* the first routable one */
 
 	for (unsigned i = 0; i < port->gid_count && !routed; i++)
@@ -384,6 +385,12 @@ static void check_gids(struct doctor *doctor, const struct device *device, const
 									       : "",
 			    fix);
 	}
+	sysfs_line(class, "%s/sys/class/infiniband/%s/tc/%u/traffic_class", doctor->host.root, device->name,
+		   port->number);
+	if (sscanf(class, "Global tclass=%u", &value) == 1)
+		finding_add(doctor, FINDING_READ, "port",
+			    "%s/%u: its driver sends with DSCP %u: %s in tc/%u/traffic_class", device->name,
+			    port->number, value >> 2, class, port->number);
 	if (port->gids_left_out)
 		finding_add(doctor, FINDING_READ, "gid", "%s/%u: %u more GID%s", device->name, port->number,
 			    port->gids_left_out, units_plural(port->gids_left_out));

@@ -925,6 +925,20 @@ TEST(partition, set_up, tear_down)
 			       "=full; to use 0x8001: ip link add link ib0 name ib0.8001 type ipoib pkey 0x8001"));
 }
 
+/* The vendor's driver may give all packets a traffic class. */
+TEST(traffic_class, set_up, tear_down)
+{
+	add_card();
+	add(DEVICE "tc/1/traffic_class", "\n");
+	read_devices();
+	devices_check(&tree.doctor);
+	assert_false(has_finding(FINDING_READ, "port", "DSCP"));
+	add(DEVICE "tc/1/traffic_class", "Global tclass=236\n");
+	devices_check(&tree.doctor);
+	assert_true(
+		has_finding(FINDING_READ, "port", "mlx5_0/1: its driver sends with DSCP 59: Global tclass=236 in "));
+}
+
 /* The cause of missing addresses is looked for at the active port. */
 TEST(port_beside_one_that_is_down, set_up, tear_down)
 {

@@ -503,8 +503,9 @@ void host_no_address(struct error *error)
 	remedy = remedy_find(PROBLEM_ADDRESS, facts, NULL, NULL);
 	error_set(error, NULL, "no address of this host leads to %s%s",
 		  facts ? names.entries[0]->d_name : "an RDMA device", strsep(&hint, "\n"));
-	error_hint(error, "%s",
-		   facts ? hint ? hint : "" : "the interface of the device must be up and have an address");
+	error_hint(error, "%s%s",
+		   facts ? hint ? hint : "" : "the interface of the device must be up and have an address",
+		   facts || !COMMAND_doctor ? "" : " (rdmatest doctor shows more)");
 	sysfs_names_free(&names);
 }
 

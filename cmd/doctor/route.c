@@ -165,7 +165,10 @@ static void report_no_address(struct doctor *doctor, const struct device *device
 				     devices_facts(port) | (doctor->usable ? FACT_USABLE : 0),
 			     port ? port->netdev : NULL, NULL);
 	finding_add(doctor, doctor->host.failure, "address", "no address of this host leads to %s%s", device->name,
-		    remedy.text);
+		    *remedy.text || !port || port->gid_count ? remedy.text
+							     : ": its port has no GID, so RoCE is off\n"
+							       "devlink dev eswitch show: mode legacy, not switchdev; "
+							       "devlink dev param show: enable_roce true");
 }
 
 static void warn_v1(struct doctor *doctor, const struct device *device, const char *text)

@@ -939,6 +939,22 @@ TEST(traffic_class, set_up, tear_down)
 		has_finding(FINDING_READ, "port", "mlx5_0/1: its driver sends with DSCP 59: Global tclass=236 in "));
 }
 
+/* Without RoCE, a card in switchdev mode has an Ethernet port without GIDs. */
+TEST(port_without_gids, set_up, tear_down)
+{
+	add_card();
+	add("sys/class/infiniband/mlx5_1/ports/1/state", "4: ACTIVE\n");
+	add("sys/class/infiniband/mlx5_1/ports/1/link_layer", "Ethernet\n");
+	add("sys/class/infiniband/mlx5_1/ports/1/gids/0", "0000:0000:0000:0000:0000:0000:0000:0000\n");
+	add("sys/class/infiniband/mlx5_1/device/net/lo/mtu", "1500\n");
+	read_devices();
+	route_report(&tree.doctor);
+	assert_true(
+		has_finding(FINDING_FAIL, "address", "no address of this host leads to mlx5_1: its port has no GID"));
+	assert_non_null(strstr(last_remedy_of("address"), "devlink dev eswitch show"));
+	assert_false(has_finding(FINDING_FAIL, "address", "mlx5_0: its port has no GID"));
+}
+
 /* The cause of missing addresses is looked for at the active port. */
 TEST(port_beside_one_that_is_down, set_up, tear_down)
 {

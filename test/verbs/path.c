@@ -232,7 +232,9 @@ TEST(a_listener_at_an_address_without_a_device, NULL, end)
 					 &bench.listening, &bench.listener),
 			 0);
 	provider_fail("rdma_bind_addr", ENODEV, 0);
-	EXPECT_TOLD("10.0.0.1 is on lo; no address of this host leads to an RDMA device; ",
+	EXPECT_TOLD("10.0.0.1 is on lo; no address of this host leads to an RDMA device; the interface of the device "
+		    "must be up and "
+		    "have an address (rdmatest doctor shows more)",
 		    assert_int_equal(endpoint_listen(bench.listener, &bench.address), OUTCOME_NO_CONNECTION));
 }
 

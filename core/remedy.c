@@ -66,7 +66,9 @@ static const struct row rows[] = {
 	  "as root: echo '* - memlock unlimited' >/etc/security/limits.d/rdma.conf; then log in again (a service: "
 	  "LimitMEMLOCK=infinity)" },
 
-	{ PROBLEM_ADDRESS, 0, FACT_NO_CM, 0, ": its driver does not support the RDMA connection manager" },
+	{ PROBLEM_ADDRESS, 0, FACT_NO_CM, 0,
+	  ": its driver does not support the RDMA connection manager\nlibfabric reaches it: fi_pingpong -p efa; its "
+	  "security group must allow all traffic to itself, both ways" },
 	{ PROBLEM_ADDRESS, 0, FACT_NO_GUID, 0,
 	  ": its node GUID is 0\nof a virtual function, on the host: ip link set PF vf N mac MAC (InfiniBand: node_guid "
 	  "GUID), then bind its driver again" },

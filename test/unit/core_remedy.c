@@ -15,7 +15,8 @@ static const struct {
 	const char *cause, *remedy; /* for an address the cause, then a line feed and the remedy */
 } cases[] = {
 	{ PROBLEM_NONE, ~0u, "", "" },
-	{ PROBLEM_ADDRESS, FACT_NO_CM | GOOD, ": its driver does not support the RDMA connection manager", "" },
+	{ PROBLEM_ADDRESS, FACT_NO_CM | GOOD, ": its driver does not support the RDMA connection manager",
+	  "libfabric reaches it: fi_pingpong -p efa; its security group must allow all traffic to itself, both ways" },
 	{ PROBLEM_ADDRESS, FACT_NO_IPOIB, ": it has no network interface (IPoIB)",
 	  "on the host, as root: modprobe ib_ipoib" },
 	{ PROBLEM_ADDRESS, FACT_NO_IPOIB | GOOD, "", "" },

@@ -238,6 +238,21 @@ TEST(a_listener_at_an_address_without_a_device, NULL, end)
 		    assert_int_equal(endpoint_listen(bench.listener, &bench.address), OUTCOME_NO_CONNECTION));
 }
 
+TEST(a_listener_at_a_port_in_use, NULL, end)
+{
+	struct capture capture;
+
+	begin(PROVIDER_ROCE);
+	assert_int_equal(endpoint_create(ENDPOINT_LISTENER, bench.channel, &options, &(struct endpoint_handlers){ 0 },
+					 &bench.listening, &bench.listener),
+			 0);
+	provider_fail("rdma_bind_addr", EADDRINUSE, 0);
+	capture_begin(&capture);
+	assert_int_equal(endpoint_listen(bench.listener, &bench.address), OUTCOME_NO_CONNECTION);
+	assert_non_null(strstr(told(&capture), "binding: the port is in use (98)\n"));
+	assert_null(strstr(capture.text, "hint: "));
+}
+
 TEST(a_listener_on_all_addresses_names_those_of_a_device, NULL, end)
 {
 	char text[ENDPOINT_ADDRESSES_SIZE];

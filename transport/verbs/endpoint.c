@@ -171,9 +171,10 @@ static enum outcome attach_device(struct verbs_endpoint *endpoint)
 /* For an address of this host, names the addresses with a device. */
 static enum outcome report_binding(const struct endpoint *listener)
 {
+	bool in_use = errno == EADDRINUSE;
 	enum outcome outcome = verbs_error_address(listener, "binding");
 
-	if (WITH_EXTRAS)
+	if (WITH_EXTRAS && !in_use)
 		verbs_hint_route(listener);
 	return outcome;
 }

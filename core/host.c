@@ -38,13 +38,17 @@ static const struct {
  * The RDMA modules of cards, by the driver of their PCI function. If a driver also has functions without RDMA, the key
  * is the auxiliary device of those with RDMA, without its number.
  */
-static const struct {
+static const struct card {
 	char driver[12], module[15];
 } cards[] = {
 	{ "mlx5_core", "mlx5_ib" },	 { "mlx4_core", "mlx4_ib" }, { "ice.roce.", "irdma" },
 	{ "ice.iwarp.", "irdma" },	 { "i40e.iwarp.", "irdma" }, { "bnxt_en", "bnxt_re" },
 	{ "hns3", "hns-roce-hw-v2" },	 { "cxgb4", "iw_cxgb4" },    { "qede", "qedr" },
 	{ "ionic.rdma.", "ionic_rdma" }, { "be2net", "ocrdma" },
+};
+
+enum {
+	CARDS_COUNT = sizeof(cards) / sizeof(cards[0])
 };
 
 void host_add(struct host *host, enum finding_status status, const char *check, const char *format, ...)
@@ -89,10 +93,10 @@ static bool is_indexed(const struct host *host, const char *index, const char *m
 }
 
 /*
- * The kernel was updated, and its package has taken the running one's modules away. Embedded systems have modules there
- * without folders of kernels.
+ * If the kernel was updated, its package may have taken the running one's modules away. Without folders of kernels, as
+ * on embedded systems, nothing is known.
  */
-static unsigned find_gone(const struct host *host)
+static unsigned find_absent(const struct host *host)
 {
 	char path[SYSFS_PATH_SIZE];
 	struct names kernels = sysfs_names(sysfs_path(path, "%s/lib/modules", host->root));
@@ -102,7 +106,9 @@ static unsigned find_gone(const struct host *host)
 	for (int i = 0; i < kernels.count; i++)
 		others |= sysfs_has("%s/%s/modules.dep", path, kernels.entries[i]->d_name);
 	sysfs_names_free(&kernels);
-	return others && !uname(&names) && !sysfs_has("%s/%s", path, names.release) ? FACT_GONE : 0;
+	if (!uname(&names) && sysfs_has("%s/%s", path, names.release))
+		return FACT_ABSENT;
+	return others ? FACT_GONE : 0;
 }
 
 /* False if this kernel is known to lack the module: it is not loaded, built in or installed. */
@@ -212,12 +218,14 @@ static void add_missing_modules(struct host *host, const char *missing, bool som
 		some = some || may_have(host, modules[i].module);
 	if (some || !COMMAND_doctor || uname(&names))
 		host_add(host, failure, "modules", "kernel modules not loaded: %s\n%s", missing,
-			 add_remedy(host, remedy_find(PROBLEM_MODULES, host->facts | find_gone(host), missing, NULL),
+			 add_remedy(host,
+				    remedy_find(PROBLEM_MODULES, host->facts | (find_absent(host) & FACT_GONE), missing,
+						NULL),
 				    missing, hint));
 	else
 		host_add(host, failure, "modules",
 			 "no RDMA modules for this kernel: none loaded, none in /lib/modules/%s\n%s", names.release,
-			 remedy_find(PROBLEM_NO_MODULES, host->facts | find_gone(host), NULL, names.release).text);
+			 remedy_find(PROBLEM_NO_MODULES, host->facts | find_absent(host), NULL, names.release).text);
 }
 
 void host_find_modules(struct host *host)
@@ -276,14 +284,14 @@ static void find_card(const struct host *host, const char *driver, char name[SYS
 	sysfs_names_free(&devices);
 }
 
-/* Lists the missing modules of cards, plain and in words with one card for each. Returns facts about them. */
-static unsigned find_card_modules(const struct host *host, char missing[CARDS_SIZE], char list[CARDS_SIZE])
+/* Lists the missing modules of cards, plain and, as a cause, with one card for each. Returns facts about them. */
+static unsigned find_card_modules(const struct host *host, char missing[CARDS_SIZE], char cause[CARDS_SIZE])
 {
 	char name[SYSFS_TEXT_SIZE];
 	unsigned facts = 0;
 
-	*missing = *list = 0;
-	for (size_t i = 0; i < sizeof(cards) / sizeof(cards[0]); i++) {
+	*missing = *cause = 0;
+	for (size_t i = 0; i < CARDS_COUNT; i++) {
 		const char *module = cards[i].module;
 
 		if (has_module(host, module) || is_indexed(host, "modules.builtin", module) || strstr(missing, module))
@@ -292,9 +300,10 @@ static unsigned find_card_modules(const struct host *host, char missing[CARDS_SI
 		if (!*name)
 			continue;
 		log_add(missing, CARDS_SIZE, " ", "%s", module);
-		log_add(list, CARDS_SIZE, ", ", "%s%s (card %s)", *list ? "" : "; modules not loaded: ", module, name);
+		log_add(cause, CARDS_SIZE, ", ", "%s%s (card %s)", *cause ? "" : "; modules not loaded: ", module,
+			name);
 		if (!may_have(host, module))
-			facts |= FACT_ABSENT | find_gone(host);
+			facts |= find_absent(host);
 	}
 	return facts;
 }
@@ -308,42 +317,63 @@ static const char *software_module(const struct host *host)
 }
 
 /* Writes that a network card (PCI class 02) is passed to another user of devices. */
-static void find_passed_card(const struct host *host, char list[CARDS_SIZE])
+static void find_passed_card(const struct host *host, char cause[CARDS_SIZE])
 {
 	char path[SYSFS_PATH_SIZE], class[SYSFS_TEXT_SIZE], driver[SYSFS_TEXT_SIZE];
 	struct names devices = sysfs_names(sysfs_path(path, "%s/sys/bus/pci/devices", host->root));
 
-	for (int i = 0; i < devices.count && !*list; i++) {
+	for (int i = 0; i < devices.count && !*cause; i++) {
 		const char *name = devices.entries[i]->d_name;
 
 		if (sysfs_line(class, "%s/%s/class", path, name) && !strncmp(class, "0x02", 4) &&
 		    sysfs_link(driver, "%s/%s/driver", path, name) && strstr(driver, "vfio"))
-			log_text(list, CARDS_SIZE,
+			log_text(cause, CARDS_SIZE,
 				 "; the network card %s has the driver %s, for a virtual machine or DPDK", name,
 				 driver);
 	}
 	sysfs_names_free(&devices);
 }
 
-/* Suggests ways to get a device or to do without. Lists the modules that a card waits for, or says who has the card. */
-static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char list[CARDS_SIZE])
+/* The row of a card whose module is loaded and has made no device; NULL: none. */
+static const struct card *find_failed_card(const struct host *host, char name[SYSFS_TEXT_SIZE])
+{
+	for (const struct card *card = cards; card < cards + CARDS_COUNT; card++) {
+		if (!has_module(host, card->module))
+			continue;
+		find_card(host, card->driver, name);
+		if (*name)
+			return card;
+	}
+	return NULL;
+}
+
+/* Suggests ways to get a device or to do without. cause: what the cards lack. */
+static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char cause[CARDS_SIZE])
 {
 	bool held = host_rxe_holds_port(host->root);
 	unsigned facts = has_module(host, "rdma_rxe") ? host->facts & ~(unsigned)FACT_SEALED : host->facts;
 	char name[SYSFS_TEXT_SIZE], missing[CARDS_SIZE];
+	const struct card *failed;
 	struct utsname kernel;
 
-	*text = *list = 0;
+	*text = *cause = 0;
 	if (WITH_VERBS && COMMAND_doctor && !uname(&kernel)) {
-		unsigned known = find_card_modules(host, missing, list);
+		unsigned known = find_card_modules(host, missing, cause);
 
-		find_passed_card(host, list);
-		if (*missing)
+		find_passed_card(host, cause);
+		if (*missing) {
 			add_remedy(host, remedy_find(PROBLEM_MODULES, host->facts | known, missing, kernel.release),
 				   missing, text);
-		else
+		} else if (!(host->facts & FACT_EXCLUSIVE) && (failed = find_failed_card(host, name))) {
+			log_text(cause, CARDS_SIZE, "; %s is loaded, and the card %s has none", failed->module, name);
+			log_text(text, ERROR_HINT_SIZE,
+				 "see the kernel's log: journalctl -k -g '\\b(%.*s|%s)'; RoCE may be off: devlink dev "
+				 "param",
+				 (int)strcspn(failed->driver, "."), failed->driver, failed->module);
+		} else {
 			add_remedy(host, remedy_find(PROBLEM_NO_DEVICE, facts, find_link(name), kernel.release),
 				   software_module(host), text);
+		}
 	}
 	if (WITH_SOFT)
 		log_add(text, ERROR_HINT_SIZE, "; ", "without a device: %s%s" SOFT_HINT,
@@ -353,7 +383,7 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char 
 void host_hint_rxe(struct error *error)
 {
 	struct host host = { .root = "" };
-	char text[ERROR_HINT_SIZE], list[CARDS_SIZE];
+	char text[ERROR_HINT_SIZE], cause[CARDS_SIZE];
 
 	host_read(&host);
 	if (host.has_devices)
@@ -362,24 +392,24 @@ void host_hint_rxe(struct error *error)
 			 "delete DEVICE), then: %s",
 			 remedy_find(PROBLEM_RXE, host.facts, NULL, NULL).text);
 	else
-		hint_none(&host, text, list);
+		hint_none(&host, text, cause);
 	error_hint(error, "%s", text);
 }
 
 void host_find_none(struct host *host)
 {
 	bool exclusive = host->facts & FACT_EXCLUSIVE;
-	char hint[ERROR_HINT_SIZE], list[CARDS_SIZE];
+	char hint[ERROR_HINT_SIZE], cause[CARDS_SIZE];
 
 	if (host->error) {
 		host_add(host, host->failure, "sys", "no RDMA device, module or port can be seen in /sys: %s\n\n%d",
 			 host->error == ENOENT ? "it is not mounted" : strerror(host->error), host->error);
 	} else if (!host->has_devices) {
-		hint_none(host, hint, list);
+		hint_none(host, hint, cause);
 		host_add(host, host->failure, "verbs", "no RDMA device %s%s\n%s",
 			 exclusive ? "in this network namespace (rdma system: netns exclusive)"
 				   : "on this machine (" DEVICES " is empty)",
-			 list, hint);
+			 cause, hint);
 	}
 }
 
@@ -414,7 +444,7 @@ static const char *card_module(const char *driver)
 {
 	size_t length = strlen(driver);
 
-	for (size_t i = 0; i < sizeof(cards) / sizeof(cards[0]); i++)
+	for (size_t i = 0; i < CARDS_COUNT; i++)
 		if (!strncmp(cards[i].driver, driver, length) && strchr(".", cards[i].driver[length]))
 			return cards[i].module;
 	return "";
@@ -499,6 +529,8 @@ unsigned host_device_facts(const char *root, const char *device)
 
 	if (sysfs_link(text, "%s" DEVICES "/%s/device/driver", root, device) && !strcmp(text, "efa"))
 		facts |= FACT_NO_CM;
+	if (sysfs_line(text, "%s" DEVICES "/%s/node_guid", root, device) && !text[strspn(text, "0:")])
+		facts |= FACT_NO_GUID;
 	if (sysfs_has("%s/sys/module", root) && !sysfs_has("%s/sys/module/ib_ipoib", root) &&
 	    sysfs_line(text, "%s" DEVICES "/%s/ports/1/link_layer", root, device) && !strcmp(text, "InfiniBand"))
 		facts |= FACT_NO_IPOIB;
@@ -517,8 +549,9 @@ void host_no_address(struct error *error)
 	remedy = remedy_find(PROBLEM_ADDRESS, facts, NULL, NULL);
 	error_set(error, NULL, "no address of this host leads to %s%s",
 		  facts ? names.entries[0]->d_name : "an RDMA device", strsep(&hint, "\n"));
-	error_hint(error, "%s",
-		   facts ? hint ? hint : "" : "the interface of the device must be up and have an address");
+	error_hint(error, "%s%s",
+		   facts ? hint ? hint : "" : "the interface of the device must be up and have an address",
+		   facts || !COMMAND_doctor ? "" : " (rdmatest doctor shows more)");
 	sysfs_names_free(&names);
 }
 

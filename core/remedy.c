@@ -46,6 +46,8 @@ static const struct row rows[] = {
 #endif
 	{ PROBLEM_MODULES, 0, FACT_UBUNTU | FACT_ABSENT, FACT_CONTAINER,
 	  "as root: apt install linux-modules-extra-#; modprobe -a @" },
+	{ PROBLEM_MODULES, 0, FACT_ABSENT, FACT_CONTAINER,
+	  "not in /lib/modules/#: install its package, or boot another kernel" },
 	{ PROBLEM_MODULES, FACT_MODULES, 0, 0, "modprobe -a @" },
 	{ PROBLEM_RXE, FACT_MODULES, 0, 0, "modprobe -r rdma_rxe" },
 	{ PROBLEM_MEMORY, 0, FACT_MAY_RAISE, 0, "ulimit -l unlimited" },
@@ -64,7 +66,12 @@ static const struct row rows[] = {
 	  "as root: echo '* - memlock unlimited' >/etc/security/limits.d/rdma.conf; then log in again (a service: "
 	  "LimitMEMLOCK=infinity)" },
 
-	{ PROBLEM_ADDRESS, 0, FACT_NO_CM, 0, ": its driver does not support the RDMA connection manager" },
+	{ PROBLEM_ADDRESS, 0, FACT_NO_CM, 0,
+	  ": its driver does not support the RDMA connection manager\nlibfabric reaches it: fi_pingpong -p efa; its "
+	  "security group must allow all traffic to itself, both ways" },
+	{ PROBLEM_ADDRESS, 0, FACT_NO_GUID, 0,
+	  ": its node GUID is 0\nof a virtual function, on the host: ip link set PF vf N mac MAC (InfiniBand: node_guid "
+	  "GUID), then bind its driver again" },
 	{ PROBLEM_ADDRESS, 0, FACT_NO_IPOIB, FACT_NAMED,
 	  ": it has no network interface (IPoIB)\non the host, as root: modprobe ib_ipoib" },
 #if COMMAND_doctor
@@ -83,7 +90,7 @@ static const struct row rows[] = {
 	{ PROBLEM_ADDRESS, 0, FACT_ADMIN, FACT_ADDRESS, HAS_NO_ADDRESS "\n" ADD_ADDRESS },
 	{ PROBLEM_ADDRESS, 0, 0, FACT_ADDRESS, HAS_NO_ADDRESS },
 
-	{ PROBLEM_PORT, 0, FACT_NO_GUID, 0,
+	{ PROBLEM_PORT, 0, FACT_NO_GUID | FACT_INFINIBAND, 0,
 	  "on the host: ip link set PF vf N node_guid GUID; the same with port_guid GUID, then with state auto" },
 	{ PROBLEM_PORT, 0, FACT_UNMANAGED, 0, "start a subnet manager: opensm" },
 	{ PROBLEM_PORT, 0, FACT_INACTIVE, 0,

@@ -41,14 +41,14 @@ enum fact {
 	FACT_TUNNEL = 1 << 13,	/* has no link-layer address */
 	FACT_VRF = 1 << 14,
 
-	/* A device or port. The last six are InfiniBand's. */
+	/* A device or port. The last six are InfiniBand's, but for FACT_NO_GUID. */
 	FACT_NO_CM = 1 << 15,  /* the driver does not support the RDMA CM */
 	FACT_USABLE = 1 << 16, /* another device is usable */
 	FACT_INFINIBAND = 1 << 17,
 	FACT_UNMANAGED = 1 << 18, /* no subnet manager has found it */
 	FACT_INACTIVE = 1 << 19,  /* waits for the subnet manager */
 	FACT_DISABLED = 1 << 20,
-	FACT_NO_GUID = 1 << 21,
+	FACT_NO_GUID = 1 << 21,	 /* a node without: librdmacm does not find it */
 	FACT_SLOW = 1 << 22,	 /* one lane, or the lowest speed */
 	FACT_NO_IPOIB = 1 << 23, /* its interfaces' module is not loaded */
 

@@ -205,11 +205,18 @@ static void without_network(const struct address *peer, char text[ROUTE_CAUSE_SI
 
 static void unrouted(int fd, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
+	char host[ADDRESS_TEXT_SIZE];
+
 	other_source(fd, peer, text);
 	if (WITH_EXTRAS && !*text && !route_is_alone(text))
 		without_network(peer, text);
 	if (!*text && peer->family == ADDRESS_IP6 && !route_ip6_is_off(peer, text))
 		default_route(text);
+	if (!*text && !address_is_loopback(peer))
+		log_text(text, ROUTE_CAUSE_SIZE,
+			 "no network of this host has it: ip route add %s dev INTERFACE, and there the way back; or "
+			 "use addresses of one network",
+			 address_host(peer, host));
 }
 
 /* Whether the entry's interface is in that address's network. */

@@ -131,13 +131,12 @@ static void find_driver(const char *directory, struct device *device)
 static struct device *read_device(const char *root, const char *name)
 {
 	struct device *device = calloc(1, sizeof(*device));
-	char directory[SYSFS_PATH_SIZE], guid[SYSFS_TEXT_SIZE];
+	char directory[SYSFS_PATH_SIZE];
 
 	if (!device)
 		return NULL;
 	strcpy(device->name, name);
 	sysfs_path(directory, "%s/sys/class/infiniband/%s", root, name);
-	device->has_no_guid = sysfs_line(guid, "%s/node_guid", directory) && !guid[strspn(guid, "0:")];
 	sysfs_line(device->firmware, "%s/fw_ver", directory);
 	find_driver(directory, device);
 	read_ports(root, directory, device);
@@ -281,14 +280,14 @@ static unsigned port_facts(const struct port *port)
 	       (port->active && (strstr(port->rate, "(1X ") || strstr(port->rate, " SDR)")) ? FACT_SLOW : 0);
 }
 
-unsigned devices_facts(const struct device *device, const struct port *port)
+unsigned devices_facts(const struct port *port)
 {
 	unsigned facts = 0;
 
 	if (!port)
 		return 0;
 	if (!strcmp(port->link_layer, "InfiniBand"))
-		facts |= FACT_INFINIBAND | port_facts(port) | (device->has_no_guid ? FACT_NO_GUID : 0);
+		facts |= FACT_INFINIBAND | port_facts(port);
 	return facts | (*port->netdev ? interface_facts(port) : 0);
 }
 
@@ -303,15 +302,33 @@ void devices_find_rxe(struct doctor *doctor)
 	doctor->rxe_holds_port = host_rxe_holds_port(doctor->host.root);
 	for (struct device *device = doctor->devices; device; device = device->next) {
 		if (strcmp(device->driver, "rdma_rxe") != 0 || !device->port_count ||
-		    !(devices_facts(device, device->ports) & FACT_HERE))
+		    !(devices_facts(device->ports) & FACT_HERE))
 			continue;
 		device->elsewhere = !held && sysfs_has("%s/proc/self/net/udp", doctor->host.root);
 	}
 }
 
+/* IBTA 10.9.3: bit 15 marks a full member. The connection manager uses the partition of an interface. */
+static void check_partition(struct doctor *doctor, const struct device *device, const struct port *port)
+{
+	char keys[SYSFS_PATH_SIZE], key[SYSFS_TEXT_SIZE], other[256] = "";
+
+	if (port->partition & 0x8000)
+		return;
+	sysfs_path(keys, "%s/sys/class/infiniband/%s/ports/%u/pkeys", doctor->host.root, device->name, port->number);
+	for (unsigned i = 1; *port->netdev && !*other && sysfs_line(key, "%s/%u", keys, i); i++)
+		if (strtoul(key, NULL, 16) & 0x8000)
+			log_text(other, sizeof(other), "; to use %s: ip link add link %s name %s.%s type ipoib pkey %s",
+				 key, port->netdev, port->netdev, key + 2, key);
+	finding_add(doctor, FINDING_WARN, "port",
+		    "%s/%u: limited member of partition 0x%04x: it reaches only full members\n"
+		    "partitions.conf of opensm: the GUID of the port with =full%s",
+		    device->name, port->number, port->partition, other);
+}
+
 static void check_port(struct doctor *doctor, const struct device *device, const struct port *port)
 {
-	unsigned facts = doctor->host.facts | devices_facts(device, port);
+	unsigned facts = doctor->host.facts | host_device_facts(doctor->host.root, device->name) | devices_facts(port);
 	bool good = port->active && !(facts & FACT_SLOW);
 	struct remedy remedy = { .text = "" };
 	char mtu[SYSFS_TEXT_SIZE] = "", number[UNITS_TEXT_SIZE];
@@ -323,12 +340,8 @@ static void check_port(struct doctor *doctor, const struct device *device, const
 		remedy = remedy_find(PROBLEM_PORT, facts, port->netdev, number);
 	finding_add(doctor, good ? FINDING_READ : FINDING_WARN, "port", "%s/%u: %s, %s, %s%s, %s\n%s", device->name,
 		    port->number, port->state, port->physical_state, port->link_layer, mtu, port->rate, remedy.text);
-	/* IBTA 10.9.3: bit 15 marks a full member. */
-	if (facts & FACT_INFINIBAND && port->partition && !(port->partition & 0x8000))
-		finding_add(doctor, FINDING_WARN, "port",
-			    "%s/%u: limited member of partition 0x%04x: it reaches only full members\n"
-			    "in opensm's partitions.conf: the port's GUID with =full",
-			    device->name, port->number, port->partition);
+	if (facts & FACT_INFINIBAND && port->partition)
+		check_partition(doctor, device, port);
 }
 
 /*
@@ -349,7 +362,8 @@ static bool lacks_address(const struct port *port, const struct gid *gid)
 
 static void check_gids(struct doctor *doctor, const struct device *device, const struct port *port)
 {
-	char host[ADDRESS_TEXT_SIZE], fix[UNITS_TEXT_SIZE];
+	char host[ADDRESS_TEXT_SIZE], fix[UNITS_TEXT_SIZE], class[SYSFS_TEXT_SIZE];
+	unsigned value;
 	const struct gid *routed = NULL; /* the first routable one */
 
 	for (unsigned i = 0; i < port->gid_count && !routed; i++)
@@ -371,6 +385,12 @@ static void check_gids(struct doctor *doctor, const struct device *device, const
 									       : "",
 			    fix);
 	}
+	sysfs_line(class, "%s/sys/class/infiniband/%s/tc/%u/traffic_class", doctor->host.root, device->name,
+		   port->number);
+	if (sscanf(class, "Global tclass=%u", &value) == 1)
+		finding_add(doctor, FINDING_READ, "port",
+			    "%s/%u: its driver sends with DSCP %u: %s in tc/%u/traffic_class", device->name,
+			    port->number, value >> 2, class, port->number);
 	if (port->gids_left_out)
 		finding_add(doctor, FINDING_READ, "gid", "%s/%u: %u more GID%s", device->name, port->number,
 			    port->gids_left_out, units_plural(port->gids_left_out));

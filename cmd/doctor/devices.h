@@ -47,7 +47,6 @@ struct device {
 	struct port ports[DEVICE_PORTS_MAX + 1]; /* one spare element, never counted in port_count */
 	unsigned port_count;
 	bool ports_left_out;
-	bool has_no_guid; /* a virtual function without a GUID */
 
 	bool elsewhere;	       /* soft-RoCE that works only in another network namespace */
 	bool cannot_be_opened; /* its file cannot; set by kernel.c */
@@ -80,4 +79,4 @@ struct device *devices_need(struct device **devices, const char *name);
 const struct gid *devices_gid(const struct port *port, const struct address *address);
 
 /* The port's and its interface's facts for remedy_find(). port may be NULL. */
-unsigned devices_facts(const struct device *device, const struct port *port);
+unsigned devices_facts(const struct port *port);

@@ -162,10 +162,13 @@ static void report_no_address(struct doctor *doctor, const struct device *device
 			port = &device->ports[i];
 	remedy = remedy_find(PROBLEM_ADDRESS,
 			     doctor->host.facts | host_device_facts(doctor->host.root, device->name) |
-				     devices_facts(device, port) | (doctor->usable ? FACT_USABLE : 0),
+				     devices_facts(port) | (doctor->usable ? FACT_USABLE : 0),
 			     port ? port->netdev : NULL, NULL);
 	finding_add(doctor, doctor->host.failure, "address", "no address of this host leads to %s%s", device->name,
-		    remedy.text);
+		    *remedy.text || !port || port->gid_count ? remedy.text
+							     : ": its port has no GID, so RoCE is off\n"
+							       "devlink dev eswitch show: mode legacy, not switchdev; "
+							       "devlink dev param show: enable_roce true");
 }
 
 static void warn_v1(struct doctor *doctor, const struct device *device, const char *text)
@@ -210,7 +213,7 @@ static void report_reached(struct doctor *doctor, const struct device *device)
 				   : "");
 	if (device->v1)
 		warn_v1(doctor, device, text);
-	else if (device->link_local && devices_facts(device, device->ports) & FACT_VRF)
+	else if (device->link_local && devices_facts(device->ports) & FACT_VRF)
 		finding_add(doctor, FINDING_WARN, "address", "%s; other addresses of %s do not: it belongs to a VRF",
 			    text, device->ports->netdev);
 	else

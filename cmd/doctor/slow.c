@@ -23,22 +23,24 @@ static unsigned long read_pcie(const struct doctor *doctor, const struct device 
 	return rate;
 }
 
-/* A card may support more than its ports need. */
+/* A card may support more than its ports need, or less: each of two functions has a part of some cards' link. */
 static void check_link(struct doctor *doctor, const struct device *device)
 {
 	char now[2 * SYSFS_TEXT_SIZE], most[2 * SYSFS_TEXT_SIZE];
 	unsigned long rate = read_pcie(doctor, device, "current", now), ports = 0;
+	unsigned long limit = read_pcie(doctor, device, "max", most);
 
-	if (!rate || rate >= read_pcie(doctor, device, "max", most))
-		return;
 	for (unsigned i = 0; i < device->port_count; i++)
 		if (device->ports[i].active)
 			ports += strtoul(device->ports[i].rate, NULL, 10);
-	finding_add(doctor, rate < ports ? FINDING_WARN : FINDING_READ, "pcie",
-		    "%s: PCIe link %s, of %s that the card can do%s", device->name, now, most,
-		    rate < ports ? "; its ports are faster\n"
-				   "use another slot; or reseat the card, and check the slot's BIOS settings"
-				 : "");
+	if (!rate || !limit || rate >= (limit > ports ? limit : ports))
+		return;
+	finding_add(doctor, rate < ports && rate < limit ? FINDING_WARN : FINDING_READ, "pcie",
+		    "%s: PCIe link %s, of %s that the card can do%s%s", device->name, now, most,
+		    rate < ports ? "; its ports are faster" : "",
+		    rate >= limit  ? ": another PCIe function of the card may share them"
+		    : rate < ports ? "\nuse another slot; or reseat the card, and check the slot's BIOS settings"
+				   : "");
 }
 
 /* Whether the list, "0-15,32-47", has one of the set. True for an empty list. */

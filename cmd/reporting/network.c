@@ -211,6 +211,9 @@ const char *reporting_network_hint(const struct transport *transport, const char
 		log_text(text, REPORTING_HINT_SIZE, "try a traffic class with PFC or ECN: --dscp");
 	if (COMMAND_doctor && lost && paths && transport->untried & UNTRIED_PATH)
 		log_add(text, REPORTING_HINT_SIZE, "; ", "%srdmatest doctor HOST --paths 8", *text ? "" : "try ");
+	/* Damaged packets are lost, too: a device counts them by their interface. */
+	if (lost && transport->untried & UNTRIED_CLASS)
+		log_add(text, REPORTING_HINT_SIZE, "; ", "link errors: ethtool -S");
 	return text;
 }
 

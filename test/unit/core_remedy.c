@@ -15,10 +15,14 @@ static const struct {
 	const char *cause, *remedy; /* for an address the cause, then a line feed and the remedy */
 } cases[] = {
 	{ PROBLEM_NONE, ~0u, "", "" },
-	{ PROBLEM_ADDRESS, FACT_NO_CM | GOOD, ": its driver does not support the RDMA connection manager", "" },
+	{ PROBLEM_ADDRESS, FACT_NO_CM | GOOD, ": its driver does not support the RDMA connection manager",
+	  "libfabric reaches it: fi_pingpong -p efa; its security group must allow all traffic to itself, both ways" },
 	{ PROBLEM_ADDRESS, FACT_NO_IPOIB, ": it has no network interface (IPoIB)",
 	  "on the host, as root: modprobe ib_ipoib" },
 	{ PROBLEM_ADDRESS, FACT_NO_IPOIB | GOOD, "", "" },
+	{ PROBLEM_ADDRESS, FACT_NO_GUID | GOOD, ": its node GUID is 0",
+	  "of a virtual function, on the host: ip link set PF vf N mac MAC (InfiniBand: node_guid GUID), then bind its "
+	  "driver again" },
 	{ PROBLEM_ADDRESS, FACT_SEALED, "", "" },
 	{ PROBLEM_ADDRESS, FACT_ADMIN, "", "" },
 	{ PROBLEM_ADDRESS, FACT_NAMESAKE | FACT_NAMED | FACT_ADMIN,
@@ -50,7 +54,7 @@ static const struct {
 	{ PROBLEM_PORT, FACT_INFINIBAND | PRESENT, "",
 	  "check cable and switch: are both ends InfiniBand (mlxconfig LINK_TYPE_P1)?" },
 	{ PROBLEM_PORT, PRESENT | FACT_ADMIN, "", "ip link set NAME up" },
-	{ PROBLEM_PORT, PRESENT, "", "" },
+	{ PROBLEM_PORT, PRESENT | FACT_NO_GUID, "", "" },
 	{ PROBLEM_PORT, PRESENT | FACT_UP, "", "check cable and switch" },
 	{ PROBLEM_PORT, PRESENT | FACT_UP | FACT_TUNNEL, "", "" },
 	{ PROBLEM_PORT, GOOD | FACT_ADMIN, "", "" },
@@ -61,6 +65,8 @@ static const struct {
 	{ PROBLEM_MODULES, FACT_MODULES | FACT_UBUNTU | FACT_ABSENT, "",
 	  "as root: apt install linux-modules-extra-NUMBER; modprobe -a NAME" },
 	{ PROBLEM_MODULES, FACT_MODULES | FACT_UBUNTU, "", "modprobe -a NAME" },
+	{ PROBLEM_MODULES, FACT_MODULES | FACT_ABSENT, "",
+	  "not in /lib/modules/NUMBER: install its package, or boot another kernel" },
 	{ PROBLEM_MODULES, FACT_UBUNTU | FACT_ABSENT | FACT_CONTAINER, "", "on the host: modprobe -a NAME" },
 	{ PROBLEM_MODULES, FACT_MODULES | FACT_SEALED, "",
 	  "after a boot, as kernel.modules_disabled is 1: modprobe -a NAME" },

@@ -301,10 +301,11 @@ TEST(network_hints)
 		const char *note, *text;
 	} rows[] = {
 		{ UNTRIED_CLASS, true, "mlx5_0/1: 2 ACK timeouts: packets were lost or late",
-		  "try a traffic class with PFC or ECN: --dscp" },
+		  "try a traffic class with PFC or ECN: --dscp; link errors: ethtool -S" },
 		{ UNTRIED_CLASS | UNTRIED_PATH, true,
 		  "udp: 1 CNP sent: congestion\nudp: 2 : packets were lost or late both ways",
-		  "try a traffic class with PFC or ECN: --dscp; rdmatest doctor HOST --paths 8" },
+		  "try a traffic class with PFC or ECN: --dscp; rdmatest doctor HOST --paths 8; link errors: ethtool "
+		  "-S" },
 		{ UNTRIED_PATH, true, "udp: 2 ACK timeouts: packets were lost or late",
 		  "try rdmatest doctor HOST --paths 8" },
 		{ UNTRIED_PATH, false, "udp: 2 ACK timeouts: packets were lost or late", "" },

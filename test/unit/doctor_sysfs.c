@@ -379,6 +379,9 @@ TEST(card_module, set_up, tear_down)
 	add_link("sys/bus/auxiliary/devices/i40e.iwarp.0", path);
 	host_find_none(host);
 	assert_true(has_finding(FINDING_FAIL, "verbs", "is empty); modules not loaded: irdma (card eth2)"));
+	host->facts &= ~(unsigned)(FACT_UBUNTU | FACT_CONTAINER);
+	host_find_none(host);
+	assert_non_null(strstr(last_remedy_of("verbs"), ": install its package, or boot another kernel; without a "));
 	/* Ubuntu has modules missing in modules.dep in a separate package. */
 	host->facts = (host->facts | FACT_UBUNTU) & ~(unsigned)FACT_CONTAINER;
 	host_find_none(host);
@@ -389,7 +392,33 @@ TEST(card_module, set_up, tear_down)
 	assert_null(strstr(last_remedy_of("verbs"), "linux-modules-extra"));
 	add("sys/module/irdma/refcnt", "0\n");
 	host_find_none(host);
-	assert_null(strstr(last_remedy_of("verbs"), "irdma"));
+	assert_null(strstr(last_remedy_of("verbs"), "modprobe"));
+}
+
+/* Its module is loaded, and has made no device: the firmware is too old, or RoCE is off. */
+TEST(card_without_device, set_up, tear_down)
+{
+	struct host *host = &tree.doctor.host;
+
+	add("sys/class/misc/null/dev", "1:3\n");
+	add("sys/module/rdma_rxe/refcnt", "1\n");
+	add("sys/module/mlx4_ib/refcnt", "0\n");
+	host_read(host);
+	host_find_none(host);
+	assert_true(
+		has_finding(FINDING_FAIL, "verbs", "no RDMA device on this machine (/sys/class/infiniband is empty)"));
+	assert_null(strstr(last_remedy_of("verbs"), "journalctl"));
+	add_link("sys/bus/pci/devices/0000:0d:00.0/driver", "../../drivers/mlx4_core");
+	host_find_none(host);
+	assert_true(
+		has_finding(FINDING_FAIL, "verbs", "is empty); mlx4_ib is loaded, and the card 0000:0d:00.0 has none"));
+	assert_non_null(
+		strstr(last_remedy_of("verbs"), "see the kernel's log: journalctl -k -g '\\b(mlx4_core|mlx4_ib)'; "));
+	assert_null(strstr(last_remedy_of("verbs"), "rdma link add"));
+	/* Another network namespace may have its device. */
+	host->facts |= FACT_EXCLUSIVE;
+	host_find_none(host);
+	assert_null(strstr(last_remedy_of("verbs"), "journalctl"));
 }
 
 /* A card that a virtual machine has: no module of this host is missing. Other cards do not count, nor other devices. */
@@ -778,12 +807,12 @@ TEST(interface_facts, set_up, tear_down)
 			add("sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", rows[i].netdev);
 		}
 		devices = read_devices();
-		assert_int_equal(devices_facts(devices, devices->ports), rows[i].facts);
+		assert_int_equal(devices_facts(devices->ports), rows[i].facts);
 	}
 	add("sys/class/infiniband/rxe0/ports/1/gids/0", rows[2].gid);
 	tree.in_vrf = true;
 	devices = read_devices();
-	assert_int_equal(devices_facts(devices, devices->ports), rows[2].facts | FACT_VRF);
+	assert_int_equal(devices_facts(devices->ports), rows[2].facts | FACT_VRF);
 	strcpy(devices->addresses, "fe80::1%lo");
 	devices->address_count = 1;
 	route_report(&tree.doctor);
@@ -792,6 +821,23 @@ TEST(interface_facts, set_up, tear_down)
 	route_report(&tree.doctor);
 	assert_true(has_finding(FINDING_WARN, "address",
 				"fe80::1%lo leads to rxe0; other addresses of lo do not: it belongs to a VRF"));
+}
+
+/* librdmacm knows devices by their GUID, and finds none without. */
+TEST(node_without_guid, set_up, tear_down)
+{
+	struct device *device;
+
+	add_card();
+	add(DEVICE "node_guid", "0000:0000:0000:0000\n");
+	device = read_devices();
+	route_report(&tree.doctor);
+	assert_true(
+		has_finding(FINDING_FAIL, "address", "no address of this host leads to mlx5_0: its node GUID is 0"));
+	assert_non_null(strstr(remedy_of("address"), "on the host: ip link set PF vf N mac MAC"));
+	device->address_count = 1;
+	route_report(&tree.doctor);
+	assert_int_equal(tree.doctor.findings.counts[FINDING_FAIL], 1);
 }
 
 /* The ports of a card without GIDs have their own interfaces; GIDs name a bond instead of its members. */
@@ -890,11 +936,17 @@ TEST(slow_link, set_up, tear_down)
 		{ "2.5 GT/s PCIe", "16", FINDING_WARN, "mlx5_0: PCIe link 2.5 GT/s x16 (32 Gbit/s), of " },
 		{ "8.0 GT/s PCIe", "6", FINDING_READ, "mlx5_0: PCIe link 8.0 GT/s x6 (48 Gbit/s), of " },
 		{ "Unknown", "0", FINDING_STATUSES, "" }, /* a virtual function */
+		/* One of two functions of a port. */
+		{ "16.0 GT/s PCIe", "2", FINDING_READ,
+		  "mlx5_0: PCIe link 16.0 GT/s x2 (32 Gbit/s), of 16.0 GT/s x2 (32 Gbit/s) that the card can do; "
+		  "its ports are faster: another PCIe function" },
 	};
 
 	add_card();
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		set_link(rows[i].speed, rows[i].width, "8.0 GT/s PCIe\n", "8\n");
+		bool half = !strcmp(rows[i].width, "2");
+
+		set_link(rows[i].speed, rows[i].width, half ? rows[i].speed : "8.0 GT/s PCIe\n", half ? "2" : "8\n");
 		assert_int_equal(!findings_count(&tree.doctor.findings), rows[i].status == FINDING_STATUSES);
 		if (rows[i].status != FINDING_STATUSES)
 			assert_true(has_finding(rows[i].status, "pcie", rows[i].text));
@@ -1042,6 +1094,45 @@ TEST(partition, set_up, tear_down)
 		findings_free(&tree.doctor.findings);
 		tree.doctor.findings = (struct findings){ .first = NULL };
 	}
+	/* The port may be a full member of a partition with another index. */
+	add(PORT "link_layer", "InfiniBand");
+	add(PORT "pkeys/1", "0x0002\n");
+	add(PORT "pkeys/2", "0x8001\n");
+	add(PORT "gid_attrs/ndevs/1", "ib0\n");
+	read_devices();
+	devices_check(&tree.doctor);
+	assert_non_null(strstr(last_remedy_of("port"),
+			       "=full; to use 0x8001: ip link add link ib0 name ib0.8001 type ipoib pkey 0x8001"));
+}
+
+/* The vendor's driver may give all packets a traffic class. */
+TEST(traffic_class, set_up, tear_down)
+{
+	add_card();
+	add(DEVICE "tc/1/traffic_class", "\n");
+	read_devices();
+	devices_check(&tree.doctor);
+	assert_false(has_finding(FINDING_READ, "port", "DSCP"));
+	add(DEVICE "tc/1/traffic_class", "Global tclass=236\n");
+	devices_check(&tree.doctor);
+	assert_true(
+		has_finding(FINDING_READ, "port", "mlx5_0/1: its driver sends with DSCP 59: Global tclass=236 in "));
+}
+
+/* Without RoCE, a card in switchdev mode has an Ethernet port without GIDs. */
+TEST(port_without_gids, set_up, tear_down)
+{
+	add_card();
+	add("sys/class/infiniband/mlx5_1/ports/1/state", "4: ACTIVE\n");
+	add("sys/class/infiniband/mlx5_1/ports/1/link_layer", "Ethernet\n");
+	add("sys/class/infiniband/mlx5_1/ports/1/gids/0", "0000:0000:0000:0000:0000:0000:0000:0000\n");
+	add("sys/class/infiniband/mlx5_1/device/net/lo/mtu", "1500\n");
+	read_devices();
+	route_report(&tree.doctor);
+	assert_true(
+		has_finding(FINDING_FAIL, "address", "no address of this host leads to mlx5_1: its port has no GID"));
+	assert_non_null(strstr(last_remedy_of("address"), "devlink dev eswitch show"));
+	assert_false(has_finding(FINDING_FAIL, "address", "mlx5_0: its port has no GID"));
 }
 
 /* The cause of missing addresses is looked for at the active port. */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "cmd/command.h"
+#include "core/privileges.h"
 
 static const struct pair_lines {
 	const char *server, *client;
@@ -130,7 +131,7 @@ TEST(memory_runs_short)
 		}
 }
 
-static bool in_container;
+static bool in_container, is_privileged;
 
 bool __wrap_privileges_in_container(void)
 {
@@ -145,7 +146,7 @@ bool __wrap_privileges_dev_is_private(void)
 /* The user of the tests is not root, but could become root. */
 bool __wrap_privileges_have(unsigned capability)
 {
-	return false;
+	return is_privileged;
 }
 
 bool __wrap_privileges_may(unsigned capability)
@@ -408,6 +409,14 @@ TEST(limits)
 	pair_run(&pair, rping.server, rping.client, "500ms");
 	setrlimit(RLIMIT_MEMLOCK, &before);
 	pair_finish(&pair, "locked memory", strstr(pair.capture.text, "at most 64 KiB of memory may be locked"));
+	provider_begin(PROVIDER_ROCE, 0);
+	is_privileged = true;
+	provider_fail("ibv_reg_mr", ENOMEM, 0);
+	pair_run(&pair, rping.server, rping.client, "500ms");
+	is_privileged = false;
+	pair_finish(&pair, "the kernel's memory",
+		    !privileges_user_namespace_is_initial() ||
+			    strstr(pair.capture.text, "hint: locked memory has no limit here; see"));
 	provider_begin(PROVIDER_ROCE, 0);
 	provider.devices[0]->limits.max_qp_wr = 2;
 	pair.grace_ms = 20;

@@ -232,8 +232,25 @@ TEST(a_listener_at_an_address_without_a_device, NULL, end)
 					 &bench.listening, &bench.listener),
 			 0);
 	provider_fail("rdma_bind_addr", ENODEV, 0);
-	EXPECT_TOLD("10.0.0.1 is on lo; no address of this host leads to an RDMA device; ",
+	EXPECT_TOLD("10.0.0.1 is on lo; no address of this host leads to an RDMA device; the interface of the device "
+		    "must be up and "
+		    "have an address (rdmatest doctor shows more)",
 		    assert_int_equal(endpoint_listen(bench.listener, &bench.address), OUTCOME_NO_CONNECTION));
+}
+
+TEST(a_listener_at_a_port_in_use, NULL, end)
+{
+	struct capture capture;
+
+	begin(PROVIDER_ROCE);
+	assert_int_equal(endpoint_create(ENDPOINT_LISTENER, bench.channel, &options, &(struct endpoint_handlers){ 0 },
+					 &bench.listening, &bench.listener),
+			 0);
+	provider_fail("rdma_bind_addr", EADDRINUSE, 0);
+	capture_begin(&capture);
+	assert_int_equal(endpoint_listen(bench.listener, &bench.address), OUTCOME_NO_CONNECTION);
+	assert_non_null(strstr(told(&capture), "binding: the port is in use (98)\n"));
+	assert_null(strstr(capture.text, "hint: "));
 }
 
 TEST(a_listener_on_all_addresses_names_those_of_a_device, NULL, end)

@@ -61,6 +61,8 @@ TEST(the_verdict_comes_before_the_time_out, NULL, end)
 		{ -ENODEV, "these addresses of this host have an RDMA device: 10.0.0.1, 10.0.0.2, 10.0.1.1, " },
 		{ -ENODEV, "; use the peer's address in one of their networks\n" },
 		{ -EHOSTUNREACH, "resolving the address: no route to the host" },
+		/* librdmacm does not find the kernel's device: -1. */
+		{ -1, "resolving the address: no RDMA device on the route to it" },
 	};
 
 	for (size_t row = 0; row < LENGTH(rows); row++) {

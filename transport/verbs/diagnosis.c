@@ -175,6 +175,9 @@ static const char *event_cause(const struct endpoint *endpoint, const struct rdm
 			       : "refused by the peer, or a service without iWARP has that TCP port";
 	if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		return "the device was removed";
+	/* librdmacm's own: it knows no device with the GUID of the kernel's. */
+	if (event->event == RDMA_CM_EVENT_ADDR_ERROR && event->status == -1)
+		return no_device_cause(endpoint);
 	/* Linux ends connections to a neighbour whose link-layer address has changed (cma_netevent_callback()). */
 	if (event->event == RDMA_CM_EVENT_UNREACHABLE && endpoint->state == ENDPOINT_ESTABLISHED)
 		return "the peer's or its router's link-layer address has changed";

@@ -170,9 +170,10 @@ static enum outcome attach_device(struct verbs_endpoint *endpoint)
 /* For an address of this host, names the addresses with a device. */
 static enum outcome report_binding(const struct endpoint *listener)
 {
+	bool in_use = errno == EADDRINUSE;
 	enum outcome outcome = verbs_error_address(listener, "binding");
 
-	if (WITH_EXTRAS)
+	if (WITH_EXTRAS && !in_use)
 		verbs_hint_route(listener);
 	return outcome;
 }
@@ -355,7 +356,8 @@ static void event_failed(struct verbs_endpoint *endpoint, const struct rdma_cm_e
 		}
 	}
 	verbs_error_event(&endpoint->base, event);
-	if (WITH_EXTRAS && event->event == RDMA_CM_EVENT_ADDR_ERROR && event->status == -ENODEV)
+	if (WITH_EXTRAS && event->event == RDMA_CM_EVENT_ADDR_ERROR &&
+	    (event->status == -ENODEV || event->status == -1))
 		verbs_hint_route(&endpoint->base);
 	if (event->event == RDMA_CM_EVENT_REJECTED)
 		endpoint_rejected(&endpoint->base, event->param.conn.private_data, event->param.conn.private_data_len);

@@ -31,10 +31,14 @@ enum outcome verbs_region_create(struct domain *base, size_t length, unsigned ac
 			(ibv_reg_mr)(domain->pd, region->base.memory, length, (int)verbs_access(base, access));
 	if (!region || !region->registration) {
 		int error = errno;
+		bool refused = region && region->base.memory && error == ENOMEM;
 
 		if (region)
 			verbs_region_free(region);
-		return verbs_error_resources(reason, base->device, "registering memory", error);
+		verbs_error_resources(reason, base->device, "registering memory", error);
+		if (WITH_EXTRAS && refused)
+			error_hint(reason, "locked memory has no limit here; see the kernel's log: journalctl -k");
+		return OUTCOME_INTERNAL;
 	}
 	region->base.domain = base;
 	region->base.length = length;

@@ -80,6 +80,8 @@ enum outcome verbs_post(struct endpoint *base, const struct work *work, size_t c
 		if (error) {
 			error_errno(endpoint_error(base), base->name, error, "posting a %s",
 				    work_kind_text(work[-1].kind));
+			if (WITH_EXTRAS && !receives && request->send_flags & IBV_SEND_INLINE)
+				error_hint(endpoint_error(base), "does it work without --inline?");
 			return OUTCOME_INTERNAL;
 		}
 		endpoint->outstanding += signalled;

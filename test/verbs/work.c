@@ -30,7 +30,7 @@ TEST(posted_work, NULL, end)
 	assert_int_equal(provider.signalled, 1);
 	assert_int_equal(provider.inlined, 1);
 	provider_fail("ibv_post_send", EINVAL, 0);
-	EXPECT_TOLD("hint: does it work without --inline?\n",
+	EXPECT_TOLD("hint: does it work without inline data?\n",
 		    assert_int_equal(endpoint_post(bench.client.endpoint, &work, 1), OUTCOME_INTERNAL));
 	provider_fail(NULL, 0, 0);
 	/* The read bytes come from the peer. */

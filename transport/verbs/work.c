@@ -81,7 +81,7 @@ enum outcome verbs_post(struct endpoint *base, const struct work *work, size_t c
 			error_errno(endpoint_error(base), base->name, error, "posting a %s",
 				    work_kind_text(work[-1].kind));
 			if (WITH_EXTRAS && !receives && request->send_flags & IBV_SEND_INLINE)
-				error_hint(endpoint_error(base), "does it work without --inline?");
+				error_hint(endpoint_error(base), "does it work without inline data?");
 			return OUTCOME_INTERNAL;
 		}
 		endpoint->outstanding += signalled;

@@ -322,7 +322,7 @@ static void check_partition(struct doctor *doctor, const struct device *device, 
 				 key, port->netdev, port->netdev, key + 2, key);
 	finding_add(doctor, FINDING_WARN, "port",
 		    "%s/%u: limited member of partition 0x%04x: it reaches only full members\n"
-		    "partitions.conf of opensm: the GUID of the port with =full%s",
+		    "in opensm's partitions.conf: the port's GUID with =full%s",
 		    device->name, port->number, port->partition, other);
 }
 

@@ -18,6 +18,8 @@
 #define SHUTDOWN_AT_DEADLINE (250 * CLOCK_NS_PER_MS)
 /* Added to --timeout, so that a shutdown step that times out first can report the silent peer. */
 #define SHUTDOWN_MARGIN (250 * CLOCK_NS_PER_MS)
+/* A person sees after this time why a shutdown takes longer. */
+#define SHUTDOWN_SILENT CLOCK_NS_PER_S
 
 struct invocation {
 	struct common_options *options;
@@ -225,6 +227,20 @@ static void interrupt(struct invocation *invocation, enum interruption interrupt
 	invocation->run.command->interrupt(invocation->state, interruption);
 }
 
+static void shutdown_takes_longer(void *context)
+{
+	struct invocation *invocation = context;
+	int64_t timeout = invocation->options->timeout;
+	char limit[UNITS_TEXT_SIZE];
+
+	if (invocation->run.ended)
+		return;
+	log_hint(&invocation->run.log, "ending, which may wait for peers for %s; Ctrl-C again ends at once",
+		 units_duration(timeout, limit));
+	loop_timer_start(invocation->run.loop, &invocation->shutdown, timeout + SHUTDOWN_MARGIN - SHUTDOWN_SILENT,
+			 shutdown_timeout, invocation);
+}
+
 /* The watchdog expires later than the loop's limits for shutdown and clean-up. */
 static int64_t watchdog_limit(const struct invocation *invocation)
 {
@@ -245,6 +261,9 @@ static void signal_received(void *context)
 	if (WITH_EXTRAS && signals_out_of_time())
 		log_hint(&invocation->run.log, "the limit of processor time is reached (ulimit -t)");
 	interrupt(invocation, INTERRUPTION_SIGNAL, invocation->options->timeout + SHUTDOWN_MARGIN);
+	if (run_live(&invocation->run) >= LIVE_ROWS && invocation->options->timeout > SHUTDOWN_SILENT)
+		loop_timer_start(invocation->run.loop, &invocation->shutdown, SHUTDOWN_SILENT, shutdown_takes_longer,
+				 invocation);
 }
 
 /* The phases have ended. Ends a run outside any phase, such as a server that waits for a client. */

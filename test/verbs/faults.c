@@ -19,6 +19,10 @@ static const struct pair_lines {
   mckey = { "mckey -m # -b @ -C 5", "mckey -m # -b @ -s --pause 1ms -C 5" },
   native_group = { "mckey -M ff12:401b:ffff::5 -b @ -C 5", "mckey -M ff12:401b:ffff::5 -b @ -s --pause 1ms -C 5" };
 
+#define NO_OBJECT(end)                                                                                                 \
+	": Resource temporarily unavailable (11)\n"                                                                    \
+	"test " end ": hint: the control group of this process may have used up its rdma.max\n"
+
 static const struct {
 	const char *call;
 	int error;
@@ -73,6 +77,13 @@ static const struct {
 	{ "rdma_listen", ENOMEM, &rping, OUTCOME_INTERNAL, "listening: Cannot allocate memory" },
 	{ "rdma_get_cm_event", EAGAIN, &rping, OUTCOME_OK, NULL },
 	{ "rdma_leave_multicast", EINVAL, &mckey, OUTCOME_OK, NULL },
+	/* The limits of a control group. */
+	{ "ibv_alloc_pd", EAGAIN, &rping, OUTCOME_INTERNAL, "opening the device" NO_OBJECT("client") },
+	{ "ibv_create_cq", EAGAIN, &rping, OUTCOME_INTERNAL, "creating a completion queue" NO_OBJECT("client") },
+	{ "rdma_create_qp_ex", EAGAIN, &rping, OUTCOME_INTERNAL, "creating a queue pair" NO_OBJECT("client") },
+	{ "ibv_reg_mr", EAGAIN, &ucmatose, OUTCOME_INTERNAL, "registering memory" NO_OBJECT("client") },
+	{ "ibv_create_ah", EAGAIN, &mckey, OUTCOME_INTERNAL,
+	  "creating the group's address handle" NO_OBJECT("server") },
 };
 
 TEST(calls_that_fail)

@@ -9,7 +9,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "cmd/command.h"
 #include "core/privileges.h"
 
 static const struct pair_lines {
@@ -515,24 +514,14 @@ TEST(selftest)
 
 	for (int row = 0; row < 2 * (PROVIDER_IWARP + 1); row++) {
 		int fabric = row / 2;
-		char words[][12] = { "selftest", "--transport", "verbs" };
-		char *argv[] = { words[0], words[1], words[2], NULL };
-		int out = memfd_create("stdout", 0), kept = dup(STDOUT_FILENO);
-		char text[4096] = "";
-		enum outcome outcome;
+		struct capture capture;
+		char *text;
 
 		provider_begin((enum provider_fabric)fabric, 1);
 		provider.binds_no_holder = row % 2;
-		fflush(stdout);
-		dup2(out, STDOUT_FILENO);
-		outcome = command_run(&selftest_command, "selftest", 3, argv, &(struct output){ .stream = stdout });
-		fflush(stdout);
-		dup2(kept, STDOUT_FILENO);
-		assert_true(pread(out, text, sizeof(text) - 1, 0) > 0);
-		close(out);
-		close(kept);
-		assert_int_equal(outcome, OUTCOME_OK);
+		assert_int_equal(line_run("selftest --transport verbs", &capture, &text), OUTCOME_OK);
 		assert_non_null(strstr(text, fabrics[fabric]));
+		free(text);
 		provider_end();
 	}
 }

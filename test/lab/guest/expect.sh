@@ -8,7 +8,7 @@ expect_status() {
 	[ "$status" = "$1" ] || fail "status is $status, expected $1"
 }
 
-# ends STATUS finish|run WORD...: it ends with that status.
+# ends STATUS finish|interrupt|run WORD...: it ends with that status.
 ends() {
 	lab_expected=$1
 	shift

@@ -180,15 +180,26 @@ static bool has_finding(enum finding_status status, const char *check, const cha
 	return false;
 }
 
-static const char *remedy_of(const char *check)
+static void assert_found(enum finding_status status, const char *check, const char *text)
 {
-	for (const struct finding *finding = tree.doctor.findings.first; finding; finding = finding->next)
-		if (!strcmp(finding->error.object, check))
-			return finding->error.hint;
-	return NULL;
+	if (!has_finding(status, check, text))
+		fail_msg("no finding %d of %s has: %s", (int)status, check, text);
 }
 
-static const char *last_remedy_of(const char *check)
+static void forget_findings(void)
+{
+	findings_free(&tree.doctor.findings);
+	tree.doctor.findings = (struct findings){ .first = NULL };
+}
+
+static void check_devices(void)
+{
+	read_devices();
+	devices_check(&tree.doctor);
+}
+
+/* Of the last such finding. */
+static const char *remedy_of(const char *check)
 {
 	const char *remedy = NULL;
 
@@ -262,17 +273,16 @@ TEST(roce_version, set_up, tear_down)
 	device->address_count = 1;
 	device->v1 = device->ports;
 	route_report(&tree.doctor);
-	assert_true(has_finding(FINDING_WARN, "address", "10.0.0.1 leads to mlx5_0 over RoCE v1: no"));
+	assert_found(FINDING_WARN, "address", "10.0.0.1 leads to mlx5_0 over RoCE v1: no");
 	assert_string_equal(remedy_of("address"), "cma_roce_mode -d mlx5_0 -p 1 -m 2");
 	device->ports[0].gid_count = 1;
-	findings_free(&tree.doctor.findings);
-	tree.doctor.findings = (struct findings){ .first = NULL };
+	forget_findings();
 	route_report(&tree.doctor);
 	assert_string_equal(remedy_of("address"), "");
 	device->v1 = NULL;
 	device->roce_v2 = true;
 	route_report(&tree.doctor);
-	assert_true(has_finding(FINDING_OK, "address", "10.0.0.1 leads to mlx5_0 over RoCE v2"));
+	assert_found(FINDING_OK, "address", "10.0.0.1 leads to mlx5_0 over RoCE v2");
 }
 
 /* Unreadable files are named, and no conclusions are drawn from them. */
@@ -282,8 +292,7 @@ TEST(without_sys, set_up, tear_down)
 	kernel_check(&tree.doctor);
 	assert_null(remedy_of("modules"));
 	host_find_none(&tree.doctor.host);
-	assert_true(has_finding(FINDING_FAIL, "sys",
-				"no RDMA device, module or port can be seen in /sys: it is not mounted"));
+	assert_found(FINDING_FAIL, "sys", "no RDMA device, module or port can be seen in /sys: it is not mounted");
 }
 
 /* The connection manager has found a device that /sys does not have. */
@@ -298,9 +307,9 @@ TEST(device_without_sys, set_up, tear_down)
 	strcpy(device->addresses, "10.0.0.1");
 	device->address_count = 1;
 	route_report(&tree.doctor);
-	assert_true(has_finding(FINDING_READ, "device", "mlx5_0: driver unknown"));
-	assert_true(has_finding(FINDING_OK, "address", "10.0.0.1 leads to mlx5_0"));
-	assert_true(has_finding(FINDING_FAIL, "file", "rdma_cm cannot be used"));
+	assert_found(FINDING_READ, "device", "mlx5_0: driver unknown");
+	assert_found(FINDING_OK, "address", "10.0.0.1 leads to mlx5_0");
+	assert_found(FINDING_FAIL, "file", "rdma_cm cannot be used");
 	assert_int_equal(tree.doctor.findings.counts[FINDING_FAIL], 1);
 }
 
@@ -309,12 +318,12 @@ TEST(nothing, set_up, tear_down)
 	add("sys/class/misc/null/dev", "1:3\n");
 	assert_null(read_devices());
 	kernel_check(&tree.doctor);
-	assert_true(has_finding(FINDING_WARN, "modules", "ib_uverbs"));
+	assert_found(FINDING_WARN, "modules", "ib_uverbs");
 	assert_string_equal(remedy_of("modules"), CONTAINED("modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm"));
 	add("proc/sys/kernel/modules_disabled", "1\n");
 	host_read(&tree.doctor.host);
 	kernel_check(&tree.doctor);
-	assert_non_null(strstr(last_remedy_of("modules"), "after a boot, as kernel.modules_disabled is 1: modprobe "));
+	assert_non_null(strstr(remedy_of("modules"), "after a boot, as kernel.modules_disabled is 1: modprobe "));
 	assert_null(remedy_of("file"));
 	assert_int_equal(tree.doctor.findings.counts[FINDING_FAIL], 0);
 }
@@ -339,7 +348,7 @@ TEST(no_module, set_up, tear_down)
 	add("lib/modules/other/modules.dep", "kernel/drivers/infiniband/core/ib_core.ko:\n");
 	add(module_file(name, "modules.dep"), "kernel/fs/ext4/ext4.ko: kernel/fs/jbd2/jbd2.ko\nx_ib_core.ko:\n");
 	kernel_check(&tree.doctor);
-	assert_true(has_finding(FINDING_WARN, "modules", "no RDMA modules for this kernel"));
+	assert_found(FINDING_WARN, "modules", "no RDMA modules for this kernel");
 	host_read(host);
 	assert_int_equal(host->facts & (FACT_RXE | FACT_SIW), 0);
 	add(module_file(name, "modules.builtin"), "kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko\n");
@@ -365,9 +374,8 @@ TEST(card_module, set_up, tear_down)
 	add_link("sys/bus/pci/devices/0000:04:00.0/driver", "../../drivers/mlx5_core");
 	host_read(host);
 	host_find_none(host);
-	assert_true(
-		has_finding(FINDING_FAIL, "verbs",
-			    "is empty); modules not loaded: mlx5_ib (card 0000:03:00.0), hns-roce-hw-v2 (card eth1)"));
+	assert_found(FINDING_FAIL, "verbs",
+		     "is empty); modules not loaded: mlx5_ib (card 0000:03:00.0), hns-roce-hw-v2 (card eth1)");
 	assert_string_equal(remedy_of("verbs"),
 			    CONTAINED("modprobe -a mlx5_ib hns-roce-hw-v2; without a device: --transport soft"));
 	/* Only some functions of these drivers have RDMA, with an auxiliary device. */
@@ -378,21 +386,21 @@ TEST(card_module, set_up, tear_down)
 	snprintf(path, sizeof(path), "%s/sys/devices/0000:05:00.0/i40e.iwarp.0", tree.root);
 	add_link("sys/bus/auxiliary/devices/i40e.iwarp.0", path);
 	host_find_none(host);
-	assert_true(has_finding(FINDING_FAIL, "verbs", "is empty); modules not loaded: irdma (card eth2)"));
+	assert_found(FINDING_FAIL, "verbs", "is empty); modules not loaded: irdma (card eth2)");
 	host->facts &= ~(unsigned)(FACT_UBUNTU | FACT_CONTAINER);
 	host_find_none(host);
-	assert_non_null(strstr(last_remedy_of("verbs"), ": install its package, or boot another kernel; without a "));
+	assert_non_null(strstr(remedy_of("verbs"), ": install its package, or boot another kernel; without a "));
 	/* Ubuntu has modules missing in modules.dep in a separate package. */
 	host->facts = (host->facts | FACT_UBUNTU) & ~(unsigned)FACT_CONTAINER;
 	host_find_none(host);
-	assert_non_null(strstr(last_remedy_of("verbs"), "as root: apt install linux-modules-extra-"));
-	assert_non_null(strstr(last_remedy_of("verbs"), "; modprobe -a irdma; without a device: "));
+	assert_non_null(strstr(remedy_of("verbs"), "as root: apt install linux-modules-extra-"));
+	assert_non_null(strstr(remedy_of("verbs"), "; modprobe -a irdma; without a device: "));
 	add(module_file(name, "modules.dep"), "kernel/drivers/infiniband/hw/irdma/irdma.ko.zst:\n");
 	host_find_none(host);
-	assert_null(strstr(last_remedy_of("verbs"), "linux-modules-extra"));
+	assert_null(strstr(remedy_of("verbs"), "linux-modules-extra"));
 	add("sys/module/irdma/refcnt", "0\n");
 	host_find_none(host);
-	assert_null(strstr(last_remedy_of("verbs"), "modprobe"));
+	assert_null(strstr(remedy_of("verbs"), "modprobe"));
 }
 
 /* Its module is loaded, and has made no device: the firmware is too old, or RoCE is off. */
@@ -405,20 +413,18 @@ TEST(card_without_device, set_up, tear_down)
 	add("sys/module/mlx4_ib/refcnt", "0\n");
 	host_read(host);
 	host_find_none(host);
-	assert_true(
-		has_finding(FINDING_FAIL, "verbs", "no RDMA device on this machine (/sys/class/infiniband is empty)"));
-	assert_null(strstr(last_remedy_of("verbs"), "journalctl"));
+	assert_found(FINDING_FAIL, "verbs", "no RDMA device on this machine (/sys/class/infiniband is empty)");
+	assert_null(strstr(remedy_of("verbs"), "journalctl"));
 	add_link("sys/bus/pci/devices/0000:0d:00.0/driver", "../../drivers/mlx4_core");
 	host_find_none(host);
-	assert_true(
-		has_finding(FINDING_FAIL, "verbs", "is empty); mlx4_ib is loaded, and the card 0000:0d:00.0 has none"));
+	assert_found(FINDING_FAIL, "verbs", "is empty); mlx4_ib is loaded, and the card 0000:0d:00.0 has none");
 	assert_non_null(
-		strstr(last_remedy_of("verbs"), "see the kernel's log: journalctl -k -g '\\b(mlx4_core|mlx4_ib)'; "));
-	assert_null(strstr(last_remedy_of("verbs"), "rdma link add"));
+		strstr(remedy_of("verbs"), "see the kernel's log: journalctl -k -g '\\b(mlx4_core|mlx4_ib)'; "));
+	assert_null(strstr(remedy_of("verbs"), "rdma link add"));
 	/* Another network namespace may have its device. */
 	host->facts |= FACT_EXCLUSIVE;
 	host_find_none(host);
-	assert_null(strstr(last_remedy_of("verbs"), "journalctl"));
+	assert_null(strstr(remedy_of("verbs"), "journalctl"));
 }
 
 /* A card that a virtual machine has: no module of this host is missing. Other cards do not count, nor other devices. */
@@ -433,19 +439,17 @@ TEST(card_of_virtual_machine, set_up, tear_down)
 	add("sys/bus/pci/devices/0000:02:00.0/class", "0x020000\n");
 	host_read(host);
 	host_find_none(host);
-	assert_true(
-		has_finding(FINDING_FAIL, "verbs", "no RDMA device on this machine (/sys/class/infiniband is empty)"));
+	assert_found(FINDING_FAIL, "verbs", "no RDMA device on this machine (/sys/class/infiniband is empty)");
 	assert_false(has_finding(FINDING_FAIL, "verbs", "is empty);"));
 	add_link("sys/bus/pci/devices/0000:03:00.0/driver", "../../drivers/mlx5_vfio_pci");
 	add("sys/bus/pci/devices/0000:03:00.0/class", "0x020700\n");
 	host_find_none(host);
-	assert_true(has_finding(
-		FINDING_FAIL, "verbs",
-		"is empty); the network card 0000:03:00.0 has the driver mlx5_vfio_pci, for a virtual machine "
-		"or DPDK"));
+	assert_found(FINDING_FAIL, "verbs",
+		     "is empty); the network card 0000:03:00.0 has the driver mlx5_vfio_pci, for a virtual machine "
+		     "or DPDK");
 	add_link("sys/bus/pci/devices/0000:04:00.0/driver", "../../drivers/mlx5_core");
 	host_find_none(host);
-	assert_true(has_finding(FINDING_FAIL, "verbs", "is empty); modules not loaded: mlx5_ib (card 0000:04:00.0)"));
+	assert_found(FINDING_FAIL, "verbs", "is empty); modules not loaded: mlx5_ib (card 0000:04:00.0)");
 }
 
 /* The kernel was updated, and its package has taken the running one's modules away. */
@@ -464,12 +468,12 @@ TEST(modules_of_another_kernel, set_up, tear_down)
 	assert_string_not_equal(remedy_of("modules"), boot);
 	add("lib/modules/99.1.0-other/modules.dep", "kernel/drivers/infiniband/core/ib_core.ko:\n");
 	host_find_modules(host);
-	assert_string_equal(last_remedy_of("modules"), boot);
+	assert_string_equal(remedy_of("modules"), boot);
 	host_find_none(host);
 	assert_memory_equal(remedy_of("verbs"), boot, strlen(boot));
 	add("sys/module/ib_core/refcnt", "1\n");
 	host_find_modules(host);
-	assert_string_equal(last_remedy_of("modules"), boot);
+	assert_string_equal(remedy_of("modules"), boot);
 }
 
 #define MODPROBE "modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm"
@@ -504,11 +508,11 @@ TEST(module_kept_out, set_up, tear_down)
 		snprintf(expected, sizeof(expected), "%s", rows[i].remedy);
 		for (char *tab = expected; (tab = strchr(tab, '\t'));)
 			*tab = '?';
-		assert_string_equal(last_remedy_of("modules"), expected);
+		assert_string_equal(remedy_of("modules"), expected);
 	}
 	host->facts |= FACT_CONTAINER;
 	host_find_modules(host);
-	assert_string_equal(last_remedy_of("modules"), "on the host: " MODPROBE);
+	assert_string_equal(remedy_of("modules"), "on the host: " MODPROBE);
 }
 
 #define RXE "software device: rdma link add rxe0 type rxe netdev eth0; without a device: --transport soft"
@@ -524,17 +528,17 @@ TEST(device_module_kept_out, set_up, tear_down)
 	host_read(host);
 	host->facts = FACT_MODULES | FACT_ADMIN | FACT_RXE | FACT_FIRST_NETWORK;
 	host_find_none(host);
-	assert_string_equal(last_remedy_of("verbs"), "without a device: --transport soft");
+	assert_string_equal(remedy_of("verbs"), "without a device: --transport soft");
 	tree.has_eth0 = true;
 	host_find_none(host);
-	assert_string_equal(last_remedy_of("verbs"), "delete /etc/modprobe.d/a.conf:1 (install rdma_rxe /bin/true), "
-						     "then: " RXE);
+	assert_string_equal(remedy_of("verbs"), "delete /etc/modprobe.d/a.conf:1 (install rdma_rxe /bin/true), "
+						"then: " RXE);
 	add("sys/module/rdma_rxe/refcnt", "1\n");
 	host_find_none(host);
-	assert_string_equal(last_remedy_of("verbs"), RXE);
+	assert_string_equal(remedy_of("verbs"), RXE);
 	add_link("sys/bus/pci/devices/0000:03:00.0/driver", "../../drivers/mlx5_core");
 	host_find_none(host);
-	assert_string_equal(last_remedy_of("verbs"),
+	assert_string_equal(remedy_of("verbs"),
 			    "delete /etc/modprobe.d/a.conf:2 (blacklist mlx5_ib), then: modprobe -a mlx5_ib; "
 			    "without a device: --transport soft");
 }
@@ -551,7 +555,7 @@ TEST(module_to_load, set_up, tear_down)
 	add("sys/class/misc/null/dev", "1:3\n");
 	add(module_file(name, "modules.dep"), index);
 	kernel_check(&tree.doctor);
-	assert_true(has_finding(FINDING_WARN, "modules", "not loaded: ib_core"));
+	assert_found(FINDING_WARN, "modules", "not loaded: ib_core");
 	assert_string_equal(remedy_of("modules"), CONTAINED("modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm"));
 }
 
@@ -561,8 +565,8 @@ TEST(missing_module, set_up, tear_down)
 	add("sys/class/misc/null/dev", "1:3\n");
 	read_devices();
 	kernel_check(&tree.doctor);
-	assert_true(has_finding(FINDING_FAIL, "modules", "rdma_cm rdma_ucm"));
-	assert_true(has_finding(FINDING_READ, "modules", "ib_core, ib_uverbs"));
+	assert_found(FINDING_FAIL, "modules", "rdma_cm rdma_ucm");
+	assert_found(FINDING_READ, "modules", "ib_core, ib_uverbs");
 }
 
 /* The last loaded module comes first. Only software devices are waited for. */
@@ -574,8 +578,7 @@ TEST(module_order, set_up, tear_down)
 		read_devices();
 		kernel_check(&tree.doctor);
 		assert_int_equal(has_finding(FINDING_WARN, "modules", "ib_uverbs was loaded after rdma_cm"), i == 1);
-		findings_free(&tree.doctor.findings);
-		tree.doctor.findings.last = NULL;
+		forget_findings();
 		if (i)
 			add("proc/modules", "rdma_cm 1 0 - Live 0x0\nib_uverbs 1 2 rdma_ucm, Live 0x0\n");
 		else
@@ -588,7 +591,7 @@ TEST(exclusive, set_up, tear_down)
 	add("sys/module/ib_core/parameters/netns_mode", "N\n");
 	host_read(&tree.doctor.host);
 	kernel_check(&tree.doctor);
-	assert_true(has_finding(FINDING_WARN, "netns", "exclusive"));
+	assert_found(FINDING_WARN, "netns", "exclusive");
 }
 
 /* One device file is missing, of another kind, another number, or right: /dev/null is one that can be opened. */
@@ -600,21 +603,21 @@ TEST(files, set_up, tear_down)
 	add("sys/class/misc/rdma_cm/dev", "10:124\n");
 	devices = read_devices();
 	kernel_check(&tree.doctor);
-	assert_true(has_finding(FINDING_FAIL, "file", "/dev/infiniband/uverbs7 cannot be used (mlx5_0): No such"));
+	assert_found(FINDING_FAIL, "file", "/dev/infiniband/uverbs7 cannot be used (mlx5_0): No such");
 	assert_true(devices->cannot_be_opened);
-	assert_true(has_finding(FINDING_FAIL, "file", "rdma_cm cannot be used (connections): No such file"));
-	assert_non_null(strstr(last_remedy_of("file"), "/dev/infiniband/rdma_cm"));
+	assert_found(FINDING_FAIL, "file", "rdma_cm cannot be used (connections): No such file");
+	assert_non_null(strstr(remedy_of("file"), "/dev/infiniband/rdma_cm"));
 	add("dev/infiniband/uverbs7", "");
 	add_link("dev/infiniband/rdma_cm", "/dev/null");
 	kernel_check(&tree.doctor);
-	assert_true(has_finding(FINDING_FAIL, "file", "uverbs7 cannot be used (mlx5_0): it is not a device file"));
-	assert_true(has_finding(FINDING_FAIL, "file", "rdma_cm cannot be used (connections): its number 1:3 is"));
+	assert_found(FINDING_FAIL, "file", "uverbs7 cannot be used (mlx5_0): it is not a device file");
+	assert_found(FINDING_FAIL, "file", "rdma_cm cannot be used (connections): its number 1:3 is");
 	add_link("dev/infiniband/uverbs7", "/dev/null");
 	add("sys/class/misc/rdma_cm/dev", "1:3\n");
 	devices = read_devices();
 	kernel_check(&tree.doctor);
-	assert_true(has_finding(FINDING_OK, "file", "uverbs7 can be opened (mlx5_0)"));
-	assert_true(has_finding(FINDING_OK, "file", "rdma_cm can be opened (connections)"));
+	assert_found(FINDING_OK, "file", "uverbs7 can be opened (mlx5_0)");
+	assert_found(FINDING_OK, "file", "rdma_cm can be opened (connections)");
 	assert_false(devices->cannot_be_opened);
 }
 
@@ -637,14 +640,14 @@ TEST(provider, set_up, tear_down)
 		 tree.root, "libibverbs.so.1.14.44.0");
 	add("proc/self/maps", maps);
 	kernel_check(&tree.doctor);
-	assert_true(has_finding(FINDING_FAIL, "device", "mlx5_0 has no provider library"));
+	assert_found(FINDING_FAIL, "device", "mlx5_0 has no provider library");
 	assert_string_equal(remedy_of("device"),
 			    "install its package: ibverbs-providers (Debian), libibverbs (Fedora)");
 	add("lib/libibverbs/librxe-rdmav34.so", "");
 	add("lib/libibverbs/libmlx5-rdmav59.so", "");
 	kernel_check(&tree.doctor);
-	assert_true(has_finding(FINDING_FAIL, "device",
-				"mlx5_0 has no provider library: libibverbs does not load libmlx5-rdmav59.so"));
+	assert_found(FINDING_FAIL, "device",
+		     "mlx5_0 has no provider library: libibverbs does not load libmlx5-rdmav59.so");
 	assert_true(tree.doctor.devices->cannot_be_opened);
 }
 
@@ -668,13 +671,12 @@ TEST(provider_of_another_version, set_up, tear_down)
 		 tree.root, tree.root);
 	add("proc/self/maps", maps);
 	kernel_check(&tree.doctor);
-	assert_true(has_finding(
-		FINDING_FAIL, "device",
-		"rocep1s0: libbnxt_re-rdmav34.so does not support its kernel driver: their versions differ"));
+	assert_found(FINDING_FAIL, "device",
+		     "rocep1s0: libbnxt_re-rdmav34.so does not support its kernel driver: their versions differ");
 	assert_null(strstr(remedy_of("device"), "ibverbs-providers"));
 	add("sys/class/infiniband_verbs/uverbs7/abi_version", "6\n");
 	kernel_check(&tree.doctor);
-	assert_true(has_finding(FINDING_FAIL, "device", "kernel driver (abi_version 6): their versions differ"));
+	assert_found(FINDING_FAIL, "device", "kernel driver (abi_version 6): their versions differ");
 }
 
 /* Most modules of Ubuntu's kernels are in a separate package. */
@@ -735,9 +737,9 @@ TEST(locked_memory, set_up, tear_down)
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &few), 0);
 	kernel_check(&tree.doctor);
 	if (privileges_have(CAP_IPC_LOCK) && privileges_user_namespace_is_initial())
-		assert_true(has_finding(FINDING_READ, "memlock", "any amount of memory may be locked"));
+		assert_found(FINDING_READ, "memlock", "any amount of memory may be locked");
 	else
-		assert_true(has_finding(FINDING_WARN, "memlock", "at most 64 KiB of memory may be locked"));
+		assert_found(FINDING_WARN, "memlock", "at most 64 KiB of memory may be locked");
 	child = fork();
 	if (!child) {
 		if (unshare(CLONE_NEWUSER))
@@ -761,11 +763,11 @@ static bool limits_are_read(void)
 		return true;
 	add("etc/security/limits.conf", "#* hard memlock unlimited\n* soft memlock unlimited\n");
 	kernel_check(&tree.doctor);
-	if (!strncmp(last_remedy_of("memlock"), later, strlen(later)))
+	if (!strncmp(remedy_of("memlock"), later, strlen(later)))
 		return false;
 	add("etc/security/limits.d/90-rdma.conf", " *   -  memlock infinity\n");
 	kernel_check(&tree.doctor);
-	return !strncmp(last_remedy_of("memlock"), later, strlen(later));
+	return !strncmp(remedy_of("memlock"), later, strlen(later));
 }
 
 TEST(limits_of_logins, set_up, tear_down)
@@ -816,11 +818,11 @@ TEST(interface_facts, set_up, tear_down)
 	strcpy(devices->addresses, "fe80::1%lo");
 	devices->address_count = 1;
 	route_report(&tree.doctor);
-	assert_true(has_finding(FINDING_OK, "address", "fe80::1%lo leads to rxe0"));
+	assert_found(FINDING_OK, "address", "fe80::1%lo leads to rxe0");
 	devices->link_local = true;
 	route_report(&tree.doctor);
-	assert_true(has_finding(FINDING_WARN, "address",
-				"fe80::1%lo leads to rxe0; other addresses of lo do not: it belongs to a VRF"));
+	assert_found(FINDING_WARN, "address",
+		     "fe80::1%lo leads to rxe0; other addresses of lo do not: it belongs to a VRF");
 }
 
 /* librdmacm knows devices by their GUID, and finds none without. */
@@ -832,8 +834,7 @@ TEST(node_without_guid, set_up, tear_down)
 	add(DEVICE "node_guid", "0000:0000:0000:0000\n");
 	device = read_devices();
 	route_report(&tree.doctor);
-	assert_true(
-		has_finding(FINDING_FAIL, "address", "no address of this host leads to mlx5_0: its node GUID is 0"));
+	assert_found(FINDING_FAIL, "address", "no address of this host leads to mlx5_0: its node GUID is 0");
 	assert_non_null(strstr(remedy_of("address"), "on the host: ip link set PF vf N mac MAC"));
 	device->address_count = 1;
 	route_report(&tree.doctor);
@@ -854,7 +855,7 @@ TEST(interface_of_port, set_up, tear_down)
 	assert_string_equal(devices->ports[0].netdev, "bond0");
 	assert_string_equal(devices->ports[1].netdev, "eth3");
 	devices_check(&tree.doctor);
-	assert_true(has_finding(FINDING_READ, "device", "on bond0, eth3, firmware"));
+	assert_found(FINDING_READ, "device", "on bond0, eth3, firmware");
 }
 
 /* One interface of a card with two ports is one port's. */
@@ -881,14 +882,12 @@ TEST(port_that_is_down, set_up, tear_down)
 	add_card();
 	add(PORT "state", "2: INIT\n");
 	add(PORT "link_layer", "InfiniBand\n");
-	read_devices();
-	devices_check(&tree.doctor);
-	assert_true(has_finding(FINDING_WARN, "port", "mlx5_0/1: INIT"));
+	check_devices();
+	assert_found(FINDING_WARN, "port", "mlx5_0/1: INIT");
 	assert_string_equal(remedy_of("port"), "start a subnet manager: opensm");
 	add(PORT "state", "1: DOWN\n");
-	read_devices();
-	devices_check(&tree.doctor);
-	assert_true(has_finding(FINDING_WARN, "port", "mlx5_0/1: DOWN"));
+	check_devices();
+	assert_found(FINDING_WARN, "port", "mlx5_0/1: DOWN");
 	tree.doctor.verbs_selected = true;
 	tree.doctor.verbs = &verbs;
 	tree.run.loop = loop_create();
@@ -949,9 +948,8 @@ TEST(slow_link, set_up, tear_down)
 		set_link(rows[i].speed, rows[i].width, half ? rows[i].speed : "8.0 GT/s PCIe\n", half ? "2" : "8\n");
 		assert_int_equal(!findings_count(&tree.doctor.findings), rows[i].status == FINDING_STATUSES);
 		if (rows[i].status != FINDING_STATUSES)
-			assert_true(has_finding(rows[i].status, "pcie", rows[i].text));
-		findings_free(&tree.doctor.findings);
-		tree.doctor.findings = (struct findings){ .first = NULL };
+			assert_found(rows[i].status, "pcie", rows[i].text);
+		forget_findings();
 	}
 }
 
@@ -977,8 +975,7 @@ TEST(slow_node, set_up, tear_down)
 				 rows[i].warns);
 		if (rows[i].warns)
 			assert_non_null(strstr(remedy_of("numa"), "taskset -c 1020,1022-1023 "));
-		findings_free(&tree.doctor.findings);
-		tree.doctor.findings = (struct findings){ .first = NULL };
+		forget_findings();
 	}
 }
 
@@ -1015,8 +1012,7 @@ TEST(slow_processor, set_up, tear_down)
 		assert_int_equal(
 			has_finding(FINDING_WARN, "cpu", " runs at 800 of 3400 MHz: its governor is powersave"),
 			rows[i].warns);
-		findings_free(&tree.doctor.findings);
-		tree.doctor.findings = (struct findings){ .first = NULL };
+		forget_findings();
 	}
 }
 
@@ -1054,18 +1050,15 @@ TEST(infiniband_ports, set_up, tear_down)
 		add(PORT "phys_state", rows[i].physical);
 		add(PORT "sm_lid", rows[i].manager);
 		add(PORT "rate", rows[i].rate);
-		read_devices();
-		devices_check(&tree.doctor);
+		check_devices();
 		assert_int_equal(tree.doctor.findings.counts[FINDING_WARN], i + 1);
-		assert_string_equal(last_remedy_of("port"), rows[i].remedy);
+		assert_string_equal(remedy_of("port"), rows[i].remedy);
 	}
 	add(PORT "rate", "100 Gb/sec (4X EDR)");
-	read_devices();
-	devices_check(&tree.doctor);
+	check_devices();
 	add(PORT "link_layer", "Ethernet\n");
 	add(PORT "rate", "25 Gb/sec (1X EDR)");
-	read_devices();
-	devices_check(&tree.doctor);
+	check_devices();
 	assert_int_equal(tree.doctor.findings.counts[FINDING_WARN], LENGTH(rows));
 }
 
@@ -1086,22 +1079,19 @@ TEST(partition, set_up, tear_down)
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		add(PORT "link_layer", rows[i].layer);
 		add(PORT "pkeys/0", rows[i].key);
-		read_devices();
-		devices_check(&tree.doctor);
+		check_devices();
 		assert_int_equal(has_finding(FINDING_WARN, "port",
 					     "mlx5_0/1: limited member of partition 0x7fff: it reaches only full"),
 				 rows[i].warns);
-		findings_free(&tree.doctor.findings);
-		tree.doctor.findings = (struct findings){ .first = NULL };
+		forget_findings();
 	}
 	/* The port may be a full member of a partition with another index. */
 	add(PORT "link_layer", "InfiniBand");
 	add(PORT "pkeys/1", "0x0002\n");
 	add(PORT "pkeys/2", "0x8001\n");
 	add(PORT "gid_attrs/ndevs/1", "ib0\n");
-	read_devices();
-	devices_check(&tree.doctor);
-	assert_non_null(strstr(last_remedy_of("port"),
+	check_devices();
+	assert_non_null(strstr(remedy_of("port"),
 			       "=full; to use 0x8001: ip link add link ib0 name ib0.8001 type ipoib pkey 0x8001"));
 }
 
@@ -1110,13 +1100,11 @@ TEST(traffic_class, set_up, tear_down)
 {
 	add_card();
 	add(DEVICE "tc/1/traffic_class", "\n");
-	read_devices();
-	devices_check(&tree.doctor);
+	check_devices();
 	assert_false(has_finding(FINDING_READ, "port", "DSCP"));
 	add(DEVICE "tc/1/traffic_class", "Global tclass=236\n");
 	devices_check(&tree.doctor);
-	assert_true(
-		has_finding(FINDING_READ, "port", "mlx5_0/1: its driver sends with DSCP 59: Global tclass=236 in "));
+	assert_found(FINDING_READ, "port", "mlx5_0/1: its driver sends with DSCP 59: Global tclass=236 in ");
 }
 
 /* Without RoCE, a card in switchdev mode has an Ethernet port without GIDs. */
@@ -1129,9 +1117,8 @@ TEST(port_without_gids, set_up, tear_down)
 	add("sys/class/infiniband/mlx5_1/device/net/lo/mtu", "1500\n");
 	read_devices();
 	route_report(&tree.doctor);
-	assert_true(
-		has_finding(FINDING_FAIL, "address", "no address of this host leads to mlx5_1: its port has no GID"));
-	assert_non_null(strstr(last_remedy_of("address"), "devlink dev eswitch show"));
+	assert_found(FINDING_FAIL, "address", "no address of this host leads to mlx5_1: its port has no GID");
+	assert_non_null(strstr(remedy_of("address"), "devlink dev eswitch show"));
 	assert_false(has_finding(FINDING_FAIL, "address", "mlx5_0: its port has no GID"));
 }
 
@@ -1145,7 +1132,7 @@ TEST(port_beside_one_that_is_down, set_up, tear_down)
 	add(DEVICE "ports/2/state", "4: ACTIVE\n");
 	read_devices();
 	route_report(&tree.doctor);
-	assert_true(has_finding(FINDING_FAIL, "address", "its interface eth3 is in another network namespace"));
+	assert_found(FINDING_FAIL, "address", "its interface eth3 is in another network namespace");
 }
 
 /* Control characters and shell syntax reach neither a terminal nor a path. */
@@ -1177,8 +1164,8 @@ TEST(hostile, set_up, tear_down)
 	devices_check(&tree.doctor);
 	devices_find_rxe(&tree.doctor);
 	fflush(tree.printed.stream);
-	assert_true(has_finding(FINDING_WARN, "port", "mlx5_0/1: ?[2J??%s%n"));
-	assert_true(has_finding(FINDING_READ, "gid", "10.0.0.1"));
+	assert_found(FINDING_WARN, "port", "mlx5_0/1: ?[2J??%s%n");
+	assert_found(FINDING_READ, "gid", "10.0.0.1");
 	assert_null(strstr(tree.output, "reboot"));
 	for (size_t i = 0; i < tree.length; i++)
 		assert_true((tree.output[i] >= ' ' && tree.output[i] <= '~') || tree.output[i] == '\n');

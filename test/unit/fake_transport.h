@@ -580,6 +580,19 @@ WORD(leave)
 	disconnect(connection(number));
 }
 
+/* Over soft a command that is set up drops its privileges, */
+WORD(soft)
+{
+	fake.options.common.transport = "soft";
+	fake.run.to_set_up = &fake.options.common;
+}
+
+/* which it has done (1), or not. */
+WORD(dropped)
+{
+	assert_int_equal(fake.dropped, number);
+}
+
 /* Expectations: nothing was sent, */
 WORD(idle)
 {

@@ -139,6 +139,12 @@ WORD(sent)
 	complete(connection(fake.met), WORK_SEND, 1, 0);
 }
 
+/* Nothing was sent with privileges. */
+WORD(unsent)
+{
+	assert_false(fake.sent_before_drop);
+}
+
 WORD(signals)
 {
 	assert_int_equal(fake.signals, number);
@@ -302,6 +308,12 @@ static const struct script client_runs[] = {
 	  "-C 1 --wait-server 10s; stale 0; stale 1; wait 150; connections 3; stale 2; connections 4; meet 3; pings 1; "
 	  "leave 3",
 	  OUTCOME_OK, "" },
+	{ "privileges are dropped before the first ping",
+	  "soft; " RUN "-C 1 --transport soft; meet 0; dropped 1; unsent; pings 1; leave 0", OUTCOME_OK, "" },
+	{ "of two targets one does not answer: neither the other one's pings nor dropping privileges wait for it",
+	  "soft; " RUN
+	  "10.0.0.2 -C 1 --transport soft; meet 0; dropped 1; unsent; pings 1; leave 0; meet 1; pings 1; leave 1",
+	  OUTCOME_OK, "" },
 	{ "the error of the final attempt is reported",
 	  RUN "--wait-server 10s; nobody 0; again; refuse 1; reports \"error\":\"connecting: refused by the peer\"",
 	  OUTCOME_NO_CONNECTION, REFUSED },
@@ -319,29 +331,6 @@ TEST(pings_of_doctor_do_not_end_a_stock_server, set_up, tear_down)
 
 	fake.run.ping = &facts;
 	play("run 10.0.0.1 -S 4096 -C 1; meet 0; size 64; pings 1; leave 0");
-	assert_ended(OUTCOME_OK, "");
-}
-
-TEST(client_drops_privileges_before_the_first_ping, set_up, tear_down)
-{
-	fake.options.common.transport = "soft";
-	fake.run.to_set_up = &fake.options.common;
-	play("run 10.0.0.1 -C 1 --transport soft; meet 0");
-	assert_true(fake.dropped);
-	assert_false(fake.sent_before_drop);
-	play("pings 1; leave 0");
-	assert_ended(OUTCOME_OK, "");
-}
-
-/* One of two targets does not answer: neither the other one's pings nor dropping privileges wait for it. */
-TEST(client_drops_privileges_beside_a_silent_target, set_up, tear_down)
-{
-	fake.options.common.transport = "soft";
-	fake.run.to_set_up = &fake.options.common;
-	play("run 10.0.0.1 10.0.0.2 -C 1 --transport soft; meet 0");
-	assert_true(fake.dropped);
-	assert_false(fake.sent_before_drop);
-	play("pings 1; leave 0; meet 1; pings 1; leave 1");
 	assert_ended(OUTCOME_OK, "");
 }
 

@@ -542,24 +542,15 @@ static const struct script client_runs[] = {
 	  "run -s 10.0.0.1 -c 3 -m; meet 0; meet 1; fails 2 4; transfer 1; leave 1; over 1; transfer 0; wait 1; "
 	  "channel 1; leave 0",
 	  OUTCOME_NO_CONNECTION, "" },
+	{ "privileges are dropped when all are connected",
+	  "soft; run -s 10.0.0.1 -c 2; meet 0; transfer 0; dropped 0; meet 1; transfer 1; dropped 1; finish 0",
+	  OUTCOME_OK, "" },
 	{ "a deadline drops what is being made", "run -s 10.0.0.1 -c 2; deadline; connections 1", OUTCOME_FAILED, "" },
 };
 
 TEST(clients, set_up, clean_up)
 {
 	play_runs(client_runs, LENGTH(client_runs), set_up, clean_up);
-}
-
-TEST(client_gives_up_privileges_when_all_are_connected, set_up, clean_up)
-{
-	fake.options.common.transport = "soft";
-	fake.run.to_set_up = &fake.options.common;
-	play("run -s 10.0.0.1 -c 2; meet 0; transfer 0");
-	assert_false(fake.dropped);
-	play("meet 1; transfer 1");
-	assert_true(fake.dropped);
-	play("finish 0");
-	assert_ended(OUTCOME_OK, "");
 }
 
 /* Every run has its own number, so that the server can tell it from others. */

@@ -3,14 +3,9 @@
  * From the command line to the library call: the arguments for librdmacm and libibverbs on an InfiniBand fabric, which
  * no software device can simulate. The provider records every relevant call as a line.
  */
-#include "test/unit/unit.h"
+#include "test/verbs/provider/pair.h"
 
 #include <errno.h>
-
-#include "cmd/command.h"
-#include "test/verbs/provider/provider.h"
-
-#define ARGUMENTS_MAX 16
 
 static struct cm_id *somebody;
 
@@ -32,7 +27,6 @@ static void ask(struct cm_id *listener)
 	"leave 239.1.2.3:0\n"
 
 static const struct {
-	const struct command *command;
 	const char *line;
 	enum outcome outcome;
 	const char *calls;
@@ -41,45 +35,44 @@ static const struct {
 	bool endless; /* connection manager events without end */
 	bool asked;   /* a listener has a client */
 } rows[] = {
-	{ &mckey_command, "mckey -M ff12:401b:ffff::5 -b 10.0.0.1 -C 0", OUTCOME_OK,
+	{ "mckey -M ff12:401b:ffff::5 -b 10.0.0.1 -C 0", OUTCOME_OK,
 	  "create_id space 0x0111\n"
 	  "bind 10.0.0.1:0\n"
 	  "create_qp UD by the manager\n"
 	  "join gid ff12:401b:ffff::5 sid 1110000 mask ffffffffffff0000 as full member\n"
 	  "leave gid ff12:401b:ffff::5 sid 1110000 mask ffffffffffff0000\n" },
-	{ &mckey_command, "mckey -M 0 -b 10.0.0.1 -C 0", OUTCOME_OK,
+	{ "mckey -M 0 -b 10.0.0.1 -C 0", OUTCOME_OK,
 	  "create_id space 0x0111\n"
 	  "bind 10.0.0.1:0\n"
 	  "create_qp UD by the manager\n"
 	  "join gid :: sid 1110000 mask ffffffffffff0000 as full member\n"
 	  "leave gid :: sid 1110000 mask ffffffffffff0000\n" },
-	{ &mckey_command, "mckey -m 0.0.0.0 -b 10.0.0.1 -C 0", OUTCOME_OK,
+	{ "mckey -m 0.0.0.0 -b 10.0.0.1 -C 0", OUTCOME_OK,
 	  "create_id space 0x0111\n"
 	  "resolve 0.0.0.0:0 from 10.0.0.1:0 in 20 ms\n"
 	  "create_qp UD by the manager\n"
 	  "join 0.0.0.0:0 as full member\n"
 	  "leave 0.0.0.0:0\n" },
-	{ &mckey_command, "mckey -m 239.1.2.3 -p ipoib -C 0", OUTCOME_OK, IPOIB },
-	{ &mckey_command, "mckey -m 239.1.2.3 -p 0x0002 -C 0", OUTCOME_OK, IPOIB },
-	{ &mckey_command, "mckey -m 239.1.2.3 -o -s -l -C 0", OUTCOME_OK,
+	{ "mckey -m 239.1.2.3 -p ipoib -C 0", OUTCOME_OK, IPOIB },
+	{ "mckey -m 239.1.2.3 -p 0x0002 -C 0", OUTCOME_OK, IPOIB },
+	{ "mckey -m 239.1.2.3 -o -s -l -C 0", OUTCOME_OK,
 	  "create_id space 0x0111\n"
 	  "resolve 239.1.2.3:0 from none in 20 ms\n"
 	  "create_qp UD by the manager, no loopback\n"
 	  "join 239.1.2.3:0 as send-only full member\n"
 	  "leave 239.1.2.3:0\n" },
-	{ &ucmatose_command, "ucmatose -f gid -s fe80::2:c903:1 -b fe80::2:c903:2 -P ib --timeout 3",
-	  OUTCOME_NO_CONNECTION,
+	{ "ucmatose -f gid -s fe80::2:c903:1 -b fe80::2:c903:2 -P ib --timeout 3", OUTCOME_NO_CONNECTION,
 	  "create_id space 0x013f\n"
 	  "resolve gid fe80::2:c903:1 sid 13f1d2f mask ffffffffffffffff from "
 	  "gid fe80::2:c903:2 sid 13f0000 mask ffffffffffff0000 in 20 ms\n"
 	  "resolve the route in 2000 ms\n"
 	  "create_qp RC by the manager\n"
 	  "connect reads 1/1 retry 7 rnr 7 data 32\n" },
-	{ &ucmatose_command, "ucmatose -f gid -b fe80::2:c903:1 -p 5000", OUTCOME_NO_CONNECTION,
+	{ "ucmatose -f gid -b fe80::2:c903:1 -p 5000", OUTCOME_NO_CONNECTION,
 	  "create_id space 0x0106\n"
 	  "bind gid fe80::2:c903:1 sid 1061388 mask ffffffffffffffff\n",
 	  .fails = "rdma_listen", .error = EADDRINUSE },
-	{ &ucmatose_command, "ucmatose -s 10.0.0.2 -P ib -t 0x60 -a 14", OUTCOME_NO_CONNECTION,
+	{ "ucmatose -s 10.0.0.2 -P ib -t 0x60 -a 14", OUTCOME_NO_CONNECTION,
 	  "create_id space 0x013f\n"
 	  "resolve 10.0.0.2:7471 from none in 20 ms\n"
 	  "option tos 96\n"
@@ -88,22 +81,22 @@ static const struct {
 	  "create_qp RC by the manager\n"
 	  "connect reads 1/1 retry 7 rnr 7 data 32\n" },
 	/* The loop still runs: the deadline expires. */
-	{ &ucmatose_command, "ucmatose -s 10.0.0.2 --deadline 100ms", OUTCOME_NO_CONNECTION,
+	{ "ucmatose -s 10.0.0.2 --deadline 100ms", OUTCOME_NO_CONNECTION,
 	  "create_id space 0x0106\n"
 	  "resolve 10.0.0.2:7471 from none in 20 ms\n",
 	  .endless = true },
 	/* A failure before there is a connection is the server's: no protection domain for a client. */
-	{ &rping_command, "rping -s -P --idle-timeout 20ms", OUTCOME_INTERNAL,
+	{ "rping -s -P --idle-timeout 20ms", OUTCOME_INTERNAL,
 	  "create_id space 0x0106\n"
 	  "bind 0.0.0.0:7174\n"
 	  "reject\n",
 	  .fails = "ibv_alloc_pd", .error = ENOMEM, .asked = true },
-	{ &rping_command, "rping -s", OUTCOME_INTERNAL,
+	{ "rping -s", OUTCOME_INTERNAL,
 	  "create_id space 0x0106\n"
 	  "bind 0.0.0.0:7174\n"
 	  "reject\n",
 	  .fails = "ibv_alloc_pd", .error = ENOMEM, .asked = true },
-	{ &ucmatose_command, "ucmatose", OUTCOME_INTERNAL,
+	{ "ucmatose", OUTCOME_INTERNAL,
 	  "create_id space 0x0106\n"
 	  "bind 0.0.0.0:7471\n"
 	  "reject\n",
@@ -113,28 +106,16 @@ static const struct {
 TEST(calls)
 {
 	for (size_t row = 0; row < LENGTH(rows); row++) {
-		char words[256], *argv[ARGUMENTS_MAX + 1] = { 0 }, *rest = words;
-		int argc = 0, out = memfd_create("stdout", 0), kept = dup(STDOUT_FILENO);
 		struct capture capture;
 		enum outcome outcome;
+		char *text;
 
-		snprintf(words, sizeof(words), "%s", rows[row].line);
-		while ((argv[argc] = strsep(&rest, " ")))
-			assert_true(++argc < ARGUMENTS_MAX);
 		provider_begin(PROVIDER_INFINIBAND, 0);
 		provider_fail(rows[row].fails, rows[row].error, 0);
 		provider.events_without_end = rows[row].endless;
 		provider.listening = rows[row].asked ? ask : NULL;
-		fflush(stdout);
-		dup2(out, STDOUT_FILENO);
-		capture_begin(&capture);
-		outcome = command_run(rows[row].command, rows[row].command->name, argc, argv,
-				      &(struct output){ .stream = stdout });
-		capture_end(&capture);
-		fflush(stdout);
-		dup2(kept, STDOUT_FILENO);
-		close(out);
-		close(kept);
+		outcome = line_run(rows[row].line, &capture, &text);
+		free(text);
 		if (outcome != rows[row].outcome)
 			print_message("# %s\n%s\n", rows[row].line, capture.text);
 		assert_int_equal(outcome, rows[row].outcome);

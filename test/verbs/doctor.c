@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* doctor tries what it calls OK: each address that leads to a device is pinged over it. */
-#include "test/unit/unit.h"
+#include "test/verbs/provider/pair.h"
 
 #include <errno.h>
-
-#include "cmd/command.h"
-#include "test/verbs/provider/provider.h"
 
 /* Listener N's client, from 0, finds no route if bit N is set. */
 static unsigned listeners, silent;
@@ -56,24 +53,7 @@ static const struct {
 	  .lines = { "WARN  address   10.0.0.1 leads to roce0, but ", SECOND }, .not_there = "rdma link" },
 };
 
-/* peer: "", or a blank and an address */
-static char *run(const struct command *command, const char *peer, struct capture *capture, enum outcome *outcome)
-{
-	char line[64], *rest = line, *argv[7] = { 0 };
-	int argc = 0;
-	char *text = NULL;
-	size_t length;
-	struct output output = { .stream = open_memstream(&text, &length) };
-
-	snprintf(line, sizeof(line), "NAME --timeout 200ms --transport verbs%s", peer);
-	while (rest)
-		argv[argc++] = strsep(&rest, " ");
-	capture_begin(capture);
-	*outcome = command_run(command, command->name, argc, argv, &output);
-	capture_end(capture);
-	fclose(output.stream);
-	return text;
-}
+#define DOCTOR "doctor --timeout 200ms --transport verbs"
 
 static void make_software(const char *interface)
 {
@@ -97,7 +77,7 @@ TEST(addresses)
 		silent = rows[row].silent;
 		provider.listening = listening;
 		provider_fail(rows[row].fails, ENOMEM, 0);
-		text = run(&doctor_command, "", &capture, &outcome);
+		outcome = line_run(DOCTOR, &capture, &text);
 		good = outcome == rows[row].outcome && strstr(text, rows[row].lines[0]) &&
 		       strstr(text, rows[row].lines[1]) && !(rows[row].not_there && strstr(text, rows[row].not_there));
 		if (!good)
@@ -113,14 +93,13 @@ TEST(silent_peer)
 {
 	static const char *const causes[] = { NULL, "10.0.0.2 answers no ARP on lo" };
 	struct capture capture;
-	enum outcome outcome;
 	char fix[64], *text;
 
 	for (size_t i = 0; i < LENGTH(causes); i++) {
 		provider_begin(PROVIDER_ROCE, 0);
 		provider.route_cause = causes[i];
 		provider_fail("rdma_connect", EHOSTUNREACH, 4); /* after the pings of this host's addresses */
-		text = run(&doctor_command, " 10.0.0.2", &capture, &outcome);
+		line_run(DOCTOR " 10.0.0.2", &capture, &text);
 		snprintf(fix, sizeof(fix), "fix: %s",
 			 causes[i] ? causes[i] : "check that the host is up, that it also uses RoCE");
 		if (!strstr(text, "FAIL  ping      10.0.0.2:7174: connecting: ") || !strstr(text, fix))
@@ -146,13 +125,14 @@ TEST(no_interface)
 		provider_write("4: ACTIVE\n", "/sys/class/infiniband/ib%u/ports/1/state", device);
 	}
 	provider_fail("rdma_resolve_addr", ENODEV, 0);
-	text = run(&doctor_command, "", &capture, &outcome);
+	outcome = line_run(DOCTOR, &capture, &text);
 	assert_non_null(strstr(text, cause));
 	assert_non_null(strstr(text, remedy));
 	assert_int_equal(outcome, OUTCOME_NO_DEVICE);
 	free(text);
 	provider_fail("rdma_bind_addr", ENODEV, 0);
-	free(run(&selftest_command, "", &capture, &outcome));
+	line_run("selftest --timeout 200ms --transport verbs", &capture, &text);
+	free(text);
 	assert_non_null(strstr(capture.text, cause));
 	assert_non_null(strstr(capture.text, remedy));
 	provider_end();

@@ -8,6 +8,14 @@ expect_status() {
 	[ "$status" = "$1" ] || fail "status is $status, expected $1"
 }
 
+# ends STATUS finish|interrupt|run WORD...: it ends with that status.
+ends() {
+	lab_expected=$1
+	shift
+	"$@"
+	expect_status "$lab_expected"
+}
+
 expect_status_not() {
 	lab_checked
 	[ -n "$status" ] || fail "expect_status_not: nothing has been finished yet"

@@ -50,30 +50,25 @@ expect_success() {
 # ping_pair CLIENT SERVER COUNT 'SERVER OPTIONS' 'CLIENT OPTIONS'
 ping_pair() {
 	# shellcheck disable=SC2086 # options are lists of words
-	start server "$2" rping -s $4
-	wait_listening server 10
+	serve "$2" rping -s $4
 	# shellcheck disable=SC2086
 	start client "$1" rping -c -v -C "$3" $5
 	finish client 30
 	expect_success client
 	expect_count client.out '^ping data: ' "$3"
-	finish server 10
-	expect_status 0
+	ends 0 finish server 10
 	nothing_is_left
 }
 
 # message_pair CLIENT SERVER 'SERVER OPTIONS' 'CLIENT OPTIONS': ucmatose.
 message_pair() {
 	# shellcheck disable=SC2086
-	start server "$2" ucmatose $3
-	wait_listening server 10
+	serve "$2" ucmatose $3
 	# shellcheck disable=SC2086
 	start client "$1" ucmatose $4
-	finish client 60
-	expect_status 0
+	ends 0 finish client 60
 	expect_line client.out '^return status 0$'
-	finish server 20
-	expect_status 0
+	ends 0 finish server 20
 	expect_line server.out '^return status 0$'
 	nothing_is_left
 }
@@ -92,8 +87,7 @@ message_pair_iwarp() {
 	for lab_attempt in 1 2 3 4 5 6 7 8; do
 		say "attempt $lab_attempt"
 		# shellcheck disable=SC2086
-		start server stock ucmatose $3
-		wait_listening server 10
+		serve stock ucmatose $3
 		# shellcheck disable=SC2086
 		start client "$1" ucmatose $4 $lab_patience
 		finish client 60
@@ -105,8 +99,7 @@ message_pair_iwarp() {
 	done
 	[ "$status" -eq 0 ] || fail "none of $lab_attempt attempts succeeded"
 	expect_line client.out '^return status 0$'
-	finish server 20
-	expect_status 0
+	ends 0 finish server 20
 	nothing_is_left
 }
 
@@ -126,11 +119,9 @@ group_pair() {
 	wait_for receiver.out '^mckey: joined dgid: ' 10
 	# shellcheck disable=SC2086
 	start sender "$1" mckey -s $4
-	finish sender 20
-	expect_status 0
+	ends 0 finish sender 20
 	expect_line sender.out '^mckey: joined dgid: .* mlid .* sl '
-	finish receiver 20
-	expect_status 0
+	ends 0 finish receiver 20
 	nothing_is_left
 }
 
@@ -161,13 +152,11 @@ far_group_pair() {
 		wait_for receiver.out '^mckey: joined dgid: ' 30
 		[ "$2" = stock ] || wait_for receiver.out '^receiving data transfers$' 30
 		barrier joined
-		finish receiver 60
-		expect_status 0
+		ends 0 finish receiver 60
 	else
 		barrier joined
 		# shellcheck disable=SC2086
-		run 60 $3 mckey -s $5
-		expect_status 0
+		ends 0 run 60 $3 mckey -s $5
 	fi
 	nothing_is_left
 }

@@ -146,6 +146,12 @@ send() {
 	kill -s "$1" "$lab_pid" || fail "$2 is gone, signal $1 cannot be sent"
 }
 
+# interrupt NAME SECONDS: as Ctrl-C does, and waits for the end.
+interrupt() {
+	send INT "$1"
+	finish "$@"
+}
+
 # memory_lock_limit KILOBYTES: for everything started from here on, also as nobody.
 memory_lock_limit() {
 	step "memory_lock_limit $1"

@@ -70,6 +70,12 @@ wait_listening() {
 	done
 }
 
+# serve WHOSE TOOL OPTION...: a server, of that name, that listens.
+serve() {
+	start server "$@"
+	wait_listening server 10
+}
+
 # barrier NAME: both guests of a two-guest scenario have got here.
 barrier() {
 	step "barrier $1"

@@ -34,7 +34,6 @@ add_lab() {
 	mv "$root/lab/run-scenario" "$root/usr/bin/run-scenario"
 	ln -s /usr/bin/run-scenario "$root/lab/run-scenario"
 	cp -r "$scenario_dir" "$root/scenarios"
-	cp "$lab_dir/../../docs/recipes.md" "$root"
 }
 
 # add_program ROOT PROGRAM: with its links.

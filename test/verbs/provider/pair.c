@@ -19,18 +19,25 @@ static void later(void *context)
 	pair->later(pair);
 }
 
-/* "COMMAND ARGUMENTS" */
-static void start(struct pair *pair, struct child_run *child, const char *role, const char *line)
+static const struct command *command_of(const char *line)
 {
 	const struct command *const *row = command_table;
 	size_t length = strcspn(line, " ");
-	char arguments[CHILD_RUN_ARGUMENTS_SIZE];
 
 	while (strncmp((*row)->name, line, length) != 0 || (*row)->name[length])
 		row++;
+	return *row;
+}
+
+/* "COMMAND ARGUMENTS" */
+static void start(struct pair *pair, struct child_run *child, const char *role, const char *line)
+{
+	size_t length = strcspn(line, " ");
+	char arguments[CHILD_RUN_ARGUMENTS_SIZE];
+
 	log_fill(arguments, sizeof(arguments) - 32, line + length + (line[length] == ' '), "10.0.0.1", "239.1.2.3");
 	strcat(strcat(arguments, " --timeout "), pair->timeout);
-	child_run_start(child, &pair->run, *row, role, 5 * CLOCK_NS_PER_S, arguments);
+	child_run_start(child, &pair->run, command_of(line), role, 5 * CLOCK_NS_PER_S, arguments);
 }
 
 /* A client may connect. */
@@ -100,6 +107,28 @@ void pair_run(struct pair *pair, const char *server_line, const char *client_lin
 	loop_destroy(run->loop);
 	if (!getenv("PROVIDER_DEBUG"))
 		capture_end(&pair->capture);
+}
+
+enum outcome line_run(const char *line, struct capture *errors, char **text)
+{
+	const struct command *command = command_of(line);
+	char words[256], *rest = words, *argv[16] = { 0 };
+	struct output output;
+	enum outcome outcome;
+	size_t length;
+	int argc = 0;
+
+	snprintf(words, sizeof(words), "%s", line);
+	while (rest) {
+		assert_true(argc + 1 < (int)LENGTH(argv));
+		argv[argc++] = strsep(&rest, " ");
+	}
+	output = (struct output){ .stream = open_memstream(text, &length) };
+	capture_begin(errors);
+	outcome = command_run(command, command->name, argc, argv, &output);
+	capture_end(errors);
+	fclose(output.stream);
+	return outcome;
 }
 
 void pair_free(struct pair *pair)

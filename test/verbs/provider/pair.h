@@ -32,5 +32,9 @@ void pair_run(struct pair *pair, const char *server_line, const char *client_lin
 /* Frees the output. */
 void pair_free(struct pair *pair);
 
+/* Runs a command line such as "rping -s" by itself, as main() does, with what it writes in errors and text, which is to
+ * be freed. */
+enum outcome line_run(const char *line, struct capture *errors, char **text);
+
 /* If the condition is false, fails with the pair's output and command lines; else ends the pair and the provider. */
 void pair_finish(struct pair *pair, const char *tried, bool good);

@@ -39,13 +39,11 @@ pair() {
 		start server "$2" "$3" $4
 		wait_for server 'ready on|listening on' 20
 		barrier "$1 $2 $3 $4"
-		finish server 60
-		expect_status 0
+		ends 0 finish server 60
 	else
 		barrier "$1 $2 $3 $4"
 		# shellcheck disable=SC2086
-		run 60 "$2" "$3" $5
-		expect_status 0
+		ends 0 run 60 "$2" "$3" $5
 		expect_line run.out "$6"
 	fi
 	kernel_log_clean

@@ -264,6 +264,28 @@ static void ping_for(struct paths *paths, int seconds)
 	child_run_free(&ping);
 }
 
+static bool is_slow(const struct path_facts *facts)
+{
+	return facts->worse && !facts->failed && !strcmp(facts->worse, "slow");
+}
+
+/* A host that was busy for a moment makes a path slow once: its second verdict counts. */
+static void ping_slow_again(struct paths *paths)
+{
+	struct path_facts before[UDP_SENDERS_MAX];
+	bool again = false;
+
+	memcpy(before, paths->facts, sizeof(before));
+	for (size_t i = 0; i < paths->count; i++)
+		again |= is_slow(&before[i]);
+	if (!again)
+		return;
+	ping_for(paths, SECONDS);
+	for (size_t i = 0; i < paths->count; i++)
+		if (!is_slow(&before[i]))
+			paths->facts[i] = before[i];
+}
+
 /* Pings over each path, with the path MTU if the server takes that, to find paths that do not pass it. */
 static void ping_paths(struct paths *paths)
 {
@@ -273,6 +295,7 @@ static void ping_paths(struct paths *paths)
 	ping_for(paths, SECONDS);
 	if (few_pings(paths))
 		ping_for(paths, SECONDS_MORE);
+	ping_slow_again(paths);
 	for (size_t i = 0; i < paths->count; i++) {
 		if (paths->facts[i].port)
 			paths->traces[i].port = paths->facts[i].port;

@@ -10,7 +10,7 @@ enum {
 	MANY_LOSSES = 3, /* times the losses of the best eighth of the paths */
 	MORE_LOSSES = 3, /* and this many more: smaller differences are chance if all paths lose packets */
 	GOOD_LOSSES = 2, /* at most this many times: beyond it a path is neither good nor worse */
-	SLOW = 2,	 /* times the round trip of the faster half */
+	SLOW = 2,	 /* times the round trip of the fastest third */
 	SLOW_COUNT = 10, /* pings, the minimum for a verdict */
 	FEW = 10,	 /* below this part of the others' pings in the same time a path waits for lost packets */
 	NAMED_MAX = 16,	 /* paths, in the verdict */
@@ -21,7 +21,7 @@ enum {
 
 struct usual {
 	uint64_t losses;     /* maximum of the best eighth of a server's paths */
-	uint64_t round_trip; /* maximum of the faster half */
+	uint64_t round_trip; /* maximum of the fastest third: most paths may have the slow router */
 	uint64_t pings;	     /* the median */
 };
 
@@ -61,7 +61,7 @@ static struct usual usual_of(const struct target *path, int64_t count)
 		pings[good] = path->histogram->all.count;
 		round_trips[good++] = middle_round_trip(path);
 	}
-	return (struct usual){ lowest(losses, good, 8), lowest(round_trips, good, 2), lowest(pings, good, 2) };
+	return (struct usual){ lowest(losses, good, 8), lowest(round_trips, good, 3), lowest(pings, good, 2) };
 }
 
 static const char *compare(const struct target *path, struct usual usual)

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,--wrap=ping_send -Wl,--wrap=trace_routers -Wl,--wrap=route_look_up */
+/* Which paths doctor calls bad, by what rping found in each attempt. */
+#include "test/unit/unit.h"
+
+#include "cmd/doctor/doctor.h"
+#include "core/route.h"
+
+enum {
+	PATHS = 4
+};
+
+static struct {
+	struct run run;
+	struct output printed;
+	struct doctor_options options;
+	struct doctor doctor;
+	char *output;
+	size_t length;
+
+	const char *attempts[3]; /* a letter for each path: good, slow, lossy, failed */
+	unsigned count;		 /* of attempts */
+} test;
+
+bool __wrap_route_look_up(const struct address *peer, const struct address *source, struct route *route);
+
+bool __wrap_route_look_up(const struct address *peer, const struct address *source, struct route *route)
+{
+	(void)source;
+	*route = (struct route){ .source = *peer, .gateway = *peer };
+	return true;
+}
+
+/* Each path has its own router. */
+void __wrap_trace_routers(struct doctor *doctor, const struct address *peer, size_t size, struct trace *traces,
+			  size_t count);
+
+void __wrap_trace_routers(struct doctor *doctor, const struct address *peer, size_t size, struct trace *traces,
+			  size_t count)
+{
+	(void)doctor;
+	(void)size;
+	for (size_t i = 0; i < count; i++) {
+		traces[i].asked = true;
+		traces[i].hops = 1;
+		traces[i].routers[0] = *peer;
+		traces[i].routers[0].bytes[3] = (uint8_t)(traces[i].port - UDP_PORT_FIRST + 1);
+	}
+}
+
+void __wrap_ping_send(struct doctor *doctor, const char *host, const char *options, struct child_run *ping,
+		      struct ping_facts *facts);
+
+void __wrap_ping_send(struct doctor *doctor, const char *host, const char *options, struct child_run *ping,
+		      struct ping_facts *facts)
+{
+	const char *letters = test.attempts[test.count++];
+
+	(void)doctor;
+	(void)host;
+	(void)options;
+	(void)ping;
+	assert_non_null(letters);
+	for (size_t i = 0; i < facts->path_count; i++)
+		facts->paths[i] = (struct path_facts){
+			.port = (uint16_t)(UDP_PORT_FIRST + i),
+			.worse = letters[i] == 's'   ? "slow"
+				 : letters[i] == 'l' ? "lost packets"
+				 : letters[i] == 'f' ? "failed"
+						     : NULL,
+			.good = letters[i] == 'g',
+			.answered = letters[i] == 'f' ? 0 : 800,
+			.failed = letters[i] == 'f',
+			.lost_out = letters[i] == 'l',
+		};
+}
+
+static int set_up(void **state)
+{
+	memset(&test, 0, sizeof(test));
+	test.run.command = &doctor_command;
+	test.run.log.name = "doctor";
+	test.run.output = &test.printed;
+	test.printed.stream = open_memstream(&test.output, &test.length);
+	test.options.common.path = (struct path_options)PATH_OPEN;
+	test.options.paths = PATHS;
+	test.doctor.run = &test.run;
+	test.doctor.options = &test.options;
+	test.doctor.host.found = finding_found;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	findings_free(&test.doctor.findings);
+	free(test.doctor.paths);
+	fclose(test.printed.stream);
+	free(test.output);
+	return 0;
+}
+
+/* After these attempts, and no more, these paths are bad. */
+static void finds(const char *attempts[3], const char *bad)
+{
+	const struct address address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 9 } };
+	char found[512] = "";
+
+	memcpy(test.attempts, attempts, sizeof(test.attempts));
+	paths_trace(&test.doctor, &address);
+	paths_check(&test.doctor);
+	fflush(test.printed.stream);
+	for (char *line = strtok(test.output, "\n"); line; line = strtok(NULL, "\n"))
+		if (strstr(line, "  path "))
+			log_add(found, sizeof(found), "; ", "%.*s", (int)strcspn(line, ":"), line);
+	assert_string_equal(found, bad);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(i < test.count, attempts[i] != NULL);
+}
+
+TEST(good_paths_are_pinged_once, set_up, tear_down)
+{
+	finds((const char *[3]){ "gggg" }, "");
+}
+
+TEST(a_path_that_was_slow_once_is_good, set_up, tear_down)
+{
+	finds((const char *[3]){ "gsgg", "gggg" }, "");
+}
+
+TEST(a_path_that_is_slow_twice_is_slow, set_up, tear_down)
+{
+	finds((const char *[3]){ "gsgg", "gsgg" }, "WARN  path      1 of 4 slow (UDP port 49153)");
+}
+
+TEST(what_was_not_slow_keeps_its_verdict, set_up, tear_down)
+{
+	finds((const char *[3]){ "lsfg", "ggls" }, "WARN  path      1 of 4 lost packets (UDP port 49152); "
+						   "FAIL  path      1 of 4 failed (UDP port 49154)");
+}

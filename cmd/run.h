@@ -38,6 +38,7 @@ struct path_facts {
 struct ping_facts {
 	uint64_t answered;
 	int64_t connecting;		 /* nanoseconds */
+	int64_t there, both;		 /* of all pings: until the server had read them; in all */
 	uint32_t mtu;			 /* path MTU */
 	uint32_t size;			 /* the last ping's */
 	bool not_read, not_written_back; /* progress of a ping without an answer in time, or whose server is gone */

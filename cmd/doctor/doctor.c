@@ -22,6 +22,9 @@ static const struct option options_table[] = {
 	OPTION_ROW(OPTION_INTEGER, 0, "paths", struct doctor_options, paths, "N", "2 to 64", "", /* UDP_SENDERS_MAX */
 		   OPTION_HELP("Also ping ADDRESS over N paths at once, and find their routers", "one path"),
 		   .tags = FOR_ANOTHER),
+	OPTION_FLAG_ROW(0, "load", struct doctor_options, load,
+			OPTION_HELP("Also ping ADDRESS with long messages, at full rate, for a second"),
+			.tags = FOR_ANOTHER),
 #endif
 	OPTION_ROW(OPTION_INTEGER, 0, "udp-port", struct doctor_options, udp_port, "PORT", "1 to 65535", "",
 		   OPTION_HELP("Find the routers of the path with this UDP source port", "4791 over soft, else 49152"),

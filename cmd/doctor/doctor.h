@@ -6,7 +6,7 @@
  *   target.c     the route to ADDRESS
  *   paths.c      comparison of the paths to it
  *   trace.c      the routers of a path
- *   ping.c       pings to it, by size
+ *   ping.c       pings to it, by size, and for --load
  *   soft.c       the transport soft, which pings itself
  *   route.c      the local addresses that lead to a device, as the RDMA CM resolves them
  *   kernel.c     release, modules, namespaces, device files, locked memory: most is core/host.h's
@@ -37,6 +37,7 @@ struct doctor_options {
 	int64_t port;
 	int64_t paths;	  /* 0: one */
 	int64_t udp_port; /* the path's; 0: not given */
+	bool load;
 };
 
 /* The status after a passed ping, which a program without rping has not tried. */

@@ -2,11 +2,13 @@
 /*
  * Pings of ADDRESS on one connection: of 100 bytes, then of each power of two. Up to the path MTU a ping is one packet
  * each way, of the length that a path MTU of that size allows; then it is 2 and 4 in a row. If one is lost, its size
- * and the previous one are tried again: a different result shows that the size was not the cause.
+ * and the previous one are tried again: a different result shows that the size was not the cause. With --load then the
+ * longest ones for a second, one at a time: a few pings pass a network that is slow, or loses packets under load.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "cmd/doctor/doctor.h"
 #include "core/clock.h"
@@ -22,8 +24,12 @@ enum {
 	ETHERNET_MOST = 4200,  /* an interface's MTU for it, rounded up */
 	HEADERS = 84,	       /* minimum difference between an interface's MTU and the path MTU, bytes */
 	AGAIN = 3,	       /* pings of each of the two sizes */
+	SLOW = 10,	       /* part of the link's speed, below which a warning follows */
+	BUSY = 90,	       /* percent of the time: then the processor limits the rate over soft */
 	ETHERNET_PERCENT = 146 /* an interface's MTU for a path MTU: 1500 bytes for 1024 */
 };
+
+#define HAS_LOAD (WITH_EXTRAS && WITH_REPORT)
 
 /*
  * Pings per size. Over soft they are enough packets for its counters to show a loss. A device waits two seconds for a
@@ -139,15 +145,22 @@ static void add_lost_size(struct doctor *doctor, const char *host, uint32_t mtu,
 	finding_add_error(doctor, FINDING_FAIL, "ping", &error);
 }
 
+/* Its pings have one size. */
+static bool is_stock(const struct doctor *doctor, const struct ping_facts *facts)
+{
+	return WITH_REPORT && facts->answered == pings_of(doctor);
+}
+
 static void add_passed(struct doctor *doctor, const char *verdict, const struct ping_facts *facts)
 {
-	bool stock = WITH_REPORT && facts->answered == pings_of(doctor);
 	char time[UNITS_TEXT_SIZE], slow[48] = "";
+	const char *more = is_stock(doctor, facts)		? "; a stock server does not take longer ones"
+			   : HAS_LOAD && !doctor->options->load ? "; without --load"
+								: "";
 
 	if (facts->connecting >= CLOCK_NS_PER_S)
 		log_text(slow, sizeof(slow), "; connecting took %s", units_time(facts->connecting, time));
-	finding_add(doctor, FINDING_OK, "ping", "%s%s%s", verdict,
-		    stock ? "; a stock server does not take longer ones" : "", slow);
+	finding_add(doctor, FINDING_OK, "ping", "%s%s%s", verdict, more, slow);
 }
 
 static void add_passed_sizes(struct doctor *doctor, const struct address *address, uint32_t mtu, uint32_t longest)
@@ -165,6 +178,55 @@ static void add_passed_sizes(struct doctor *doctor, const struct address *addres
 	finding_add(doctor, FINDING_OK, "mtu",
 		    "path MTU %" PRIu32 "%s: packets of up to that size pass both ways, and %" PRIu32 " in a row%s",
 		    mtu, own, longest / mtu, more);
+}
+
+/* Bytes per second; not above 0: unknown, as of a loopback interface. */
+static double link_speed(const struct doctor *doctor)
+{
+	char megabits[SYSFS_TEXT_SIZE];
+
+	sysfs_line(megabits, "%s/sys/class/net/%s/speed", doctor->host.root, doctor->netdev);
+	return (double)strtol(megabits, NULL, 10) * (1000000 / 8);
+}
+
+/* busy: how much of the time, in percent, the program ran or waited for a processor; 0: unknown. */
+static void add_load(struct doctor *doctor, const struct ping_facts *facts, int busy)
+{
+	const double bytes = (double)(facts->answered * facts->size) * CLOCK_NS_PER_S;
+	double there = bytes / (double)facts->there, back = bytes / (double)(facts->both - facts->there);
+	double speed = link_speed(doctor);
+	bool soft = !doctor->verbs_selected;
+	bool slow = MIN(there, back) < speed / SLOW && !(soft && (!busy || busy >= BUSY));
+	char texts[3][UNITS_TEXT_SIZE], link[48] = "", time[80] = "";
+
+	if (speed > 0)
+		log_text(link, sizeof(link), ", link %s", units_bandwidth(speed, texts[2]));
+	if (soft && busy)
+		log_text(time, sizeof(time), "; this program ran or waited for a processor %d%% of the time", busy);
+	finding_add(doctor, slow ? FINDING_WARN : FINDING_OK, "load", "%s there, %s back%s%s",
+		    units_bandwidth(there, texts[0]), units_bandwidth(back, texts[1]), link, time);
+}
+
+static void check_load(struct doctor *doctor, const char *host)
+{
+	const struct error *error = &doctor->probe.errors.first;
+	const struct reporting_processor before = reporting_processor();
+	struct reporting_processor after;
+	int64_t begun = clock_now();
+	struct child_run ping = { .running = false };
+	struct ping_facts facts = { .answered = 0 };
+
+	ping_send(doctor, host, "-S 1M --duration 1s", &ping, &facts);
+	after = reporting_processor();
+	if (!ping.run.outcome && facts.answered)
+		add_load(doctor, &facts,
+			 (int)((after.ran - before.ran + after.waited - before.waited) * 100 / (clock_now() - begun)));
+	else if (ping.run.outcome == OUTCOME_NO_CONNECTION)
+		finding_add(doctor, FINDING_WARN, "load",
+			    "not tried: %s\nif the server has ended after one client, start it with -P", error->cause);
+	else
+		finding_add_error(doctor, FINDING_FAIL, "load", error);
+	child_run_free(&ping);
 }
 
 /* On a device the pings have the first queue pair; soft has already connected to itself, without losses. */
@@ -255,6 +317,12 @@ void ping_check(struct doctor *doctor, const struct address *address)
 		add_lost_size(doctor, host, facts.mtu ? facts.mtu : longest / PACKETS, &facts);
 	} else {
 		ping_blame(doctor, address, "ping", error);
+	}
+	if (HAS_LOAD && doctor->options->load && !ping.run.outcome) {
+		if (is_stock(doctor, &facts))
+			finding_add(doctor, FINDING_WARN, "load", "not tried: a stock server does not take long pings");
+		else
+			check_load(doctor, host);
 	}
 	child_run_free(&ping);
 	if (WITH_REPORT)

@@ -507,6 +507,8 @@ enum outcome target_complete(struct target *target, const struct completion *com
 	if (outcome)
 		return outcome;
 	peer_print_completions(&target->peer, "send completion\nrecv");
+	if (WITH_REPORT && HAS_CHILD_RUNS && target->peer.run->ping && target->peer.state == TARGET_READ)
+		target->peer.run->ping->there += clock_now() - target->sent_at;
 	if (target->peer.state == TARGET_READ)
 		return advertise(target, SINK, TARGET_WRITTEN, "waiting for the server to write the ping back");
 	return target->peer.state == TARGET_WRITTEN ? ping_finished(target) : peer_out_of_order(&target->peer);
@@ -563,6 +565,7 @@ void target_end(struct target *target, enum outcome outcome)
 		facts->mtu = target->path.mtu;
 		facts->size = target->peer.size;
 		facts->answered = peer_answered(&target->peer);
+		facts->both = target->round_trip.sum;
 		target->refused = target->dial.error && target->dial.error->kind != ERROR_NO_REPLY;
 	}
 	if (outcome) {

@@ -195,6 +195,7 @@ _rdmatest_table() {
 			'-a=@hosts' '--address=@hosts'
 			'-p=' '--port='
 			'--paths='
+			'--load'
 			'--udp-port='
 			'--transport=verbs soft'
 			'-h' '--usage'

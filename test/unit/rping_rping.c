@@ -346,6 +346,21 @@ TEST(pings_of_doctor_do_not_end_a_stock_server, set_up, tear_down)
 	assert_ended(OUTCOME_OK, "");
 }
 
+/* doctor divides the bytes of both directions by their times. */
+TEST(times_of_the_pings_of_doctor, set_up, tear_down)
+{
+	struct ping_facts facts = { .answered = 0 };
+
+	fake.run.ping = &facts;
+	play("run 10.0.0.1 -S 200 -C 2; meet 0 4096; pass 3; answer_but 256; pass 5; go_ahead; pass 7; answer_but 256");
+	play("pass 11; go_ahead; leave 0");
+	assert_ended(OUTCOME_OK, "");
+	assert_int_equal(facts.answered, 2);
+	assert_int_equal(facts.size, 200);
+	assert_int_equal(facts.there, 10 * CLOCK_NS_PER_MS);
+	assert_int_equal(facts.both, 26 * CLOCK_NS_PER_MS);
+}
+
 /* n pings take n periods, and their reported rate is the schedule's. */
 TEST(client_pings_at_its_rate_for_its_duration, set_up, tear_down)
 {

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,--wrap=probe_ping -Wl,--wrap=reporting_processor */
+/* What doctor says of pings with and without --load, by what rping found. */
+#include "test/unit/unit.h"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "cmd/doctor/doctor.h"
+#include "core/clock.h"
+
+enum {
+	MIB = 1048576
+};
+
+static struct {
+	char root[64];
+	struct run run;
+	struct output printed;
+	struct doctor_options options;
+	struct doctor doctor;
+	char *output;
+	size_t length;
+
+	uint64_t few; /* answered pings before the load; 0: they fail */
+	/* Of the pings with load: */
+	unsigned loads; /* how often there were any */
+	char options_of_load[128];
+	enum outcome outcome;
+	struct ping_facts facts;
+	int64_t ran, waited; /* of their second */
+
+	int64_t now;
+	struct reporting_processor processor;
+} test;
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+	(void)clock;
+	*time = clock_timespec(CLOCK_NS_PER_S + test.now);
+	return 0;
+}
+
+struct reporting_processor __wrap_reporting_processor(void);
+
+struct reporting_processor __wrap_reporting_processor(void)
+{
+	return test.processor;
+}
+
+void __wrap_probe_ping(struct doctor *doctor, const char *host, int64_t timeout, const char *options,
+		       struct child_run *ping, struct ping_facts *facts);
+
+void __wrap_probe_ping(struct doctor *doctor, const char *host, int64_t timeout, const char *options,
+		       struct child_run *ping, struct ping_facts *facts)
+{
+	bool load = strstr(options, "-S 1M --duration 1s");
+
+	assert_string_equal(host, "10.0.0.2");
+	assert_int_equal(timeout, 3 * CLOCK_NS_PER_S);
+	if (!load) {
+		facts->answered = test.few;
+		log_text(ping->run.verdict, sizeof(ping->run.verdict), "%u pings", (unsigned)test.few);
+		ping->run.outcome = test.few ? OUTCOME_OK : OUTCOME_FAILED;
+		if (!test.few)
+			error_set(&doctor->probe.errors.first, NULL, "none");
+		return;
+	}
+	test.loads++;
+	log_text(test.options_of_load, sizeof(test.options_of_load), "%s", options);
+	test.now += CLOCK_NS_PER_S;
+	test.processor.ran += test.ran;
+	test.processor.waited += test.waited;
+	*facts = test.facts;
+	ping->run.outcome = test.outcome;
+	if (test.outcome)
+		error_set(&doctor->probe.errors.first, NULL, "gone");
+}
+
+static int set_up(void **state)
+{
+	memset(&test, 0, sizeof(test));
+	snprintf(test.root, sizeof(test.root), "/tmp/doctor.XXXXXX");
+	assert_non_null(mkdtemp(test.root));
+	test.run.command = &doctor_command;
+	test.run.log.name = "doctor";
+	test.run.output = &test.printed;
+	test.printed.stream = open_memstream(&test.output, &test.length);
+	test.options.common.path = (struct path_options)PATH_OPEN;
+	test.doctor.run = &test.run;
+	test.doctor.options = &test.options;
+	test.doctor.fabric = FABRIC_IWARP; /* there is nothing to say about its MTU */
+	test.doctor.host = (struct host){ .root = test.root, .found = finding_found };
+	strcpy(test.doctor.netdev, "d0");
+	test.few = 90;
+	test.ran = CLOCK_NS_PER_S / 2;
+	test.waited = CLOCK_NS_PER_S / 10;
+	test.facts = (struct ping_facts){
+		.answered = 250,
+		.size = MIB,
+		.there = CLOCK_NS_PER_S / 2,
+		.both = CLOCK_NS_PER_S * 3 / 4,
+	};
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char command[96];
+
+	findings_free(&test.doctor.findings);
+	fclose(test.printed.stream);
+	free(test.output);
+	snprintf(command, sizeof(command), "rm -rf %s", test.root);
+	return system(command);
+}
+
+/* The interface's speed, Mbit/s. */
+static void link_has(const char *speed)
+{
+	static const char *const folders[] = { "sys", "sys/class", "sys/class/net", "sys/class/net/d0" };
+	char path[128];
+	FILE *file;
+
+	for (size_t i = 0; i < LENGTH(folders); i++) {
+		snprintf(path, sizeof(path), "%s/%s", test.root, folders[i]);
+		mkdir(path, 0755);
+	}
+	snprintf(path, sizeof(path), "%s/sys/class/net/d0/speed", test.root);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "%s\n", speed);
+	fclose(file);
+}
+
+/* Runs doctor's pings with these options, and compares its lines. */
+static void prints(const char *options, const char *lines)
+{
+	const struct address address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } };
+	char line[128], *words[16], *rest = line;
+	int count = 0;
+
+	snprintf(line, sizeof(line), "doctor 10.0.0.2 --timeout 3s%s", options);
+	while (rest)
+		words[count++] = strsep(&rest, " ");
+	assert_int_equal(
+		options_parse(doctor_command.options, &test.run.log, count, words, &test.options, &test.doctor.given),
+		OUTCOME_OK);
+	ping_check(&test.doctor, &address);
+	fflush(test.printed.stream);
+	assert_string_equal(test.output, lines);
+}
+
+TEST(pings_say_that_they_were_without_load, set_up, tear_down)
+{
+	prints("", "OK    ping      90 pings; without --load\n");
+	assert_int_equal(test.loads, 0);
+}
+
+#define PINGED	"OK    ping      90 pings\n"
+#define RATES	"4.19 Gbit/s there, 8.39 Gbit/s back"
+#define BUSY	"; this program ran or waited for a processor "
+#define OF_TIME "of the time\n"
+
+/* ---- over soft ---- */
+
+TEST(rates_of_each_direction, set_up, tear_down)
+{
+	prints(" --load", PINGED "OK    load      " RATES BUSY "60% " OF_TIME);
+}
+
+TEST(load_takes_the_path_of_the_pings, set_up, tear_down)
+{
+	prints(" --load --dscp 26 -p 7175", PINGED "OK    load      " RATES BUSY "60% " OF_TIME);
+	assert_string_equal(test.options_of_load, "-p 7175 --dscp 26 -S 1M --duration 1s");
+}
+
+TEST(link_of_which_a_tenth_is_reached, set_up, tear_down)
+{
+	link_has("41900");
+	prints(" --load", PINGED "OK    load      " RATES ", link 41.9 Gbit/s" BUSY "60% " OF_TIME);
+}
+
+TEST(link_of_which_a_tenth_is_not_reached, set_up, tear_down)
+{
+	link_has("42000");
+	prints(" --load", PINGED "WARN  load      " RATES ", link 42.0 Gbit/s" BUSY "60% " OF_TIME);
+}
+
+TEST(one_slow_direction_is_enough, set_up, tear_down)
+{
+	test.facts.both = 200 * CLOCK_NS_PER_S;
+	link_has("10000");
+	prints(" --load",
+	       PINGED "WARN  load      4.19 Gbit/s there, 10.5 Mbit/s back, link 10.0 Gbit/s" BUSY "60% " OF_TIME);
+}
+
+/* Whether it runs, or others do. */
+TEST(busy_processor_is_not_the_networks_fault, set_up, tear_down)
+{
+	link_has("400000");
+	test.waited = CLOCK_NS_PER_S * 4 / 10;
+	prints(" --load", PINGED "OK    load      " RATES ", link 400 Gbit/s" BUSY "90% " OF_TIME);
+}
+
+TEST(kernel_without_processor_times, set_up, tear_down)
+{
+	link_has("400000");
+	test.ran = test.waited = 0;
+	prints(" --load", PINGED "OK    load      " RATES ", link 400 Gbit/s\n");
+}
+
+TEST(unknown_speed_of_a_link, set_up, tear_down)
+{
+	link_has("-1");
+	prints(" --load", PINGED "OK    load      " RATES BUSY "60% " OF_TIME);
+}
+
+/* ---- on a device ---- */
+
+TEST(device_works_without_this_program, set_up, tear_down)
+{
+	test.doctor.verbs_selected = true;
+	link_has("100000");
+	test.waited = CLOCK_NS_PER_S;
+	prints(" --load", PINGED "WARN  load      " RATES ", link 100 Gbit/s\n");
+}
+
+/* ---- not tried, or failed ---- */
+
+/* Of all sizes, it got one. */
+TEST(stock_server_gets_no_long_pings, set_up, tear_down)
+{
+	test.few = 10;
+	prints(" --load", "OK    ping      10 pings; a stock server does not take longer ones\n"
+			  "WARN  load      not tried: a stock server does not take long pings\n");
+	assert_int_equal(test.loads, 0);
+}
+
+TEST(server_for_one_client_has_ended, set_up, tear_down)
+{
+	test.outcome = OUTCOME_NO_CONNECTION;
+	prints(" --load", PINGED "WARN  load      not tried: gone\n"
+				 "                fix: if the server has ended after one client, start it with -P\n");
+}
+
+TEST(server_that_goes_away_is_a_failure, set_up, tear_down)
+{
+	test.outcome = OUTCOME_FAILED;
+	prints(" --load", PINGED "FAIL  load      gone\n");
+}
+
+TEST(pings_that_fail_are_not_followed_by_load, set_up, tear_down)
+{
+	test.few = 0;
+	prints(" --load", "FAIL  ping      none\n");
+	assert_int_equal(test.loads, 0);
+}

@@ -80,7 +80,7 @@ struct command {
 
 /*
  * cmd/table.c has the program's rows, up to NULL: dispatch, --list, help, links, man pages and completions use them.
- * The Makefile defines COMMAND_x as 1 if the program has x, else as 0.
+ * cmd/flags.mk defines COMMAND_x as 1 if the program has x, else as 0.
  */
 extern const struct command *const command_table[];
 

@@ -69,7 +69,7 @@ struct channel {
 void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enum endpoint_kind kind,
 			 const struct endpoint_options *options);
 
-/* HAS_GROUPS and HAS_GIDS (Makefile): whether a command of the program uses groups, or native GIDs. */
+/* HAS_GROUPS and HAS_GIDS (cmd/flags.mk): whether a command of the program uses groups, or native GIDs. */
 #define endpoint_is_group(endpoint) (HAS_GROUPS && (endpoint)->kind == ENDPOINT_GROUP)
 
 /* The value of a path option that WITH_EXTRAS=0 leaves out, or PATH_UNSET. */

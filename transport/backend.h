@@ -54,10 +54,13 @@ struct backend {
 
 extern const struct backend verbs_backend, soft_backend;
 
-/* A constant if only one backend is built in: calls are then direct, and smaller. */
+/* A program with one backend calls it directly, which is smaller. */
+#define SEVERAL_BACKENDS (WITH_VERBS + WITH_SOFT > 1)
+#define DEFAULT_BACKEND	 (WITH_VERBS ? &verbs_backend : &soft_backend)
+
 static inline const struct backend *backend_of(const struct transport *transport)
 {
-	return WITH_VERBS && WITH_SOFT ? transport->backend : WITH_VERBS ? &verbs_backend : &soft_backend;
+	return SEVERAL_BACKENDS ? transport->backend : DEFAULT_BACKEND;
 }
 
 /* Base of the backend's struct. */

@@ -286,7 +286,7 @@ struct work {
 	uint32_t length;
 	uint64_t remote_address; /* of WORK_READ and WORK_WRITE */
 	uint32_t remote_key;
-	bool unsignalled;   /* no completion unless it fails; the next signalled one covers it */
+	bool unsignalled;   /* not of a receive: no completion unless it fails; the next signalled one covers it */
 	bool has_immediate; /* WORK_SEND only */
 	uint32_t immediate; /* host order */
 };

@@ -35,7 +35,7 @@ struct command {
 
 	/*
 	 * Reads the input that the options name, while a signal still ends the process and before root's privileges are
-	 * dropped. Reports and returns a failure. May be NULL.
+	 * dropped. Reports and returns a failure. May be NULL. Only WITH_EXTRAS.
 	 */
 	enum outcome (*read)(struct run *run, const void *options);
 
@@ -50,13 +50,14 @@ struct command {
 
 	/*
 	 * Allocates the state, looks names up, starts the first steps and returns. The run ends when the command calls
-	 * run_finish(), also within start(). After a failure stop() follows, too, unless *state is still NULL.
+	 * run_finish(), also within start(). Reports a failure, unless transport->error has it; stop() follows, unless
+	 * *state is still NULL.
 	 */
 	enum outcome (*start)(struct run *run, const void *options, void **state);
 
 	/*
 	 * The whole run, step by step: waits in run_wait() for reports of loop callbacks, and calls
-	 * run_finish(). NULL: the callbacks do everything.
+	 * run_finish(). NULL: the callbacks do everything. HAS_CHILD_RUNS (cmd/run.h) names the commands with it.
 	 */
 	void (*run)(void *state);
 
@@ -80,7 +81,7 @@ struct command {
 
 /*
  * cmd/table.c has the program's rows, up to NULL: dispatch, --list, help, links, man pages and completions use them.
- * The Makefile defines COMMAND_x as 1 if the program has x, else as 0.
+ * cmd/flags.mk defines COMMAND_x as 1 if the program has x, else as 0.
  */
 extern const struct command *const command_table[];
 

@@ -27,7 +27,7 @@ enum option_type {
 	OPTION_ALIAS,	  /* another long name for a row of the same table */
 };
 
-/* HAS_WORDS (Makefile): the program has OPTION_WORD or OPTION_ALIAS rows. Without it such a row does not compile. */
+/* HAS_WORDS (cmd/flags.mk): the program has OPTION_WORD or OPTION_ALIAS rows. Else such a row does not compile. */
 
 /* Whether an option also takes the operands, the arguments without an option. */
 enum option_operand {

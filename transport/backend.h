@@ -32,7 +32,7 @@ struct backend {
 	enum outcome (*accept)(struct endpoint *endpoint, const void *data, size_t length);
 	void (*reject)(struct endpoint *endpoint, const void *data, size_t length);
 	enum outcome (*disconnect)(struct endpoint *endpoint);
-	enum outcome (*join)(struct endpoint *endpoint);
+	enum outcome (*join)(struct endpoint *endpoint); /* NULL: no domain has multicast */
 	enum outcome (*post)(struct endpoint *endpoint, const struct work *work, size_t count);
 	enum outcome (*migrate)(struct endpoint *endpoint, struct channel *channel); /* NULL: nothing to do */
 	/* transport_check_path() without the interface. NULL: there are no devices to choose from. */
@@ -54,10 +54,13 @@ struct backend {
 
 extern const struct backend verbs_backend, soft_backend;
 
-/* A constant if only one backend is built in: calls are then direct, and smaller. */
+/* A program with one backend calls it directly, which is smaller. */
+#define SEVERAL_BACKENDS (WITH_VERBS + WITH_SOFT > 1)
+#define DEFAULT_BACKEND	 (WITH_VERBS ? &verbs_backend : &soft_backend)
+
 static inline const struct backend *backend_of(const struct transport *transport)
 {
-	return WITH_VERBS && WITH_SOFT ? transport->backend : WITH_VERBS ? &verbs_backend : &soft_backend;
+	return SEVERAL_BACKENDS ? transport->backend : DEFAULT_BACKEND;
 }
 
 /* Base of the backend's struct. */
@@ -65,11 +68,11 @@ struct channel {
 	struct transport *transport;
 };
 
-/* Initialises the base of a new endpoint. */
+/* Initialises the base of a new endpoint. A request has its listener's channel and options. */
 void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enum endpoint_kind kind,
 			 const struct endpoint_options *options);
 
-/* HAS_GROUPS and HAS_GIDS (Makefile): whether a command of the program uses groups, or native GIDs. */
+/* HAS_GROUPS and HAS_GIDS (cmd/flags.mk): whether a command of the program uses groups, or native GIDs. */
 #define endpoint_is_group(endpoint) (HAS_GROUPS && (endpoint)->kind == ENDPOINT_GROUP)
 
 /* The value of a path option that WITH_EXTRAS=0 leaves out, or PATH_UNSET. */
@@ -77,7 +80,7 @@ void endpoint_initialise(struct endpoint *endpoint, struct channel *channel, enu
 #define endpoint_option_or(endpoint, option, preset)                                                                   \
 	(endpoint_option(endpoint, option) == PATH_UNSET ? (preset) : endpoint_option(endpoint, option))
 
-/* A failed call, and the caller of endpoint_fail(), put the cause here. */
+/* A failed call, and the caller of endpoint_fail(), endpoint_rejected() or endpoint_refuse(), put the cause here. */
 static inline struct error *endpoint_error(const struct endpoint *endpoint)
 {
 	return &endpoint->transport->error;
@@ -110,9 +113,9 @@ void endpoint_deliver_request(struct endpoint *listener, struct endpoint *reques
 
 /* The caller rejects a request because it is out of memory: reports EVENT_REQUEST_FAILED with that error. */
 void endpoint_request_no_memory(struct endpoint *listener);
-/* endpoint_error() has the cause. OUTCOME_NO_CONNECTION is the peer's failure and not reported. */
+/* Reports EVENT_REQUEST_FAILED, but not for OUTCOME_NO_CONNECTION, which is the peer's failure. */
 void endpoint_request_failed(struct endpoint *listener, enum outcome outcome);
-/* The same for a request with an endpoint: rejects it with the cause, and logs OUTCOME_NO_CONNECTION. */
+/* Rejects a request with the cause of endpoint_error(). Logs OUTCOME_NO_CONNECTION, reports any other outcome. */
 void endpoint_refuse(struct endpoint *listener, struct endpoint *request, enum outcome outcome);
 
 /*

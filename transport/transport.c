@@ -9,11 +9,10 @@
 #include "core/clock.h"
 #include "transport/backend.h"
 
-/* Returns the backend of that name, or the default. As in backend_of(), a single one is a constant. */
+/* Returns the backend of that name, or the default. */
 static const struct backend *backend_named(const char *name)
 {
-	return WITH_SOFT && (!WITH_VERBS || (name && !strcmp(name, soft_backend.name))) ? &soft_backend
-											: &verbs_backend;
+	return SEVERAL_BACKENDS && name && !strcmp(name, soft_backend.name) ? &soft_backend : DEFAULT_BACKEND;
 }
 
 static bool is_built_in(const char *name)
@@ -29,13 +28,11 @@ enum outcome transport_open(const char *name, struct loop *loop, const struct lo
 	*transport = NULL;
 	if (!is_built_in(name)) {
 		error_set(error, "transport", "'%s' is not one of those built in: %s", name,
-			  !WITH_SOFT	? "verbs"
-			  : !WITH_VERBS ? "soft"
-					: "verbs, soft");
+			  SEVERAL_BACKENDS ? "verbs, soft" : DEFAULT_BACKEND->name);
 		return OUTCOME_USAGE;
 	}
 	outcome = backend_named(name)->open(loop, log, error, transport);
-	if (!outcome && WITH_VERBS && WITH_SOFT)
+	if (!outcome && SEVERAL_BACKENDS)
 		(*transport)->backend = backend_named(name);
 	if (WITH_DIAGNOSTICS && !outcome) {
 		drops_read(&(*transport)->drops);
@@ -51,8 +48,7 @@ const char *transport_name(const struct transport *transport)
 
 bool transport_opens_devices(const char *name)
 {
-	/* A program with one backend need not look at the name: transport_open() refuses another. */
-	return (!WITH_VERBS || !WITH_SOFT || is_built_in(name)) && backend_named(name)->opens_devices;
+	return (!SEVERAL_BACKENDS || is_built_in(name)) && backend_named(name)->opens_devices;
 }
 
 struct unsupported transport_unsupported(const char *name, enum transport_feature feature)

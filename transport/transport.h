@@ -286,7 +286,7 @@ struct work {
 	uint32_t length;
 	uint64_t remote_address; /* of WORK_READ and WORK_WRITE */
 	uint32_t remote_key;
-	bool unsignalled;   /* no completion unless it fails; the next signalled one covers it */
+	bool unsignalled;   /* not of a receive: no completion unless it fails; the next signalled one covers it */
 	bool has_immediate; /* WORK_SEND only */
 	uint32_t immediate; /* host order */
 };
@@ -450,8 +450,9 @@ enum outcome endpoint_disconnect(struct endpoint *endpoint);
 enum outcome endpoint_join(struct endpoint *endpoint);
 
 /*
- * Posts count works (at least 1) in order. All are receives, or none is. Only the first may be a READ. A failed one
- * ends the posting. If one is invalid, none is posted.
+ * Posts count works (at least 1) in order. All are receives, or none is. Only the first may be a READ, which fails with
+ * no_reads. A failed one ends the posting, with OUTCOME_INTERNAL if the queue is full. After failed work of the queue
+ * pair, works are dropped without a completion.
  */
 enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count);
 

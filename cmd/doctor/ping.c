@@ -155,7 +155,7 @@ static void add_passed(struct doctor *doctor, const char *verdict, const struct 
 {
 	char time[UNITS_TEXT_SIZE], slow[48] = "";
 	const char *more = is_stock(doctor, facts)		? "; a stock server does not take longer ones"
-			   : HAS_LOAD && !doctor->options->load ? "; without --load"
+			   : HAS_LOAD && !doctor->options->load ? "; not under load (--load)"
 								: "";
 
 	if (facts->connecting >= CLOCK_NS_PER_S)

@@ -154,7 +154,7 @@ static void prints(const char *options, const char *lines)
 
 TEST(pings_say_that_they_were_without_load, set_up, tear_down)
 {
-	prints("", "OK    ping      90 pings; without --load\n");
+	prints("", "OK    ping      90 pings; not under load (--load)\n");
 	assert_int_equal(test.loads, 0);
 }
 

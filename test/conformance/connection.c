@@ -172,13 +172,22 @@ static void own_qp(struct bench *bench)
 	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_DISCONNECTED));
 }
 
-static void options_of_the_path(struct bench *bench)
+static void type_of_service(struct bench *bench)
 {
 	struct endpoint_options options = bench_options(bench);
 	struct path_options path = PATH_OPEN;
 
 	options.path = &path;
 	path.type_of_service = 96;
+	REQUIRE(bench, bench_connect(bench, &options));
+}
+
+static void ack_timeout(struct bench *bench)
+{
+	struct endpoint_options options = bench_options(bench);
+	struct path_options path = PATH_OPEN;
+
+	options.path = &path;
 	path.ack_timeout = 14;
 	REQUIRE(bench, bench_connect(bench, &options));
 }
@@ -246,7 +255,8 @@ const struct conformance_case connection_cases[] = {
 	{ .name = "destroying_tells_the_peer", .run = destroying_tells_the_peer },
 	{ .name = "destroyed_inside_its_events", .run = destroyed_inside_its_events },
 	{ .name = "own_qp", .run = own_qp },
-	{ .name = "options_of_the_path", .run = options_of_the_path },
+	{ .name = "type_of_service", .run = type_of_service },
+	{ .name = "ack_timeout", .run = ack_timeout },
 	{ .name = "migrate_everything", .run = migrate_everything },
 	{ .name = "migrate_with_a_waiting_event", .run = migrate_with_a_waiting_event },
 	{ .name = "device_removed", .run = device_removed, .removal = true },

@@ -284,21 +284,32 @@ static void find_card(const struct host *host, const char *driver, char name[SYS
 	sysfs_names_free(&devices);
 }
 
-/* Lists the missing modules of cards, plain and, as a cause, with one card for each. Returns facts about them. */
-static unsigned find_card_modules(const struct host *host, char missing[CARDS_SIZE], char cause[CARDS_SIZE])
+/*
+ * Lists the missing modules of cards, plain and, as a cause, with one card for each. failed: the row of the first card
+ * whose module is loaded and has made no device, with its name; NULL: none. Returns facts about the missing ones.
+ */
+static unsigned find_card_modules(const struct host *host, char missing[CARDS_SIZE], char cause[CARDS_SIZE],
+				  const struct card **failed, char failed_name[SYSFS_TEXT_SIZE])
 {
 	char name[SYSFS_TEXT_SIZE];
 	unsigned facts = 0;
 
 	*missing = *cause = 0;
-	for (size_t i = 0; i < CARDS_COUNT; i++) {
-		const char *module = cards[i].module;
+	*failed = NULL;
+	for (const struct card *card = cards; card < cards + CARDS_COUNT; card++) {
+		const char *module = card->module;
+		bool loaded = has_module(host, module);
 
-		if (has_module(host, module) || is_indexed(host, "modules.builtin", module) || strstr(missing, module))
+		if (loaded ? *failed != NULL : is_indexed(host, "modules.builtin", module) || strstr(missing, module))
 			continue;
-		find_card(host, cards[i].driver, name);
+		find_card(host, card->driver, name);
 		if (!*name)
 			continue;
+		if (loaded) {
+			*failed = card;
+			strcpy(failed_name, name);
+			continue;
+		}
 		log_add(missing, CARDS_SIZE, " ", "%s", module);
 		log_add(cause, CARDS_SIZE, ", ", "%s%s (card %s)", *cause ? "" : "; modules not loaded: ", module,
 			name);
@@ -334,19 +345,6 @@ static void find_passed_card(const struct host *host, char cause[CARDS_SIZE])
 	sysfs_names_free(&devices);
 }
 
-/* The row of a card whose module is loaded and has made no device; NULL: none. */
-static const struct card *find_failed_card(const struct host *host, char name[SYSFS_TEXT_SIZE])
-{
-	for (const struct card *card = cards; card < cards + CARDS_COUNT; card++) {
-		if (!has_module(host, card->module))
-			continue;
-		find_card(host, card->driver, name);
-		if (*name)
-			return card;
-	}
-	return NULL;
-}
-
 /* Suggests ways to get a device or to do without. cause: what the cards lack. */
 static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char cause[CARDS_SIZE])
 {
@@ -358,13 +356,13 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char 
 
 	*text = *cause = 0;
 	if (WITH_VERBS && COMMAND_doctor && !uname(&kernel)) {
-		unsigned known = find_card_modules(host, missing, cause);
+		unsigned known = find_card_modules(host, missing, cause, &failed, name);
 
 		find_passed_card(host, cause);
 		if (*missing) {
 			add_remedy(host, remedy_find(PROBLEM_MODULES, host->facts | known, missing, kernel.release),
 				   missing, text);
-		} else if (!(host->facts & FACT_EXCLUSIVE) && (failed = find_failed_card(host, name))) {
+		} else if (failed && !(host->facts & FACT_EXCLUSIVE)) {
 			log_text(cause, CARDS_SIZE, "; %s is loaded, and the card %s has none", failed->module, name);
 			log_text(text, ERROR_HINT_SIZE,
 				 "see the kernel's log: journalctl -k -g '\\b(%.*s|%s)'; RoCE may be off: devlink dev "

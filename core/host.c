@@ -118,13 +118,11 @@ static bool may_have(const struct host *host, const char *module)
 	       is_indexed(host, "modules.dep", module) || is_indexed(host, "modules.builtin", module);
 }
 
-/* Only root may read the namespaces of process 1. */
-static bool is_first_network(const struct host *host)
+/* Every network namespace has the first file, and only the kernel's own the second. */
+static bool is_first_network(const char *root)
 {
-	char own[SYSFS_TEXT_SIZE], first[SYSFS_TEXT_SIZE];
-
-	return !sysfs_link(first, "%s/proc/1/ns/net", host->root) ||
-	       !sysfs_link(own, "%s/proc/self/ns/net", host->root) || !strcmp(own, first);
+	return !sysfs_has("%s/proc/sys/net/core/somaxconn", root) ||
+	       sysfs_has("%s/proc/sys/net/core/netdev_max_backlog", root);
 }
 
 void host_read(struct host *host)
@@ -144,7 +142,7 @@ void host_read(struct host *host)
 		host->facts |= FACT_SEALED;
 	if (!COMMAND_doctor)
 		return;
-	if (is_first_network(host))
+	if (is_first_network(host->root))
 		host->facts |= FACT_FIRST_NETWORK;
 	if (sysfs_find(sysfs_path(path, "%s/proc/version", host->root), "Ubuntu"))
 		host->facts |= FACT_UBUNTU;
@@ -529,9 +527,14 @@ unsigned host_device_facts(const char *root, const char *device)
 		facts |= FACT_NO_CM;
 	if (sysfs_line(text, "%s" DEVICES "/%s/node_guid", root, device) && !text[strspn(text, "0:")])
 		facts |= FACT_NO_GUID;
-	if (sysfs_has("%s/sys/module", root) && !sysfs_has("%s/sys/module/ib_ipoib", root) &&
-	    sysfs_line(text, "%s" DEVICES "/%s/ports/1/link_layer", root, device) && !strcmp(text, "InfiniBand"))
+	sysfs_line(text, "%s" DEVICES "/%s/ports/1/link_layer", root, device);
+	if (!strcmp(text, "InfiniBand") && sysfs_has("%s/sys/module", root) &&
+	    !sysfs_has("%s/sys/module/ib_ipoib", root))
 		facts |= FACT_NO_IPOIB;
+	/* Linux has the file since 5.2. */
+	if (!strcmp(text, "Ethernet") && sysfs_has("%s/sys/module/ib_core", root) &&
+	    !sysfs_has("%s" HOST_NETNS_MODE, root) && !is_first_network(root))
+		facts |= FACT_APART;
 	return facts;
 }
 

@@ -9,6 +9,10 @@ enum {
 	GOOD = PRESENT | FACT_UP | FACT_LINK | FACT_ADDRESS
 };
 
+#define OR_PARAMETER " (before Linux 5.17 also: modprobe rdma_rxe; echo NAME >/sys/module/rdma_rxe/parameters/add)"
+#define BEFORE_4_19  ": before Linux 4.19 RoCE connects only in the host's network namespace"
+#define USE_HOSTS    "use that (container: --network host), or a newer kernel"
+
 static const struct {
 	enum problem problem;
 	unsigned facts;
@@ -44,6 +48,9 @@ static const struct {
 	  "ip address add ADDRESS/BITS dev NAME" },
 	{ PROBLEM_ADDRESS, PRESENT | FACT_UP | FACT_LINK, ": its interface NAME has no address", "" },
 	{ PROBLEM_ADDRESS, GOOD | FACT_ADMIN, "", "" },
+	{ PROBLEM_ADDRESS, GOOD | FACT_APART, BEFORE_4_19, USE_HOSTS },
+	{ PROBLEM_ADDRESS, FACT_APART, BEFORE_4_19, USE_HOSTS },
+	{ PROBLEM_ADDRESS, PRESENT | FACT_APART, ": its interface NAME is down", "" },
 	{ PROBLEM_PORT, FACT_INFINIBAND | FACT_INACTIVE | FACT_UNMANAGED, "", "start a subnet manager: opensm" },
 	{ PROBLEM_PORT, FACT_INFINIBAND | FACT_INACTIVE, "",
 	  "the subnet manager has not activated it: see its log (sminfo says where it runs)" },

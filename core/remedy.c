@@ -118,7 +118,8 @@ static const struct row rows[] = {
 	  "install an RDMA card, or linux-modules-extra-#, which has rdma_rxe and siw" },
 	{ PROBLEM_NO_DEVICE, 0, 0, FACT_RXE | FACT_SIW, "install an RDMA card, or a kernel with rdma_rxe or siw" },
 	{ PROBLEM_NO_DEVICE, FACT_ADMIN, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK, FACT_CONTAINER,
-	  "software device: rdma link add rxe0 type rxe netdev @" },
+	  "software device: rdma link add rxe0 type rxe netdev @ (before Linux 5.17 also: modprobe rdma_rxe; echo @ "
+	  ">/sys/module/rdma_rxe/parameters/add)" },
 	{ PROBLEM_NO_DEVICE, FACT_ADMIN, FACT_SIW | FACT_NAMED | FACT_FIRST_NETWORK, FACT_CONTAINER,
 	  "software device: rdma link add siw0 type siw netdev @" },
 

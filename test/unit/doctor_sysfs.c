@@ -511,7 +511,9 @@ TEST(module_kept_out, set_up, tear_down)
 	assert_string_equal(last_remedy_of("modules"), "on the host: " MODPROBE);
 }
 
-#define RXE "software device: rdma link add rxe0 type rxe netdev eth0; without a device: --transport soft"
+#define RXE                                                                                                            \
+	"software device: rdma link add rxe0 type rxe netdev eth0 (before Linux 5.17 also: modprobe "                  \
+	"rdma_rxe; echo eth0 >/sys/module/rdma_rxe/parameters/add); without a device: --transport soft"
 
 /* The same before a card's module, and before that of a software device. */
 TEST(device_module_kept_out, set_up, tear_down)

@@ -5,7 +5,7 @@
  *   doctor.c     options, the checks one after the other, the verdict
  *   target.c     the route to ADDRESS
  *   paths.c      comparison of the paths to it
- *   trace.c      the routers of a path
+ *   trace.c      the routers of a path; the links where a peer answers
  *   ping.c       pings to it, by size
  *   soft.c       the transport soft, which pings itself
  *   route.c      the local addresses that lead to a device, as the RDMA CM resolves them

@@ -109,6 +109,7 @@ static int parse_route(int fd, const struct message *reply, const struct address
 		route->source.scope = route->interface;
 	read_attribute(rows, length, RTA_CACHEINFO, &cache, sizeof(cache));
 	metrics_length = read_attribute(rows, length, RTA_METRICS, metrics, sizeof(metrics));
+	read_attribute(metrics, metrics_length, RTAX_HOPLIMIT, &route->hop_limit, sizeof(route->hop_limit));
 	route->mtu = interface_mtu(fd, route->interface);
 	/* An expiring route's MTU was learned from ICMP. */
 	if (!cache.rta_expires && read_attribute(metrics, metrics_length, RTAX_MTU, &mtu, sizeof(mtu)) &&

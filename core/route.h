@@ -13,6 +13,7 @@ struct route {
 	struct address gateway; /* the any address if the peer is on the link */
 	unsigned interface;	/* index */
 	uint32_t mtu;		/* bytes of an IP packet */
+	uint32_t hop_limit;	/* the route's; 0: the host's or interface's applies */
 	bool is_local;		/* the peer's address is this host's */
 	bool is_broadcast;	/* the peer's address is a network's broadcast address */
 };

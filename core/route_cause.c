@@ -15,6 +15,10 @@
 #include "core/route.h"
 #include "core/sysfs.h"
 
+enum {
+	HOPS_DEFAULT = 64 /* Linux's default: more than any path needs */
+};
+
 static int find_route(int fd, const struct address *peer, const struct address *source, struct route *route)
 {
 	return route_find(fd, route_vrf(), peer, source, route);
@@ -481,6 +485,29 @@ static void find_stray(int fd, const struct address *local, const struct address
 		 name, other);
 }
 
+static void find_hops(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE], value[SYSFS_TEXT_SIZE], setting[64] = "ipv4/ip_default_ttl";
+	struct route route;
+	unsigned long hops;
+
+	if (find_route(fd, peer, local, &route) || !if_indextoname(route.interface, name))
+		return;
+	if (peer->family == ADDRESS_IP6)
+		log_text(setting, sizeof(setting), "ipv6/conf/%s/hop_limit", name);
+	sysfs_line(value, "/proc/sys/net/%s", setting);
+	hops = route.hop_limit ? route.hop_limit : strtoul(value, NULL, 10);
+	address_host(peer, host);
+	if (!hops || hops >= HOPS_DEFAULT)
+		log_text(text, ROUTE_CAUSE_SIZE, "packets do not arrive in %lu hops, a routing loop: traceroute %s",
+			 hops ? hops : HOPS_DEFAULT, host);
+	else if (route.hop_limit)
+		log_text(text, ROUTE_CAUSE_SIZE, "a hop limit of %lu is too small, see ip route get %s", hops, host);
+	else
+		log_text(text, ROUTE_CAUSE_SIZE, "a hop limit of %lu is too small: sysctl -w net/%s=%d", hops, setting,
+			 HOPS_DEFAULT);
+}
+
 /* Whether one interface is stacked on the other: a VLAN, bond, bridge or macvlan. */
 static bool is_stacked(const char *one, const char *other)
 {
@@ -596,6 +623,11 @@ bool route_strays(const struct address *local, const struct address *peer, char 
 bool route_misses_card(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	return look(find_missed_card, local, peer, text);
+}
+
+bool route_hops(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	return look(find_hops, local, peer, text);
 }
 
 /* The return route's interface accepts such a packet, and this one does not: the errno depends on the kernel. */

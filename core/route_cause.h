@@ -72,6 +72,9 @@ bool route_ip6_is_off(const struct address *address, char text[ROUTE_CAUSE_SIZE]
 /* Writes that this host has only loopback addresses: no other one reaches it. */
 bool route_is_alone(char text[ROUTE_CAUSE_SIZE]);
 
+/* Writes why the hop limit of packets to the peer may expire: it is small, or there is a routing loop. */
+bool route_hops(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
+
 /* route_cause() for a local address alone, whether or not it was one before. */
 bool route_cause_local(const struct address *local, char text[ROUTE_CAUSE_SIZE]);
 

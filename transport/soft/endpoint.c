@@ -369,13 +369,9 @@ void soft_explain(const struct endpoint *base, struct error *error)
 	} else if (base->state == ENDPOINT_CONNECTING && error->kind == ERROR_NO_REPLY && sender &&
 		   !sender->send_error &&
 		   (icmp->error || !(base->transport->explained || loop_deadline_passed(base->transport->loop)))) {
-		if (is_hop_limit(icmp))
-			log_text(why, sizeof(why),
-				 "is there a routing loop (traceroute %s), or a hop limit below 64 (ip route get %s; "
-				 "ip_default_ttl, hop_limit)?",
-				 address_host(&icmp->peer, host), host);
-		else if (icmp->error)
-			route_cause(&endpoint->path.local, &endpoint->path.peer, why);
+		if (icmp->error)
+			(is_hop_limit(icmp) ? route_hops : route_cause)(&endpoint->path.local, &endpoint->path.peer,
+									why);
 		if (icmp->error && !*why)
 			log_text(why, sizeof(why), "is the address right, and its host up?%s%s",
 				 if_indextoname(endpoint->path.interface, interface) ? " packets to it leave by " : "",

@@ -292,8 +292,12 @@ static unsigned ports_of(int fd, unsigned bridge)
 static bool is_bridge(int fd, const struct route *route, const char *name, const struct address *hop, bool silent,
 		      char text[ROUTE_CAUSE_SIZE])
 {
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	char host[ADDRESS_TEXT_SIZE], router[ADDRESS_TEXT_SIZE];
 	unsigned ports = ports_of(fd, route->interface);
-	char host[ADDRESS_TEXT_SIZE];
+	size_t count = interface_addresses(list);
+	bool passed = false;
+	struct route other;
 
 	if (ports & PORTS_WAIT)
 		return log_text(text, ROUTE_CAUSE_SIZE,
@@ -302,9 +306,18 @@ static bool is_bridge(int fd, const struct route *route, const char *name, const
 				name, name);
 	if (ports & PORTS_OUT || (ports && !silent))
 		return false;
-	return log_text(text, ROUTE_CAUSE_SIZE,
-			"packets to it leave by %s, a bridge %s; if it is elsewhere: ip route add %s via ROUTER", name,
-			ports ? "of containers or VMs" : "without ports", address_host(hop, host));
+	log_text(text, ROUTE_CAUSE_SIZE, "packets to it leave by %s, a bridge %s", name,
+		 ports ? "of containers or VMs" : "without ports");
+	for (size_t i = 0; i < count && !passed; i++) {
+		passed = list[i].address.family == hop->family && !list[i].loopback &&
+			 strcmp(list[i].name, name) != 0 &&
+			 route_by_interface(fd, hop, &list[i].address, if_nametoindex(list[i].name), &other) &&
+			 !address_is_any(&other.gateway);
+		if (passed)
+			log_add(text, ROUTE_CAUSE_SIZE, "", "; if it is behind %s: ip route add %s via %s",
+				list[i].name, address_host(hop, host), address_host(&other.gateway, router));
+	}
+	return true;
 }
 
 /* kinds: each ends in a 0, the last one in two. */

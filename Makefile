@@ -40,8 +40,8 @@ $(if $(wrong),$(error CONFIG has lines COMMANDS="..." and WITH_x=y or n: $(wrong
 include $(abspath $(CONFIG))
 override COMMANDS := $(subst ",,$(COMMANDS))
 endif
-# Until 1.0 its name was WITH_CAUSES. On the command line the new name takes precedence.
-ifeq ($(filter undefined,$(origin WITH_CAUSES))$(filter command,$(origin WITH_DIAGNOSTICS)),)
+# Until 1.0 its name was WITH_CAUSES. On the command line the new name takes precedence, and CONFIG over the environment.
+ifeq ($(filter undefined $(if $(CONFIG),environment),$(origin WITH_CAUSES))$(filter command,$(origin WITH_DIAGNOSTICS)),)
 override WITH_DIAGNOSTICS := $(WITH_CAUSES)
 endif
 $(foreach part,$(parts),$(eval override WITH_$(part) := $(patsubst n,0,$(patsubst y,1,$(strip $(WITH_$(part)))))))

@@ -217,7 +217,8 @@ static void hint_server(struct dial *dial)
 	else if (address_is_loopback(&dial->address))
 		where = "if the port is right, start a server here";
 	else
-		where = "this host itself has the address, no other host; if the port is right, run";
+		where = "this host itself has the address; if another has it, too, change one; if the port is right, "
+			"run";
 	error_hint(dial->error, "%s%s: rdmatest %s%s -p %u --transport %s", resolved_to(dial, name), where,
 		   options->server, dial->address.family == ADDRESS_IP6 ? " --ipv6" : "", options->port,
 		   transport_name(options->run->transport));

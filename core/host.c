@@ -118,13 +118,11 @@ static bool may_have(const struct host *host, const char *module)
 	       is_indexed(host, "modules.dep", module) || is_indexed(host, "modules.builtin", module);
 }
 
-/* Only root may read the namespaces of process 1. */
-static bool is_first_network(const struct host *host)
+/* Every network namespace has the first file, and only the kernel's own the second. */
+static bool is_first_network(const char *root)
 {
-	char own[SYSFS_TEXT_SIZE], first[SYSFS_TEXT_SIZE];
-
-	return !sysfs_link(first, "%s/proc/1/ns/net", host->root) ||
-	       !sysfs_link(own, "%s/proc/self/ns/net", host->root) || !strcmp(own, first);
+	return !sysfs_has("%s/proc/sys/net/core/somaxconn", root) ||
+	       sysfs_has("%s/proc/sys/net/core/netdev_max_backlog", root);
 }
 
 void host_read(struct host *host)
@@ -144,7 +142,7 @@ void host_read(struct host *host)
 		host->facts |= FACT_SEALED;
 	if (!COMMAND_doctor)
 		return;
-	if (is_first_network(host))
+	if (is_first_network(host->root))
 		host->facts |= FACT_FIRST_NETWORK;
 	if (sysfs_find(sysfs_path(path, "%s/proc/version", host->root), "Ubuntu"))
 		host->facts |= FACT_UBUNTU;
@@ -284,21 +282,32 @@ static void find_card(const struct host *host, const char *driver, char name[SYS
 	sysfs_names_free(&devices);
 }
 
-/* Lists the missing modules of cards, plain and, as a cause, with one card for each. Returns facts about them. */
-static unsigned find_card_modules(const struct host *host, char missing[CARDS_SIZE], char cause[CARDS_SIZE])
+/*
+ * Lists the missing modules of cards, plain and, as a cause, with one card for each. failed: the row of the first card
+ * whose module is loaded and has made no device, with its name; NULL: none. Returns facts about the missing ones.
+ */
+static unsigned find_card_modules(const struct host *host, char missing[CARDS_SIZE], char cause[CARDS_SIZE],
+				  const struct card **failed, char failed_name[SYSFS_TEXT_SIZE])
 {
 	char name[SYSFS_TEXT_SIZE];
 	unsigned facts = 0;
 
 	*missing = *cause = 0;
-	for (size_t i = 0; i < CARDS_COUNT; i++) {
-		const char *module = cards[i].module;
+	*failed = NULL;
+	for (const struct card *card = cards; card < cards + CARDS_COUNT; card++) {
+		const char *module = card->module;
+		bool loaded = has_module(host, module);
 
-		if (has_module(host, module) || is_indexed(host, "modules.builtin", module) || strstr(missing, module))
+		if (loaded ? *failed != NULL : is_indexed(host, "modules.builtin", module) || strstr(missing, module))
 			continue;
-		find_card(host, cards[i].driver, name);
+		find_card(host, card->driver, name);
 		if (!*name)
 			continue;
+		if (loaded) {
+			*failed = card;
+			strcpy(failed_name, name);
+			continue;
+		}
 		log_add(missing, CARDS_SIZE, " ", "%s", module);
 		log_add(cause, CARDS_SIZE, ", ", "%s%s (card %s)", *cause ? "" : "; modules not loaded: ", module,
 			name);
@@ -334,19 +343,6 @@ static void find_passed_card(const struct host *host, char cause[CARDS_SIZE])
 	sysfs_names_free(&devices);
 }
 
-/* The row of a card whose module is loaded and has made no device; NULL: none. */
-static const struct card *find_failed_card(const struct host *host, char name[SYSFS_TEXT_SIZE])
-{
-	for (const struct card *card = cards; card < cards + CARDS_COUNT; card++) {
-		if (!has_module(host, card->module))
-			continue;
-		find_card(host, card->driver, name);
-		if (*name)
-			return card;
-	}
-	return NULL;
-}
-
 /* Suggests ways to get a device or to do without. cause: what the cards lack. */
 static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char cause[CARDS_SIZE])
 {
@@ -358,13 +354,13 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char 
 
 	*text = *cause = 0;
 	if (WITH_VERBS && COMMAND_doctor && !uname(&kernel)) {
-		unsigned known = find_card_modules(host, missing, cause);
+		unsigned known = find_card_modules(host, missing, cause, &failed, name);
 
 		find_passed_card(host, cause);
 		if (*missing) {
 			add_remedy(host, remedy_find(PROBLEM_MODULES, host->facts | known, missing, kernel.release),
 				   missing, text);
-		} else if (!(host->facts & FACT_EXCLUSIVE) && (failed = find_failed_card(host, name))) {
+		} else if (failed && !(host->facts & FACT_EXCLUSIVE)) {
 			log_text(cause, CARDS_SIZE, "; %s is loaded, and the card %s has none", failed->module, name);
 			log_text(text, ERROR_HINT_SIZE,
 				 "see the kernel's log: journalctl -k -g '\\b(%.*s|%s)'; RoCE may be off: devlink dev "
@@ -531,9 +527,14 @@ unsigned host_device_facts(const char *root, const char *device)
 		facts |= FACT_NO_CM;
 	if (sysfs_line(text, "%s" DEVICES "/%s/node_guid", root, device) && !text[strspn(text, "0:")])
 		facts |= FACT_NO_GUID;
-	if (sysfs_has("%s/sys/module", root) && !sysfs_has("%s/sys/module/ib_ipoib", root) &&
-	    sysfs_line(text, "%s" DEVICES "/%s/ports/1/link_layer", root, device) && !strcmp(text, "InfiniBand"))
+	sysfs_line(text, "%s" DEVICES "/%s/ports/1/link_layer", root, device);
+	if (!strcmp(text, "InfiniBand") && sysfs_has("%s/sys/module", root) &&
+	    !sysfs_has("%s/sys/module/ib_ipoib", root))
 		facts |= FACT_NO_IPOIB;
+	/* Linux has the file since 5.2. */
+	if (!strcmp(text, "Ethernet") && sysfs_has("%s/sys/module/ib_core", root) &&
+	    !sysfs_has("%s" HOST_NETNS_MODE, root) && !is_first_network(root))
+		facts |= FACT_APART;
 	return facts;
 }
 

@@ -15,6 +15,9 @@
 #define IN_NAMESPACE   ": its interface @ is in another network namespace"
 #define IS_DOWN	       ": its interface @ is down"
 #define HAS_NO_ADDRESS ": its interface @ has no address"
+#define BEFORE_4_19                                                                                                    \
+	": before Linux 4.19 RoCE connects only in the host's network namespace\nuse that (container: --network "      \
+	"host), or a newer kernel"
 #define BOOT_INSTALLED "boot the kernel of /lib/modules: the running one has no modules there"
 #define LIMITS_OF_JOBS "limits.conf does not apply to jobs: LimitMEMLOCK=infinity for the service "
 
@@ -74,6 +77,7 @@ static const struct row rows[] = {
 	  "GUID), then bind its driver again" },
 	{ PROBLEM_ADDRESS, 0, FACT_NO_IPOIB, FACT_NAMED,
 	  ": it has no network interface (IPoIB)\non the host, as root: modprobe ib_ipoib" },
+	{ PROBLEM_ADDRESS, 0, FACT_APART, FACT_NAMED, BEFORE_4_19 },
 #if COMMAND_doctor
 	{ PROBLEM_ADDRESS, 0, 0, FACT_NAMED, "" },
 	{ PROBLEM_ADDRESS, 0, FACT_NAMESAKE, 0, IN_NAMESPACE ", where another one has that name" },
@@ -89,6 +93,7 @@ static const struct row rows[] = {
 	{ PROBLEM_ADDRESS, 0, 0, FACT_LINK, ": its interface @ has no link\n" CHECK_CABLE },
 	{ PROBLEM_ADDRESS, 0, FACT_ADMIN, FACT_ADDRESS, HAS_NO_ADDRESS "\n" ADD_ADDRESS },
 	{ PROBLEM_ADDRESS, 0, 0, FACT_ADDRESS, HAS_NO_ADDRESS },
+	{ PROBLEM_ADDRESS, 0, FACT_APART, 0, BEFORE_4_19 },
 
 	{ PROBLEM_PORT, 0, FACT_NO_GUID | FACT_INFINIBAND, 0,
 	  "on the host: ip link set PF vf N node_guid GUID; the same with port_guid GUID, then with state auto" },
@@ -113,7 +118,8 @@ static const struct row rows[] = {
 	  "install an RDMA card, or linux-modules-extra-#, which has rdma_rxe and siw" },
 	{ PROBLEM_NO_DEVICE, 0, 0, FACT_RXE | FACT_SIW, "install an RDMA card, or a kernel with rdma_rxe or siw" },
 	{ PROBLEM_NO_DEVICE, FACT_ADMIN, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK, FACT_CONTAINER,
-	  "software device: rdma link add rxe0 type rxe netdev @" },
+	  "software device: rdma link add rxe0 type rxe netdev @ (before Linux 5.17 also: modprobe rdma_rxe; echo @ "
+	  ">/sys/module/rdma_rxe/parameters/add)" },
 	{ PROBLEM_NO_DEVICE, FACT_ADMIN, FACT_SIW | FACT_NAMED | FACT_FIRST_NETWORK, FACT_CONTAINER,
 	  "software device: rdma link add siw0 type siw netdev @" },
 

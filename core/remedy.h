@@ -53,13 +53,13 @@ enum fact {
 	FACT_NO_IPOIB = 1 << 23, /* its interfaces' module is not loaded */
 
 	/* The kernel and its limits. */
-	FACT_FIRST_NETWORK = 1 << 24, /* process 1's network namespace, or unknown */
+	FACT_FIRST_NETWORK = 1 << 24, /* the kernel's own network namespace, or unknown */
 	FACT_EXCLUSIVE = 1 << 25,     /* network namespaces do not share devices */
 	FACT_RXE = 1 << 26,	      /* the kernel may have the module */
 	FACT_SIW = 1 << 27,
-	FACT_MAY_RAISE = 1 << 28, /* the hard limit of locked memory is unlimited */
-	FACT_UBUNTU = 1 << 29,	  /* its kernel, with most modules in a separate package */
-	FACT_SEALED = 1 << 30,	  /* no module can be loaded or unloaded until the next boot */
+	FACT_APART = 1 << 28,  /* an old kernel, which may use RoCE only in its own network namespace */
+	FACT_UBUNTU = 1 << 29, /* its kernel, with most modules in a separate package */
+	FACT_SEALED = 1 << 30, /* no module can be loaded or unloaded until the next boot */
 
 	/* A device file. Same bits as an interface or port. */
 	FACT_NUMBER = 1 << 8, /* the device's number is known */
@@ -74,7 +74,8 @@ enum fact {
 	/* The locked memory limit. Same bits again. */
 	FACT_SLURM = 1 << 8, /* a Slurm job */
 	FACT_PBS = 1 << 9,
-	FACT_ALLOWED = 1 << 10, /* limits.conf has a higher one */
+	FACT_ALLOWED = 1 << 10,	  /* limits.conf has a higher one */
+	FACT_MAY_RAISE = 1 << 11, /* the hard limit is unlimited */
 
 	/* Modules. Same bits again. */
 	FACT_ABSENT = 1 << 8, /* missing from this kernel's files */

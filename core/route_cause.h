@@ -9,7 +9,7 @@
 #include "core/interface.h"
 
 enum {
-	ROUTE_CAUSE_SIZE = 192
+	ROUTE_CAUSE_SIZE = 256
 };
 
 /*

@@ -326,6 +326,20 @@ static void check_partition(struct doctor *doctor, const struct device *device, 
 		    device->name, port->number, port->partition, other);
 }
 
+/* A vendor's driver may give all packets one traffic class. */
+static void check_class(struct doctor *doctor, const struct device *device, const struct port *port)
+{
+	char class[SYSFS_TEXT_SIZE];
+	unsigned value;
+
+	sysfs_line(class, "%s/sys/class/infiniband/%s/tc/%u/traffic_class", doctor->host.root, device->name,
+		   port->number);
+	if (sscanf(class, "Global tclass=%u", &value) == 1)
+		finding_add(doctor, FINDING_READ, "port",
+			    "%s/%u: its driver sends with DSCP %u: %s in tc/%u/traffic_class", device->name,
+			    port->number, value >> 2, class, port->number);
+}
+
 static void check_port(struct doctor *doctor, const struct device *device, const struct port *port)
 {
 	unsigned facts = doctor->host.facts | host_device_facts(doctor->host.root, device->name) | devices_facts(port);
@@ -362,8 +376,7 @@ static bool lacks_address(const struct port *port, const struct gid *gid)
 
 static void check_gids(struct doctor *doctor, const struct device *device, const struct port *port)
 {
-	char host[ADDRESS_TEXT_SIZE], fix[UNITS_TEXT_SIZE], class[SYSFS_TEXT_SIZE];
-	unsigned value;
+	char host[ADDRESS_TEXT_SIZE], fix[UNITS_TEXT_SIZE];
 	const struct gid *routed = NULL; /* the first routable one */
 
 	for (unsigned i = 0; i < port->gid_count && !routed; i++)
@@ -385,12 +398,6 @@ static void check_gids(struct doctor *doctor, const struct device *device, const
 									       : "",
 			    fix);
 	}
-	sysfs_line(class, "%s/sys/class/infiniband/%s/tc/%u/traffic_class", doctor->host.root, device->name,
-		   port->number);
-	if (sscanf(class, "Global tclass=%u", &value) == 1)
-		finding_add(doctor, FINDING_READ, "port",
-			    "%s/%u: its driver sends with DSCP %u: %s in tc/%u/traffic_class", device->name,
-			    port->number, value >> 2, class, port->number);
 	if (port->gids_left_out)
 		finding_add(doctor, FINDING_READ, "gid", "%s/%u: %u more GID%s", device->name, port->number,
 			    port->gids_left_out, units_plural(port->gids_left_out));
@@ -422,6 +429,7 @@ void devices_check(struct doctor *doctor)
 		check_device(doctor, device);
 		for (unsigned i = 0; i < device->port_count; i++) {
 			check_port(doctor, device, &device->ports[i]);
+			check_class(doctor, device, &device->ports[i]);
 			check_gids(doctor, device, &device->ports[i]);
 		}
 	}

@@ -5,7 +5,7 @@
  *   doctor.c     options, the checks one after the other, the verdict
  *   target.c     the route to ADDRESS
  *   paths.c      comparison of the paths to it
- *   trace.c      the routers of a path
+ *   trace.c      the routers of a path; the links where a peer answers
  *   ping.c       pings to it, by size, and for --load
  *   soft.c       the transport soft, which pings itself
  *   route.c      the local addresses that lead to a device, as the RDMA CM resolves them
@@ -217,6 +217,8 @@ enum trace_answer {
  * ADDRESS_NONE: this host's kernel, or nobody.
  */
 enum trace_answer trace_read_answer(const struct msghdr *message, const struct address *peer, struct address *from);
+/* Asks for an IPv4 peer on each link, and reports one on which it answers, if the route leads elsewhere. */
+void trace_links(struct doctor *doctor, const struct address *peer);
 /* Finds the routers of paths from doctor->local, with packets of that many bytes. Takes --timeout at most. */
 void trace_routers(struct doctor *doctor, const struct address *peer, size_t size, struct trace *traces, size_t count);
 /* Whether that router has answered. */

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <linux/errqueue.h>
+#include <linux/neighbour.h>
 #include <netinet/icmp6.h>
 #include <netinet/in.h>
 #include <netinet/ip_icmp.h>
@@ -24,6 +25,7 @@
 #include <unistd.h>
 
 #include "cmd/doctor/doctor.h"
+#include "core/route.h"
 
 enum {
 	SILENT_MAX = 3,
@@ -254,7 +256,7 @@ static int open_socket(const struct address *local, uint16_t port)
 
 static void time_is_over(void *context)
 {
-	loop_stop(((struct tracer *)context)->doctor->run->loop);
+	loop_stop(((struct doctor *)context)->run->loop);
 }
 
 /* Whether to retry a silent hop in the next round, up to its path's limit, else up to the longest path. */
@@ -315,10 +317,10 @@ void trace_routers(struct doctor *doctor, const struct address *peer, size_t siz
 			break;
 		tracer.again = round;
 		if (round) {
-			loop_timer_start(loop, &timer, ROUND_PAUSE, time_is_over, &tracer);
+			loop_timer_start(loop, &timer, ROUND_PAUSE, time_is_over, doctor);
 			run_wait(doctor->run);
 		}
-		loop_timer_start(loop, &timer, end - clock_now(), time_is_over, &tracer);
+		loop_timer_start(loop, &timer, end - clock_now(), time_is_over, doctor);
 		run_round(&tracer, paths, count);
 		loop_timer_stop(&timer);
 		for (size_t i = 0; i < count; i++)
@@ -331,4 +333,39 @@ void trace_routers(struct doctor *doctor, const struct address *peer, size_t siz
 		close(paths[i].fd);
 	}
 	free(paths);
+}
+
+/* The kernel takes a host without a route by that interface as on its link, and asks for it there. */
+void trace_links(struct doctor *doctor, const struct address *peer)
+{
+	struct if_nameindex *list = if_nameindex();
+	int tables = route_open(), fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct loop_timer timer = { 0 };
+	struct sockaddr_storage to;
+	socklen_t length = (socklen_t)address_to_socket(peer, &to);
+	struct route route = { .interface = 0 };
+	char host[ADDRESS_TEXT_SIZE];
+
+	for (struct if_nameindex *entry = list; entry && entry->if_index; entry++) {
+		uint32_t index = htonl(entry->if_index);
+
+		setsockopt(fd, IPPROTO_IP, IP_UNICAST_IF, &index, sizeof(index));
+		sendto(fd, NULL, 0, MSG_DONTWAIT, (struct sockaddr *)&to, length);
+	}
+	loop_timer_start(doctor->run->loop, &timer, ANSWER_TIME, time_is_over, doctor);
+	run_wait(doctor->run);
+	loop_timer_stop(&timer);
+	route_look_up(peer, &doctor->local, &route);
+	address_host(peer, host);
+	for (struct if_nameindex *entry = list; entry && entry->if_index; entry++)
+		if (entry->if_index != route.interface &&
+		    route_neighbour(tables, entry->if_index, peer).state & NUD_REACHABLE)
+			finding_add(doctor, FINDING_WARN, "route",
+				    "%s answers ARP on %s, where its route does not lead\n"
+				    "ip route add %s dev %s, and there the way back",
+				    host, entry->if_name, host, entry->if_name);
+	if (list)
+		if_freenameindex(list);
+	close(fd);
+	close(tables);
 }

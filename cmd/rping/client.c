@@ -545,7 +545,8 @@ static enum outcome make_targets(struct rping_client *client)
 
 /*
  * outcome: the source's. Addresses do not wait for names. Look-ups after the first ones need a process that forks:
- * other targets may have registered memory by then.
+ * other targets may have registered memory by then. None has here: that follows a target's first event, and none is
+ * handled before this returns.
  */
 static void begin_targets(struct rping_client *client, enum outcome outcome)
 {

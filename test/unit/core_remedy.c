@@ -9,6 +9,10 @@ enum {
 	GOOD = PRESENT | FACT_UP | FACT_LINK | FACT_ADDRESS
 };
 
+#define OR_PARAMETER " (before Linux 5.17 also: modprobe rdma_rxe; echo NAME >/sys/module/rdma_rxe/parameters/add)"
+#define BEFORE_4_19  ": before Linux 4.19 RoCE connects only in the host's network namespace"
+#define USE_HOSTS    "use that (container: --network host), or a newer kernel"
+
 static const struct {
 	enum problem problem;
 	unsigned facts;
@@ -44,6 +48,9 @@ static const struct {
 	  "ip address add ADDRESS/BITS dev NAME" },
 	{ PROBLEM_ADDRESS, PRESENT | FACT_UP | FACT_LINK, ": its interface NAME has no address", "" },
 	{ PROBLEM_ADDRESS, GOOD | FACT_ADMIN, "", "" },
+	{ PROBLEM_ADDRESS, GOOD | FACT_APART, BEFORE_4_19, USE_HOSTS },
+	{ PROBLEM_ADDRESS, FACT_APART, BEFORE_4_19, USE_HOSTS },
+	{ PROBLEM_ADDRESS, PRESENT | FACT_APART, ": its interface NAME is down", "" },
 	{ PROBLEM_PORT, FACT_INFINIBAND | FACT_INACTIVE | FACT_UNMANAGED, "", "start a subnet manager: opensm" },
 	{ PROBLEM_PORT, FACT_INFINIBAND | FACT_INACTIVE, "",
 	  "the subnet manager has not activated it: see its log (sminfo says where it runs)" },
@@ -100,9 +107,9 @@ static const struct {
 	  "install an RDMA card, or a kernel with rdma_rxe or siw" },
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK | FACT_EXCLUSIVE, "", "" },
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK, "",
-	  "on the host: software device: rdma link add rxe0 type rxe netdev NAME" },
+	  "on the host: software device: rdma link add rxe0 type rxe netdev NAME" OR_PARAMETER },
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_SIW | FACT_NAMED | FACT_FIRST_NETWORK | FACT_ADMIN, "",
-	  "software device: rdma link add rxe0 type rxe netdev NAME" },
+	  "software device: rdma link add rxe0 type rxe netdev NAME" OR_PARAMETER },
 	{ PROBLEM_NO_DEVICE, FACT_SIW | FACT_NAMED | FACT_FIRST_NETWORK | FACT_ADMIN, "",
 	  "software device: rdma link add siw0 type siw netdev NAME" },
 	{ PROBLEM_NO_DEVICE, FACT_SIW | FACT_NAMED | FACT_FIRST_NETWORK | FACT_ADMIN | FACT_SEALED, "",

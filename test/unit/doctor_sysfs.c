@@ -515,7 +515,9 @@ TEST(module_kept_out, set_up, tear_down)
 	assert_string_equal(remedy_of("modules"), "on the host: " MODPROBE);
 }
 
-#define RXE "software device: rdma link add rxe0 type rxe netdev eth0; without a device: --transport soft"
+#define RXE                                                                                                            \
+	"software device: rdma link add rxe0 type rxe netdev eth0 (before Linux 5.17 also: modprobe "                  \
+	"rdma_rxe; echo eth0 >/sys/module/rdma_rxe/parameters/add); without a device: --transport soft"
 
 /* The same before a card's module, and before that of a software device. */
 TEST(device_module_kept_out, set_up, tear_down)
@@ -839,6 +841,33 @@ TEST(node_without_guid, set_up, tear_down)
 	device->address_count = 1;
 	route_report(&tree.doctor);
 	assert_int_equal(tree.doctor.findings.counts[FINDING_FAIL], 1);
+}
+
+/* A container's kernel may know RoCE's interfaces only in its own network namespace. lo exists in every one. */
+TEST(network_of_an_old_kernel, set_up, tear_down)
+{
+	static const char *const others[] = { "sys/module/ib_core/parameters/netns_mode",
+					      "proc/sys/net/core/netdev_max_backlog" };
+
+	add_card();
+	add(PORT "gid_attrs/ndevs/1", "lo\n");
+	add(PORT "gids/1", "0000:0000:0000:0000:0000:ffff:7f00:0001\n");
+	add("sys/module/ib_core/refcnt", "1\n");
+	add("proc/sys/net/core/somaxconn", "4096\n");
+	read_devices();
+	route_report(&tree.doctor);
+	assert_true(
+		has_finding(FINDING_FAIL, "address",
+			    "leads to mlx5_0: before Linux 4.19 RoCE connects only in the host's network namespace"));
+	assert_string_equal(last_remedy_of("address"), "use that (container: --network host), or a newer kernel");
+	assert_false(tree.doctor.host.facts & FACT_FIRST_NETWORK);
+	for (size_t i = 0; i < LENGTH(others); i++) {
+		add(others[i], "Y\n");
+		read_devices();
+		route_report(&tree.doctor);
+		assert_string_equal(last_remedy_of("address"), "");
+	}
+	assert_true(tree.doctor.host.facts & FACT_FIRST_NETWORK);
 }
 
 /* The ports of a card without GIDs have their own interfaces; GIDs name a bond instead of its members. */

@@ -59,7 +59,7 @@ TEST(test_dreq_acknowledges, testbed_open, testbed_close)
 	assert_int_equal(active->last, SOFT_EVENT_DISCONNECTED);
 }
 
-/* The peer's answer may be among thousands of unread packets: time-outs send only a few, and do not count. */
+/* The peer's answer may be among thousands of unread packets: timeouts send only a few, and do not count. */
 TEST(test_unread_packets_limit_resends, testbed_open, testbed_close)
 {
 	struct conn *active, *passive;

@@ -351,7 +351,7 @@ TEST(flood_leaves_turns_to_other_sockets, set_up, tear_down)
 	for (unsigned turn = 1; turn <= 2; turn++) {
 		soft_packet_io_readable(&receiver.socket);
 		assert_int_equal(packet_io->flood, 300 - turn * 128);
-		/* Time-outs send no more packets than were read. */
+		/* Timeouts send no more packets than were read. */
 		for (unsigned resends = 0; resends < 128; resends++)
 			assert_true(soft_may_resend(&receiver.socket));
 		assert_false(soft_may_resend(&receiver.socket));

@@ -181,7 +181,7 @@ TEST(one_loss_is_known_and_costs_milliseconds)
 }
 
 /*
- * The probe is lost, too, and the packets of further time-outs. The READ that they resend may hide its lost response.
+ * The probe is lost, too, and the packets of further timeouts. The READ that they resend may hide its lost response.
  */
 TEST(outage_is_known)
 {

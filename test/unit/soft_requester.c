@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,@test/network/network.wrap -Wl,@test/network/qp.wrap */
-/* The requester of a connected queue pair: checks of responses, retries, READ requests, AckReq, time-outs, the
+/* The requester of a connected queue pair: checks of responses, retries, READ requests, AckReq, timeouts, the
  * congestion window, and probes of an idle or suspected peer. */
 #include "test/network/qp.h"
 
@@ -391,7 +391,7 @@ TEST(replies_beyond_a_read_imply_its_loss, NULL, bench_close)
 	}
 }
 
-/* ---- time-outs, and the congestion window ---- */
+/* ---- timeouts, and the congestion window ---- */
 
 /* Microseconds between transmissions. Without an RTT sample the timeout follows from the agreed ACK timeout. After
  * eight of those, with up to four transmissions in each, the work fails. */
@@ -459,7 +459,7 @@ TEST(timeout_from_rtt, NULL, bench_close)
 }
 
 /*
- * A packet resent by a time-out gives no RTT sample. A packet after a NAK does: else a loss in the first window would
+ * A packet resent by a timeout gives no RTT sample. A packet after a NAK does: else a loss in the first window would
  * leave the long timeout for all of it.
  */
 TEST(rtt_of_packets_sent_again, NULL, bench_close)
@@ -480,7 +480,7 @@ TEST(rtt_of_packets_sent_again, NULL, bench_close)
 	assert_int_equal(qp->requester.srtt / CLOCK_NS_PER_MS, 10);
 }
 
-/* The first time-out sends a probe, the second resends it. */
+/* The first timeout sends a probe, the second resends it. */
 TEST(rtt_of_a_probe_sent_again, NULL, bench_close)
 {
 	struct soft_qp *qp = requester_open();
@@ -507,7 +507,7 @@ TEST(timeouts_send_few_packets, NULL, bench_close)
 										 : FIRST + 31);
 }
 
-/* The answer may be among unread packets: time-outs send no more packets than are read, and do not count. */
+/* The answer may be among unread packets: timeouts send no more packets than are read, and do not count. */
 TEST(unread_packets_limit_timeouts, NULL, bench_close)
 {
 	struct soft_socket *socket;
@@ -660,7 +660,7 @@ TEST(post_stops_at_rejected_work, NULL, bench_close)
 	assert_int_equal(count, 1);
 }
 
-/* A time-out's probe takes no room from posted work, nor does a second one. */
+/* A timeout's probe takes no room from posted work, nor does a second one. */
 TEST(probe_has_room_of_its_own, NULL, bench_close)
 {
 	struct requester *requester = &requester_open()->requester;

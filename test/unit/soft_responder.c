@@ -590,7 +590,7 @@ static void send_one(const struct work *work)
 }
 
 /* Unsignalled work requests do not set AckReq: the ACK of a later work request covers them. If none follows, that of
- * the time-out's probe does. After a pause the next ones set AckReq at once. */
+ * the timeout's probe does. After a pause the next ones set AckReq at once. */
 TEST(unsignalled_work_requests_no_ack, NULL, bench_close)
 {
 	struct work silent = { .kind = WORK_SEND, .length = 20, .unsignalled = true };

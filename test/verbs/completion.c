@@ -168,7 +168,7 @@ TEST(a_peer_without_a_queue, NULL, end)
 	assert_int_equal(end_completions(&bench.server, WORK_RECEIVE), 0);
 }
 
-/* A time-out's error includes the local port's state. */
+/* A timeout's error includes the local port's state. */
 TEST(the_cause_of_the_peers_silence, NULL, end)
 {
 	static const struct {

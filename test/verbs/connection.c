@@ -115,7 +115,7 @@ TEST(shortest_rnr_timer, NULL, end)
 	assert_int_equal(ready_to_receive_with, 1);
 }
 
-/* A kernel that does not know the option: the queue pair is moved by hand, with the time-out. */
+/* A kernel that does not know the option: the queue pair is moved by hand, with the timeout. */
 TEST(a_time_out_that_the_kernel_lacks, NULL, end)
 {
 	begin(PROVIDER_ROCE);
@@ -173,7 +173,7 @@ TEST(errors_of_connecting, NULL, end)
 	}
 }
 
-/* The kernel's tables explain an event, a time-out, and a call without a route. */
+/* The kernel's tables explain an event, a timeout, and a call without a route. */
 TEST(kernel_tables_explain_errors, NULL, end)
 {
 	connect_both(PROVIDER_ROCE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Resolving an address and a route: the kernel's attempts within --timeout, its result, and the time-out. */
+/* Resolving an address and a route: the kernel's attempts within --timeout, its result, and the timeout. */
 #include "test/verbs/ends.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static const char *fails(void)
 	return capture.text;
 }
 
-/* The kernel looks again when an attempt's limit is over, and must do so before the endpoint's own time-out. */
+/* The kernel looks again when an attempt's limit is over, and must do so before the endpoint's own timeout. */
 TEST(an_answer_that_the_kernel_misses, NULL, end)
 {
 	begin(PROVIDER_ROCE);

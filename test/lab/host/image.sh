@@ -74,7 +74,7 @@ write_etc() {
 	printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n' >"$etc/passwd"
 	printf 'root:x:0:\nnogroup:x:65534:\n' >"$etc/group"
 	printf 'passwd: files\ngroup: files\nhosts: files\nservices: files\n' >"$etc/nsswitch.conf"
-	# No name service: an unknown name must fail at once, not after a time-out.
+	# No name service: an unknown name must fail at once, not after a timeout.
 	: >"$etc/resolv.conf"
 	cat >"$etc/hosts" <<-HOSTS
 		127.0.0.1 localhost

@@ -45,9 +45,11 @@ struct field {
 
 #define KIND(name)			     (1u << (MAD_##name - MAD_REQ))
 #define FIELD(kinds, byte, bit, bits, value) { kinds, byte, bit, bits, SIZE(value), offsetof(struct mad, value) }
-#define SIZE(value)			     (uint8_t)sizeof(((struct mad *)NULL)->value)
-#define EVERY_KIND			     0xffff
-#define WITH_REMOTE_ID			     (EVERY_KIND & ~(KIND(REQ) | KIND(SIDR_REQ) | KIND(SIDR_REP)))
+/* field_parse() writes 4 or 8 bytes, or an array: another size does not compile. */
+#define SIZE(value)    (uint8_t)(sizeof(MEMBER(value)) + 0 * sizeof(char[sizeof(MEMBER(value)) % 4 ? -1 : 1]))
+#define MEMBER(value)  (((struct mad *)NULL)->value)
+#define EVERY_KIND     0xffff
+#define WITH_REMOTE_ID (EVERY_KIND & ~(KIND(REQ) | KIND(SIDR_REQ) | KIND(SIDR_REP)))
 
 /* clang-format off */
 static const struct field fields[] = {

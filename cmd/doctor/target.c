@@ -179,7 +179,8 @@ void target_check(struct doctor *doctor)
 		route_entry(&doctor->local, address, entry);
 	if (!outcome && COMMAND_rping)
 		ping_check(doctor, address);
-	if (WITH_EXTRAS && tried && address->family == ADDRESS_IP4 && (outcome || doctor->unanswered))
+	if (WITH_EXTRAS && tried && address->family == ADDRESS_IP4 && (outcome || doctor->unanswered) &&
+	    !loop_deadline_passed(doctor->run->loop))
 		trace_links(doctor, address);
 	if (!outcome && WITH_EXTRAS) {
 		report_entry(doctor, address, entry);

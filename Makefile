@@ -177,7 +177,7 @@ check: writable setup ## 4 to 7 min, before a merge: that, the core of the lab, 
 
 test: check ## another name for check
 
-check-all: writable setup-all ## 100 min, by night: everything
+check-all: writable setup-all ## 70 min, by night: everything
 	@JOBS=$$(($$(nproc) + 2)) $(run_tests) -b programs $(nightly)
 
 check-%: writable ## one part of the tests, a folder of test/ with a program "run"

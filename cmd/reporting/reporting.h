@@ -192,6 +192,8 @@ enum outcome reporting_expect_parse(struct reporting *reporting);
  * started.
  */
 enum outcome reporting_expect_check(struct reporting *reporting);
+/* Compares the times of a sweep's size, whose interval has ended. reporting may be NULL. */
+void reporting_expect_size(struct reporting *reporting, uint32_t size);
 /* Reports each figure that misses its limit, which fails a passed run. Call it before the verdict. */
 void reporting_expect_judge(struct reporting *reporting);
 /*

@@ -87,8 +87,11 @@ static bool next_size(struct target *target)
 	uint32_t last = rping_sweep(target->peer.options);
 	uint32_t next = MIN(UINT32_C(2) << (31 - __builtin_clz(target->peer.size)), last);
 
-	if (last)
+	if (last) {
 		reporting_end_interval(target->peer.run->reporting);
+		if (WITH_EXTRAS)
+			reporting_expect_size(target->peer.run->reporting, target->peer.size);
+	}
 	if (next <= target->peer.size || next > target->last_size)
 		return false;
 	target->until = 0;

@@ -294,7 +294,6 @@ static void target_dial_resumed(void *context)
 	client_advance(target->client);
 }
 
-/* Times of the first connection; later ones begin in an outage. */
 static void target_dial_paused(void *context)
 {
 	struct target *target = context;
@@ -342,7 +341,7 @@ static void target_event(void *context, struct endpoint *endpoint, const struct 
 
 	(void)endpoint;
 	peer_print_event(&target->peer, event->kind);
-	if (WITH_REPORT && event->kind <= EVENT_ESTABLISHED)
+	if (WITH_REPORT && event->kind <= EVENT_ESTABLISHED && !target->times.steps[EVENT_ESTABLISHED])
 		target->times.steps[event->kind] = event->took;
 	switch (event->kind) {
 	/* Allocates what does not depend on the server while the route is being resolved. */

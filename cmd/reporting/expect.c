@@ -251,6 +251,16 @@ enum outcome reporting_expect_parse(struct reporting *reporting)
 	return OUTCOME_OK;
 }
 
+bool reporting_limits(const struct reporting *reporting, const char *part)
+{
+	const struct expect *expect = reporting ? reporting->expect : NULL;
+
+	for (size_t i = 0; expect && i < expect->count; i++)
+		if (strstr(expect->expectations[i].name, part))
+			return true;
+	return false;
+}
+
 /* Histogram buckets have counts, too, which are not meant. */
 static void read_figures(struct reporting *reporting, uint32_t size)
 {

@@ -185,6 +185,8 @@ char *reporting_json_summary(struct reporting *reporting);
 /* Adds a run's fields to an open report before its verdict. */
 void reporting_json_add(struct reporting *reporting);
 
+/* Whether an --expect limits a figure whose name has that part. reporting may be NULL. */
+bool reporting_limits(const struct reporting *reporting, const char *part);
 /* Parses --expect's limit. Reports an error. */
 enum outcome reporting_expect_parse(struct reporting *reporting);
 /*

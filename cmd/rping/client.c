@@ -122,7 +122,8 @@ static void end_target(struct target *target, enum outcome outcome)
 		return;
 	if (EXTRA(target->gone_at))
 		outage_end(target, false);
-	if (!outcome && EXTRA(client->options->reconnect) && target->counts.lost)
+	if (!outcome && EXTRA(client->options->reconnect) && target->counts.lost &&
+	    !reporting_limits(client->run->reporting, "lost"))
 		outcome = OUTCOME_FAILED;
 	target_end(target, outcome);
 	client->failed += outcome != OUTCOME_OK;

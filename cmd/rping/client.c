@@ -32,14 +32,12 @@ enum {
 static void print_alive(const struct target *target)
 {
 	const struct samples *times = &target->round_trip;
-	char min[UNITS_TEXT_SIZE], avg[UNITS_TEXT_SIZE], max[UNITS_TEXT_SIZE];
+	char avg[UNITS_TEXT_SIZE], max[UNITS_TEXT_SIZE];
 	const struct peer *peer = &target->peer;
 
-	run_print_result(peer->run, OUTCOME_OK, peer->device,
-			 "%s is alive: %" PRIu64 " ping%s %s, min %s, avg %s, max %s", peer->name, times->count,
-			 units_plural(times->count), peer->options->validate ? "verified" : "answered",
-			 units_time(times->minimum, min), units_time(samples_average(times), avg),
-			 units_time(times->maximum, max));
+	run_print(peer->run, "%s: %s is alive: %" PRIu64 " ping%s %s, avg %s, max %s", peer->run->log.name, peer->name,
+		  times->count, units_plural(times->count), peer->options->validate ? "verified" : "answered",
+		  units_time(samples_average(times), avg), units_time(times->maximum, max));
 }
 
 /* A failed target has a line with its cause on stderr. */

@@ -122,6 +122,21 @@ unsigned interface_index(const char *name)
 	return index;
 }
 
+bool interface_with_address_is_down(char name[IF_NAMESIZE])
+{
+	struct ifaddrs *entries;
+	struct address address;
+
+	*name = '\0';
+	if (getifaddrs(&entries))
+		return false;
+	for (const struct ifaddrs *entry = entries; entry && !*name; entry = entry->ifa_next)
+		if (!(entry->ifa_flags & IFF_UP) && entry->ifa_addr && address_from_socket(entry->ifa_addr, &address))
+			log_text(name, IF_NAMESIZE, "%s", entry->ifa_name);
+	freeifaddrs(entries);
+	return *name;
+}
+
 bool interface_has_ip6_only(void)
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];

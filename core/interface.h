@@ -37,6 +37,9 @@ bool interface_of(const struct address *address, char name[IF_NAMESIZE]);
  */
 bool interface_elsewhere(const struct address *address, unsigned index, char name[IF_NAMESIZE]);
 
+/* Gets the name of an interface that has an address, but is down. "" and false: none, or getifaddrs(3) fails. */
+bool interface_with_address_is_down(char name[IF_NAMESIZE]);
+
 /* Whether other hosts reach this one only by IPv6: all other addresses are loopback or link-local. */
 bool interface_has_ip6_only(void);
 

@@ -174,6 +174,15 @@ static void other_source(int fd, const struct address *peer, char text[ROUTE_CAU
 	}
 }
 
+/* A link that goes down takes the routes along, but not the addresses. */
+static bool is_down(char text[ROUTE_CAUSE_SIZE])
+{
+	char name[IF_NAMESIZE];
+
+	return interface_with_address_is_down(name) &&
+	       log_text(text, ROUTE_CAUSE_SIZE, "%s is down: ip link set %s up", name, name);
+}
+
 /* If getifaddrs(3) fails, not even lo is known. */
 bool route_is_alone(char text[ROUTE_CAUSE_SIZE])
 {
@@ -183,9 +192,10 @@ bool route_is_alone(char text[ROUTE_CAUSE_SIZE])
 	for (size_t i = 0; i < count; i++)
 		others += !address_is_loopback(&list[i].address);
 	return !others && interface_read("lo").facts &&
-	       log_text(text, ROUTE_CAUSE_SIZE,
-			"no interface but lo has an address: a container may need the host's network, a service "
-			"PrivateNetwork=no");
+	       (is_down(text) ||
+		log_text(text, ROUTE_CAUSE_SIZE,
+			 "no interface but lo has an address: a container may need the host's network, a service "
+			 "PrivateNetwork=no"));
 }
 
 /* An address that was given without its prefix length, or by DHCPv6; or a network of its own, with nothing in it. */
@@ -208,7 +218,7 @@ static void unrouted(int fd, const struct address *peer, char text[ROUTE_CAUSE_S
 	char host[ADDRESS_TEXT_SIZE];
 
 	other_source(fd, peer, text);
-	if (WITH_EXTRAS && !*text && !route_is_alone(text))
+	if (WITH_EXTRAS && !*text && !is_down(text) && !route_is_alone(text))
 		without_network(peer, text);
 	if (!*text && peer->family == ADDRESS_IP6 && !route_ip6_is_off(peer, text))
 		default_route(text);

@@ -3,8 +3,9 @@
  * --expect: limits for a run's figures, "p99<=200us". A format of the report that compares the values in JSON.
  *
  * A name means each figure whose JSON name ends with it: "p99" is the run's, each target's and each path's. The unit
- * may be left out, and "." equals "_".
+ * may be left out, and "." equals "_". In a sweep only its sizes have round trips: a time is also each size's.
  */
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,12 +37,13 @@ struct expectation {
 	const char *nearest; /* else the likely name, or NULL */
 	bool known;	     /* and has a value */
 	bool failed;	     /* in a list entry, which has been reported */
-	char got[GOT_SIZE];  /* the whole run's value, if it misses the limit; "": none */
+	char got[GOT_SIZE];  /* the whole run's value, or the sizes', if they miss the limit; "": none */
 };
 
 struct expect {
 	size_t count;
 	bool judges;	      /* else it only looks for the names */
+	uint32_t size;	      /* of a sweep, whose figures these are; 0: the run's */
 	bool begins;	      /* an entry of a list */
 	char entry[GOT_SIZE]; /* its values before the first object, which identify it */
 	struct expectation expectations[];
@@ -201,7 +203,7 @@ static void expect_value(struct report *report, const char *name, struct report_
 			continue;
 		expectation->fits = true;
 		/* A server has no connect times, and a client no accept times. */
-		if (!expect->judges || value.kind == REPORT_NONE)
+		if (!expect->judges || value.kind == REPORT_NONE || (expect->size && kind != REPORT_TIME))
 			continue;
 		expectation->known = true;
 		if (is_as_wanted(expectation, value, wanted))
@@ -209,6 +211,8 @@ static void expect_value(struct report *report, const char *name, struct report_
 		got = got_text(value, text);
 		if (in_list)
 			fail(reporting, expectation, expect->entry, got);
+		else if (expect->size)
+			log_add(expectation->got, GOT_SIZE, ", ", "%s (%" PRIu32 " bytes)", got, expect->size);
 		else
 			log_text(expectation->got, GOT_SIZE, "%s", got);
 		expectation->failed |= in_list;
@@ -247,14 +251,28 @@ enum outcome reporting_expect_parse(struct reporting *reporting)
 	return OUTCOME_OK;
 }
 
+bool reporting_limits(const struct reporting *reporting, const char *part)
+{
+	const struct expect *expect = reporting ? reporting->expect : NULL;
+
+	for (size_t i = 0; expect && i < expect->count; i++)
+		if (strstr(expect->expectations[i].name, part))
+			return true;
+	return false;
+}
+
 /* Histogram buckets have counts, too, which are not meant. */
-static void read_figures(struct reporting *reporting)
+static void read_figures(struct reporting *reporting, uint32_t size)
 {
 	bool buckets = reporting->report.buckets;
 
+	reporting->expect->size = size;
 	reporting->report.buckets = false;
 	report_open(&reporting->report, NULL, &report_expect);
-	reporting_json_add(reporting);
+	if (size)
+		reporting_add_figures(reporting, true);
+	else
+		reporting_json_add(reporting);
 	report_close(&reporting->report);
 	reporting->report.buckets = buckets;
 }
@@ -266,7 +284,7 @@ enum outcome reporting_expect_check(struct reporting *reporting)
 
 	if (!expect)
 		return OUTCOME_OK;
-	read_figures(reporting);
+	read_figures(reporting, 0);
 	for (size_t i = 0; i < expect->count; i++) {
 		const struct expectation *expectation = &expect->expectations[i];
 
@@ -281,7 +299,14 @@ enum outcome reporting_expect_check(struct reporting *reporting)
 			log_hint(log, "--json shows the figures of a run");
 		return OUTCOME_USAGE;
 	}
+	expect->judges = true;
 	return OUTCOME_OK;
+}
+
+void reporting_expect_size(struct reporting *reporting, uint32_t size)
+{
+	if (reporting && reporting->expect)
+		read_figures(reporting, size);
 }
 
 void reporting_expect_judge(struct reporting *reporting)
@@ -290,8 +315,7 @@ void reporting_expect_judge(struct reporting *reporting)
 
 	if (!expect || reporting->run->outcome || !reporting->state)
 		return;
-	expect->judges = true;
-	read_figures(reporting);
+	read_figures(reporting, 0);
 	for (size_t i = 0; i < expect->count; i++) {
 		const struct expectation *expectation = &expect->expectations[i];
 

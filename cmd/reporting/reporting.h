@@ -185,6 +185,8 @@ char *reporting_json_summary(struct reporting *reporting);
 /* Adds a run's fields to an open report before its verdict. */
 void reporting_json_add(struct reporting *reporting);
 
+/* Whether an --expect limits a figure whose name has that part. reporting may be NULL. */
+bool reporting_limits(const struct reporting *reporting, const char *part);
 /* Parses --expect's limit. Reports an error. */
 enum outcome reporting_expect_parse(struct reporting *reporting);
 /*
@@ -192,6 +194,8 @@ enum outcome reporting_expect_parse(struct reporting *reporting);
  * started.
  */
 enum outcome reporting_expect_check(struct reporting *reporting);
+/* Compares the times of a sweep's size, whose interval has ended. reporting may be NULL. */
+void reporting_expect_size(struct reporting *reporting, uint32_t size);
 /* Reports each figure that misses its limit, which fails a passed run. Call it before the verdict. */
 void reporting_expect_judge(struct reporting *reporting);
 /*

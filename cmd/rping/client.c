@@ -32,14 +32,12 @@ enum {
 static void print_alive(const struct target *target)
 {
 	const struct samples *times = &target->round_trip;
-	char min[UNITS_TEXT_SIZE], avg[UNITS_TEXT_SIZE], max[UNITS_TEXT_SIZE];
+	char avg[UNITS_TEXT_SIZE], max[UNITS_TEXT_SIZE];
 	const struct peer *peer = &target->peer;
 
-	run_print_result(peer->run, OUTCOME_OK, peer->device,
-			 "%s is alive: %" PRIu64 " ping%s %s, min %s, avg %s, max %s", peer->name, times->count,
-			 units_plural(times->count), peer->options->validate ? "verified" : "answered",
-			 units_time(times->minimum, min), units_time(samples_average(times), avg),
-			 units_time(times->maximum, max));
+	run_print(peer->run, "%s: %s is alive: %" PRIu64 " ping%s %s, avg %s, max %s", peer->run->log.name, peer->name,
+		  times->count, units_plural(times->count), peer->options->validate ? "verified" : "answered",
+		  units_time(samples_average(times), avg), units_time(times->maximum, max));
 }
 
 /* A failed target has a line with its cause on stderr. */
@@ -122,7 +120,8 @@ static void end_target(struct target *target, enum outcome outcome)
 		return;
 	if (EXTRA(target->gone_at))
 		outage_end(target, false);
-	if (!outcome && EXTRA(client->options->reconnect) && target->counts.lost)
+	if (!outcome && EXTRA(client->options->reconnect) && target->counts.lost &&
+	    !reporting_limits(client->run->reporting, "lost"))
 		outcome = OUTCOME_FAILED;
 	target_end(target, outcome);
 	client->failed += outcome != OUTCOME_OK;
@@ -294,7 +293,6 @@ static void target_dial_resumed(void *context)
 	client_advance(target->client);
 }
 
-/* Times of the first connection; later ones begin in an outage. */
 static void target_dial_paused(void *context)
 {
 	struct target *target = context;
@@ -342,7 +340,7 @@ static void target_event(void *context, struct endpoint *endpoint, const struct 
 
 	(void)endpoint;
 	peer_print_event(&target->peer, event->kind);
-	if (WITH_REPORT && event->kind <= EVENT_ESTABLISHED)
+	if (WITH_REPORT && event->kind <= EVENT_ESTABLISHED && !target->times.steps[EVENT_ESTABLISHED])
 		target->times.steps[event->kind] = event->took;
 	switch (event->kind) {
 	/* Allocates what does not depend on the server while the route is being resolved. */

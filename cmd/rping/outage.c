@@ -91,7 +91,10 @@ void outage_add_verdict(struct run *run, const struct ping_counts *counts)
 {
 	char time[UNITS_TEXT_SIZE];
 
-	if (counts->outages)
-		log_add(run->verdict, RESULT_SIZE, "; ", "%" PRIu64 " lost in %" PRIu64 " outage%s of %s", counts->lost,
-			counts->outages, units_plural(counts->outages), units_time(counts->outage, time));
+	if (!counts->outages)
+		return;
+	/* Packets were lost in the outage: no other path or class would have saved them. */
+	run->transport->untried = 0;
+	log_add(run->verdict, RESULT_SIZE, "; ", "%" PRIu64 " lost in %" PRIu64 " outage%s of %s", counts->lost,
+		counts->outages, units_plural(counts->outages), units_time(counts->outage, time));
 }

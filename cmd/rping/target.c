@@ -87,8 +87,11 @@ static bool next_size(struct target *target)
 	uint32_t last = rping_sweep(target->peer.options);
 	uint32_t next = MIN(UINT32_C(2) << (31 - __builtin_clz(target->peer.size)), last);
 
-	if (last)
+	if (last) {
 		reporting_end_interval(target->peer.run->reporting);
+		if (WITH_EXTRAS)
+			reporting_expect_size(target->peer.run->reporting, target->peer.size);
+	}
 	if (next <= target->peer.size || next > target->last_size)
 		return false;
 	target->until = 0;
@@ -189,7 +192,29 @@ bool target_losses(const struct target *target, struct losses *losses)
 	return target->udp && (answered || losses->out || losses->back);
 }
 
-/* Closes the connection, and counts an unanswered ping as lost. Does nothing without a connection. */
+static bool shows_pings(const struct target *target)
+{
+	return WITH_EXTRAS && run_live(target->peer.run) == LIVE_EVENTS;
+}
+
+static const char *shown_host(const struct target *target, char text[ADDRESS_TEXT_SIZE])
+{
+	return has_several(target->client) ? target->peer.name : address_host(&target->dial.address, text);
+}
+
+/* Prints a line after a second in which a ping has no answer, then for each further second or slot. */
+static void show_silence(void *context)
+{
+	struct target *target = context;
+	struct run *run = target->peer.run;
+	char host[ADDRESS_TEXT_SIZE];
+
+	run_print(run, "no answer yet from %s: seq=%" PRIu64, shown_host(target, host), target->peer.pings);
+	loop_timer_start(run->loop, &target->silence, MAX(CLOCK_NS_PER_S, target->peer.options->interval), show_silence,
+			 target);
+}
+
+/* Closes the connection, and counts an unanswered ping as lost. Without a connection only shows an outage. */
 static void drop_connection(struct target *target)
 {
 	if (has_counts(target->client)) {
@@ -198,7 +223,10 @@ static void drop_connection(struct target *target)
 	}
 	if (EXTRA(target->own_path))
 		target_losses(target, &target->losses);
-	loop_timer_stop(&target->silence);
+	if (!EXTRA(target->gone_at))
+		loop_timer_stop(&target->silence);
+	else if (shows_pings(target) && !target->silence.timer.link)
+		loop_timer_start(target->peer.run->loop, &target->silence, CLOCK_NS_PER_S, show_silence, target);
 	peer_close(&target->peer);
 }
 
@@ -231,7 +259,8 @@ enum outcome target_connect(void *context)
 	drop_connection(target);
 	target->peer.name = target->dial.name;
 	target_enter(target, TARGET_CONNECTING, "connecting", WITHOUT_LIMIT);
-	if (WITH_REPORT)
+	/* With --reconnect the first connection's stay: a later one waits for the server's return. */
+	if (WITH_REPORT && !target->times.steps[EVENT_ESTABLISHED])
 		target->times = (struct connect_times){ 0 };
 	outcome = peer_create_endpoint(ENDPOINT_CONNECTION, client->channel, client->options,
 				       &client->handlers->endpoint, target, &target->peer.endpoint);
@@ -336,27 +365,6 @@ static void take_slot(struct target *target, int64_t now)
 	if (!target->slot)
 		target->slot = now;
 	target->slot += ((now - target->slot) / period + 1) * period;
-}
-
-static bool shows_pings(const struct target *target)
-{
-	return WITH_EXTRAS && run_live(target->peer.run) == LIVE_EVENTS;
-}
-
-static const char *shown_host(const struct target *target, char text[ADDRESS_TEXT_SIZE])
-{
-	return has_several(target->client) ? target->peer.name : address_host(&target->dial.address, text);
-}
-
-/* Prints a line for each second in which a ping has no answer. */
-static void show_silence(void *context)
-{
-	struct target *target = context;
-	struct run *run = target->peer.run;
-	char host[ADDRESS_TEXT_SIZE];
-
-	run_print(run, "no answer yet from %s: seq=%" PRIu64, shown_host(target, host), target->peer.pings);
-	loop_timer_start(run->loop, &target->silence, CLOCK_NS_PER_S, show_silence, target);
 }
 
 static enum outcome start_ping(struct target *target)
@@ -621,6 +629,7 @@ void target_prepare(struct target *target, struct rping_client *client, const ch
 void target_release(struct target *target)
 {
 	dial_stop(&target->dial);
+	target->gone_at = 0;
 	drop_connection(target);
 	loop_timer_stop(&target->gone);
 	free(target->cause);

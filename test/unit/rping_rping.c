@@ -336,6 +336,16 @@ TEST(clients, set_up, tear_down)
 	play_runs(client_runs, LENGTH(client_runs), set_up, tear_down);
 }
 
+/* A traffic class or another path would have saved no packet of the outage. */
+TEST(no_remedy_is_untried_after_an_outage, set_up, tear_down)
+{
+	play("run 10.0.0.1 -C 2 --interval 10ms --reconnect; meet 0; pings 1");
+	fake.transport.untried = UNTRIED_PATH;
+	play("leave 0; wait 100");
+	assert_int_equal(fake.transport.untried, 0);
+	assert_ended(OUTCOME_FAILED, TARGET "waiting for the next slot: the peer disconnected in ping 1\n");
+}
+
 /* doctor asks for long pings without knowing the server. */
 TEST(pings_of_doctor_do_not_end_a_stock_server, set_up, tear_down)
 {

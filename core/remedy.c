@@ -16,8 +16,7 @@
 #define IS_DOWN	       ": its interface @ is down"
 #define HAS_NO_ADDRESS ": its interface @ has no address"
 #define BEFORE_4_19                                                                                                    \
-	": before Linux 4.19 RoCE connects only in the host's network namespace\nuse that (container: --network "      \
-	"host), or a newer kernel"
+	": before Linux 4.19 RoCE connects only in the host's network namespace\n--network host, or a newer kernel"
 #define BOOT_INSTALLED "boot the kernel of /lib/modules: the running one has no modules there"
 #define LIMITS_OF_JOBS "limits.conf does not apply to jobs: LimitMEMLOCK=infinity for the service "
 

@@ -11,7 +11,7 @@ enum {
 
 #define OR_PARAMETER " (before Linux 5.17 also: modprobe rdma_rxe; echo NAME >/sys/module/rdma_rxe/parameters/add)"
 #define BEFORE_4_19  ": before Linux 4.19 RoCE connects only in the host's network namespace"
-#define USE_HOSTS    "use that (container: --network host), or a newer kernel"
+#define USE_HOSTS    "--network host, or a newer kernel"
 
 static const struct {
 	enum problem problem;

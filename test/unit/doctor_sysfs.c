@@ -858,7 +858,7 @@ TEST(network_of_an_old_kernel, set_up, tear_down)
 	assert_true(
 		has_finding(FINDING_FAIL, "address",
 			    "leads to mlx5_0: before Linux 4.19 RoCE connects only in the host's network namespace"));
-	assert_string_equal(last_remedy_of("address"), "use that (container: --network host), or a newer kernel");
+	assert_string_equal(last_remedy_of("address"), "--network host, or a newer kernel");
 	assert_false(tree.doctor.host.facts & FACT_FIRST_NETWORK);
 	for (size_t i = 0; i < LENGTH(others); i++) {
 		add(others[i], "Y\n");

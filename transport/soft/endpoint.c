@@ -371,9 +371,9 @@ void soft_explain(const struct endpoint *base, struct error *error)
 		   (icmp->error || !(base->transport->explained || loop_deadline_passed(base->transport->loop)))) {
 		if (is_hop_limit(icmp))
 			log_text(why, sizeof(why),
-				 "is there a routing loop (traceroute %s), or a hop limit below 64 (ip route get %s; "
+				 "is there a routing loop (traceroute %s), or a hop limit below 64 (ip route get; "
 				 "ip_default_ttl, hop_limit)?",
-				 address_host(&icmp->peer, host), host);
+				 address_host(&icmp->peer, host));
 		else if (icmp->error)
 			route_cause(&endpoint->path.local, &endpoint->path.peer, why);
 		if (icmp->error && !*why)

@@ -217,7 +217,7 @@ enum trace_answer {
  * ADDRESS_NONE: this host's kernel, or nobody.
  */
 enum trace_answer trace_read_answer(const struct msghdr *message, const struct address *peer, struct address *from);
-/* Asks for an IPv4 peer on each link, and reports one on which it answers, if the route leads elsewhere. */
+/* Asks for an IPv4 peer on each link, and reports those where it answers, unless it does so on its route's. */
 void trace_links(struct doctor *doctor, const struct address *peer);
 /* Finds the routers of paths from doctor->local, with packets of that many bytes. Takes --timeout at most. */
 void trace_routers(struct doctor *doctor, const struct address *peer, size_t size, struct trace *traces, size_t count);

@@ -345,6 +345,7 @@ void trace_links(struct doctor *doctor, const struct address *peer)
 	socklen_t length = (socklen_t)address_to_socket(peer, &to);
 	struct route route = { .interface = 0 };
 	char host[ADDRESS_TEXT_SIZE];
+	bool known;
 
 	for (struct if_nameindex *entry = list; entry && entry->if_index; entry++) {
 		uint32_t index = htonl(entry->if_index);
@@ -357,11 +358,12 @@ void trace_links(struct doctor *doctor, const struct address *peer)
 	loop_timer_stop(&timer);
 	route_look_up(peer, &doctor->local, &route);
 	address_host(peer, host);
-	for (struct if_nameindex *entry = list; entry && entry->if_index; entry++)
-		if (entry->if_index != route.interface &&
-		    route_neighbour(tables, entry->if_index, peer).state & NUD_REACHABLE)
+	/* A peer may answer on a further link, too. */
+	known = route_neighbour(tables, route.interface, peer).length;
+	for (struct if_nameindex *entry = list; !known && entry && entry->if_index; entry++)
+		if (route_neighbour(tables, entry->if_index, peer).state & NUD_REACHABLE)
 			finding_add(doctor, FINDING_WARN, "route",
-				    "%s answers ARP on %s, where its route does not lead\n"
+				    "%s answers ARP on %s, but no route leads there\n"
 				    "ip route add %s dev %s, and there the way back",
 				    host, entry->if_name, host, entry->if_name);
 	if (list)

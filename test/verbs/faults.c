@@ -179,10 +179,11 @@ TEST(machines_without)
 		{ { "/dev/infiniband/uverbs1" } },
 		{ .call = "scandir", .error = EACCES },
 
-		/* What comes before it in the kernel's own network namespace, unit/core_remedy knows. */
 		{ { "/sys/class/infiniband", "/dev/infiniband" },
 		  .cause = ": no RDMA device on this machine (/sys/class/infiniband is empty)\n",
-		  .hint = "without a device: --transport soft" },
+		  .hint = "software device: rdma link add rxe0 type rxe netdev lo (before Linux 5.17 also: modprobe "
+			  "rdma_rxe; echo lo >/sys/module/rdma_rxe/parameters/add); "
+			  "without a device: --transport soft" },
 		{ { "/sys", "/dev/infiniband" },
 		  .cause = ": no RDMA device, module or port can be seen in /sys: it is not mounted (2)\n" },
 		{ { "/sys/class/infiniband", "/dev/infiniband" },
@@ -260,7 +261,7 @@ TEST(machines_without)
 		provider_fail(lacks[row].call, lacks[row].error, 0);
 		pair_run(&pair, outcome ? NULL : rping.server, rping.client, "500ms");
 		if (lacks[row].hint)
-			snprintf(hint, sizeof(hint), "%s\n", lacks[row].hint);
+			snprintf(hint, sizeof(hint), ": hint: %s\n", lacks[row].hint);
 		pair_finish(&pair, lacks[row].cause,
 			    pair.client_outcome == outcome &&
 				    (!lacks[row].cause || strstr(pair.capture.text, lacks[row].cause)) &&

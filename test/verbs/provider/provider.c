@@ -210,7 +210,8 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
 
 static const char *elsewhere(const char *path, char buffer[256])
 {
-	if (!*provider.root || (strncmp(path, "/sys", 4) != 0 && strncmp(path, "/dev/infiniband", 15) != 0))
+	if (!*provider.root || (strncmp(path, "/sys", 4) != 0 && strncmp(path, "/dev/infiniband", 15) != 0 &&
+				strncmp(path, "/proc/sys/net/core", 18) != 0))
 		return path;
 	snprintf(buffer, 256, "%s%s", provider.root, path);
 	return buffer;

@@ -196,7 +196,7 @@ static void add_load(struct doctor *doctor, const struct ping_facts *facts, int 
 	double there = bytes / (double)facts->there, back = bytes / (double)(facts->both - facts->there);
 	double speed = link_speed(doctor);
 	bool soft = !doctor->verbs_selected;
-	bool slow = MIN(there, back) < speed / SLOW && !(soft && (!busy || busy >= BUSY));
+	bool slow = MIN(there, back) < speed / (double)SLOW && !(soft && (!busy || busy >= BUSY));
 	char texts[3][UNITS_TEXT_SIZE], link[48] = "", time[80] = "";
 
 	if (speed > 0)

@@ -183,16 +183,16 @@ TEST(as_prometheus)
 /* A counter for each of some words such as "rxe0/1 rcvd_pkts 9, udp ack_timeout 2", which it keeps. */
 static void make_counters(char *words, struct network_counter *counters)
 {
-	char *rest = words, *word, *end;
+	char *rest = words, *word, *device, *end;
 
 	for (const char *last = ""; (word = strsep(&rest, ",")); last = counters++->device) {
 		word += *word == ' ';
 		end = strrchr(word, ' ');
 		*end = 0;
 		counters->increase = strtoull(end + 1, NULL, 10);
-		counters->device = strsep(&word, " ");
+		counters->device = device = strsep(&word, " ");
 		counters->name = word;
-		if ((end = strchr(counters->device, '/'))) {
+		if ((end = strchr(device, '/'))) {
 			*end = 0;
 			counters->port = (uint8_t)atoi(end + 1);
 		}

@@ -248,14 +248,19 @@ struct route_neighbour route_neighbour(int fd, unsigned interface, const struct 
 			       .ndm_ifindex = (int)interface },
 	};
 	struct route_neighbour neighbour = { .state = 0 };
+	struct nda_cacheinfo cache;
+	const uint8_t *rows;
+	size_t length;
 
 	add_attribute(&message, NDA_DST, address->bytes, address_size(address));
 	if (ask_kernel(fd, &message, sizeof(message.neighbour)))
 		return neighbour;
+	rows = (const uint8_t *)&message + NLMSG_SPACE(sizeof(message.neighbour));
+	length = message.header.nlmsg_len - NLMSG_SPACE(sizeof(message.neighbour));
 	neighbour.state = message.neighbour.ndm_state;
-	neighbour.length = read_attribute((const uint8_t *)&message + NLMSG_SPACE(sizeof(message.neighbour)),
-					  message.header.nlmsg_len - NLMSG_SPACE(sizeof(message.neighbour)), NDA_LLADDR,
-					  neighbour.bytes, sizeof(neighbour.bytes));
+	neighbour.length = read_attribute(rows, length, NDA_LLADDR, neighbour.bytes, sizeof(neighbour.bytes));
+	if (read_attribute(rows, length, NDA_CACHEINFO, &cache, sizeof(cache)))
+		neighbour.confirmed = cache.ndm_confirmed / (unsigned)sysconf(_SC_CLK_TCK);
 	return neighbour;
 }
 

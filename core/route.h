@@ -42,8 +42,9 @@ bool route_arrives(int fd, const struct address *peer, const struct address *loc
 
 /* The kernel's neighbour entry of a host on an interface's link. */
 struct route_neighbour {
-	unsigned state; /* NUD_x of linux/neighbour.h; 0: no entry */
-	size_t length;	/* bytes of its link-layer address */
+	unsigned state;	    /* NUD_x of linux/neighbour.h; 0: no entry */
+	unsigned confirmed; /* seconds ago, the last answer */
+	size_t length;	    /* bytes of its link-layer address */
 	uint8_t bytes[20];
 };
 

@@ -478,12 +478,17 @@ static void find_doubt(int fd, const struct address *local, const struct address
 
 static void find_answer(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
+	struct route_neighbour neighbour;
 	char name[IF_NAMESIZE];
 	struct route route;
 
-	if (!find_route(fd, peer, local, &route) && !route.is_local && address_is_any(&route.gateway) &&
-	    if_indextoname(route.interface, name) && route_neighbour(fd, route.interface, peer).state & NUD_REACHABLE)
-		log_text(text, ROUTE_CAUSE_SIZE, "it answers %s on %s", protocol_of(peer), name);
+	if (find_route(fd, peer, local, &route) || route.is_local || !address_is_any(&route.gateway) ||
+	    !if_indextoname(route.interface, name))
+		return;
+	neighbour = route_neighbour(fd, route.interface, peer);
+	if (neighbour.state & NUD_REACHABLE)
+		log_text(text, ROUTE_CAUSE_SIZE, "%u s ago (it answered %s on %s)", neighbour.confirmed,
+			 protocol_of(peer), name);
 }
 
 static void find_diversion(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])

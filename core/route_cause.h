@@ -32,8 +32,8 @@ bool route_doubt(const struct address *local, const struct address *peer, char t
 bool route_entry(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 
 /*
- * Writes the evidence that the peer, on this link, is up: it has just answered ARP or NDP, even if its IP packets are
- * dropped. "" and false without evidence.
+ * Writes the evidence that the peer, on this link, is up: when it has last answered ARP or NDP, even if its IP packets
+ * are dropped. The kernel asks again after 15 to 45 s only. "" and false without evidence.
  */
 bool route_answers(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 

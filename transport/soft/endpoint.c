@@ -316,7 +316,7 @@ static void hint_at_silence(const struct soft_endpoint *endpoint, struct error *
 	if (soft_has_probed(endpoint, SOFT_PROBE_ANSWERED))
 		error_hint(error, HOST_ANSWERED "%s" STOPPED "%s", silent, lines);
 	else if (SOFT_PROBES && route_answers(&endpoint->path.local, &endpoint->path.peer, life))
-		error_hint(error, "its host is up (%s): %sa firewall drops UDP%s, or its process is stopped%s", life,
+		error_hint(error, "its host was up %s: %sa firewall drops UDP%s, or its process is stopped%s", life,
 			   silent, asked, lines);
 	else
 		error_hint(

@@ -264,25 +264,26 @@ static void ping_for(struct paths *paths, int seconds)
 	child_run_free(&ping);
 }
 
-static bool is_slow(const struct path_facts *facts)
+/* Pings passed, and then one did not, or few did: a host that was busy for a moment does that, too. */
+static bool is_uncertain(const struct path_facts *facts)
 {
-	return facts->worse && !facts->failed && !strcmp(facts->worse, "slow");
+	return facts->worse && facts->answered && strcmp(facts->worse, "lost packets") != 0;
 }
 
-/* A host that was busy for a moment makes a path slow once: its second verdict counts. */
-static void ping_slow_again(struct paths *paths)
+/* Such a path is bad only if a second attempt agrees. */
+static void ping_uncertain(struct paths *paths)
 {
 	struct path_facts before[UDP_SENDERS_MAX];
 	bool again = false;
 
 	memcpy(before, paths->facts, sizeof(before));
 	for (size_t i = 0; i < paths->count; i++)
-		again |= is_slow(&before[i]);
+		again |= is_uncertain(&before[i]);
 	if (!again)
 		return;
 	ping_for(paths, SECONDS);
 	for (size_t i = 0; i < paths->count; i++)
-		if (!is_slow(&before[i]))
+		if (paths->facts[i].worse || !is_uncertain(&before[i]))
 			paths->facts[i] = before[i];
 }
 
@@ -295,7 +296,7 @@ static void ping_paths(struct paths *paths)
 	ping_for(paths, SECONDS);
 	if (few_pings(paths))
 		ping_for(paths, SECONDS_MORE);
-	ping_slow_again(paths);
+	ping_uncertain(paths);
 	for (size_t i = 0; i < paths->count; i++) {
 		if (paths->facts[i].port)
 			paths->traces[i].port = paths->facts[i].port;

@@ -18,7 +18,7 @@ static struct {
 	char *output;
 	size_t length;
 
-	const char *attempts[3]; /* a letter for each path: good, slow, lossy, failed */
+	const char *attempts[3]; /* a letter for each path: good, slow, lossy, died, failed */
 	unsigned count;		 /* of attempts */
 } test;
 
@@ -64,13 +64,13 @@ void __wrap_ping_send(struct doctor *doctor, const char *host, const char *optio
 	for (size_t i = 0; i < facts->path_count; i++)
 		facts->paths[i] = (struct path_facts){
 			.port = (uint16_t)(UDP_PORT_FIRST + i),
-			.worse = letters[i] == 's'   ? "slow"
-				 : letters[i] == 'l' ? "lost packets"
-				 : letters[i] == 'f' ? "failed"
-						     : NULL,
+			.worse = letters[i] == 's'	    ? "slow"
+				 : letters[i] == 'l'	    ? "lost packets"
+				 : strchr("df", letters[i]) ? "failed"
+							    : NULL,
 			.good = letters[i] == 'g',
 			.answered = letters[i] == 'f' ? 0 : 800,
-			.failed = letters[i] == 'f',
+			.failed = strchr("df", letters[i]),
 			.lost_out = letters[i] == 'l',
 		};
 }
@@ -132,7 +132,17 @@ TEST(a_path_that_is_slow_twice_is_slow, set_up, tear_down)
 	finds((const char *[3]){ "gsgg", "gsgg" }, "WARN  path      1 of 4 slow (UDP port 49153)");
 }
 
-TEST(what_was_not_slow_keeps_its_verdict, set_up, tear_down)
+TEST(a_path_that_died_once_is_good, set_up, tear_down)
+{
+	finds((const char *[3]){ "gdgg", "gggg" }, "");
+}
+
+TEST(a_path_that_died_and_then_was_slow_has_failed, set_up, tear_down)
+{
+	finds((const char *[3]){ "gdgg", "gsgg" }, "FAIL  path      1 of 4 failed (UDP port 49153)");
+}
+
+TEST(what_was_certain_keeps_its_verdict, set_up, tear_down)
 {
 	finds((const char *[3]){ "lsfg", "ggls" }, "WARN  path      1 of 4 lost packets (UDP port 49152); "
 						   "FAIL  path      1 of 4 failed (UDP port 49154)");

@@ -28,6 +28,7 @@
 #include "core/route.h"
 
 enum {
+	PORT_DISCARD = 9, /* RFC 863 */
 	SILENT_MAX = 3,
 	ROUNDS = 4,
 	HOP_AT = 11,	 /* in the UDP payload: the end of the PSN, and of the BTH */
@@ -342,11 +343,15 @@ void trace_links(struct doctor *doctor, const struct address *peer)
 	int tables = route_open(), fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct loop_timer timer = { 0 };
 	struct sockaddr_storage to;
-	socklen_t length = (socklen_t)address_to_socket(peer, &to);
+	struct address closed = *peer;
 	struct route route = { .interface = 0 };
+	socklen_t length;
 	char host[ADDRESS_TEXT_SIZE];
 	bool known;
 
+	/* Any port but 4791, where old kernels do not survive an empty packet. */
+	closed.port = PORT_DISCARD;
+	length = (socklen_t)address_to_socket(&closed, &to);
 	for (struct if_nameindex *entry = list; entry && entry->if_index; entry++) {
 		uint32_t index = htonl(entry->if_index);
 

@@ -515,10 +515,11 @@ enum outcome target_complete(struct target *target, const struct completion *com
 	if (outcome)
 		return outcome;
 	peer_print_completions(&target->peer, "send completion\nrecv");
-	if (WITH_REPORT && HAS_CHILD_RUNS && target->peer.run->ping && target->peer.state == TARGET_READ)
-		target->peer.run->ping->there += clock_now() - target->sent_at;
-	if (target->peer.state == TARGET_READ)
+	if (target->peer.state == TARGET_READ) {
+		if (WITH_REPORT && HAS_CHILD_RUNS && target->peer.run->ping)
+			target->peer.run->ping->there += clock_now() - target->sent_at;
 		return advertise(target, SINK, TARGET_WRITTEN, "waiting for the server to write the ping back");
+	}
 	return target->peer.state == TARGET_WRITTEN ? ping_finished(target) : peer_out_of_order(&target->peer);
 }
 

@@ -1,28 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,--wrap=probe_ping -Wl,--wrap=reporting_processor */
 /* What doctor says of pings with and without --load, by what rping found. */
-#include "test/unit/unit.h"
+#include "test/unit/doctor_bench.h"
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "cmd/doctor/doctor.h"
 #include "core/clock.h"
 
 enum {
 	MIB = 1048576
 };
 
+static struct doctor_bench bench;
+
 static struct {
 	char root[64];
-	struct run run;
-	struct output printed;
-	struct doctor_options options;
-	struct doctor doctor;
-	char *output;
-	size_t length;
-
 	uint64_t few; /* answered pings before the load; 0: they fail */
 	/* Of the pings with load: */
 	unsigned loads; /* how often there were any */
@@ -83,16 +77,10 @@ static int set_up(void **state)
 	memset(&test, 0, sizeof(test));
 	snprintf(test.root, sizeof(test.root), "/tmp/doctor.XXXXXX");
 	assert_non_null(mkdtemp(test.root));
-	test.run.command = &doctor_command;
-	test.run.log.name = "doctor";
-	test.run.output = &test.printed;
-	test.printed.stream = open_memstream(&test.output, &test.length);
-	test.options.common.path = (struct path_options)PATH_OPEN;
-	test.doctor.run = &test.run;
-	test.doctor.options = &test.options;
-	test.doctor.fabric = FABRIC_IWARP; /* there is nothing to say about its MTU */
-	test.doctor.host = (struct host){ .root = test.root, .found = finding_found };
-	strcpy(test.doctor.netdev, "d0");
+	doctor_bench_begin(&bench);
+	bench.doctor.fabric = FABRIC_IWARP; /* there is nothing to say about its MTU */
+	bench.doctor.host.root = test.root;
+	strcpy(bench.doctor.netdev, "d0");
 	test.few = 90;
 	test.ran = CLOCK_NS_PER_S / 2;
 	test.waited = CLOCK_NS_PER_S / 10;
@@ -109,9 +97,7 @@ static int tear_down(void **state)
 {
 	char command[96];
 
-	findings_free(&test.doctor.findings);
-	fclose(test.printed.stream);
-	free(test.output);
+	doctor_bench_end(&bench);
 	snprintf(command, sizeof(command), "rm -rf %s", test.root);
 	return system(command);
 }
@@ -144,12 +130,12 @@ static void prints(const char *options, const char *lines)
 	snprintf(line, sizeof(line), "doctor 10.0.0.2 --timeout 3s%s", options);
 	while (rest)
 		words[count++] = strsep(&rest, " ");
-	assert_int_equal(
-		options_parse(doctor_command.options, &test.run.log, count, words, &test.options, &test.doctor.given),
-		OUTCOME_OK);
-	ping_check(&test.doctor, &address);
-	fflush(test.printed.stream);
-	assert_string_equal(test.output, lines);
+	assert_int_equal(options_parse(doctor_command.options, &bench.run.log, count, words, &bench.options,
+				       &bench.doctor.given),
+			 OUTCOME_OK);
+	ping_check(&bench.doctor, &address);
+	fflush(bench.printed.stream);
+	assert_string_equal(bench.output, lines);
 }
 
 TEST(pings_say_that_they_were_without_load, set_up, tear_down)
@@ -221,7 +207,7 @@ TEST(unknown_speed_of_a_link, set_up, tear_down)
 
 TEST(device_works_without_this_program, set_up, tear_down)
 {
-	test.doctor.verbs_selected = true;
+	bench.doctor.verbs_selected = true;
 	link_has("100000");
 	test.waited = CLOCK_NS_PER_S;
 	prints(" --load", PINGED "WARN  load      " RATES ", link 100 Gbit/s\n");

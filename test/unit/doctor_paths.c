@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,--wrap=ping_send -Wl,--wrap=trace_routers -Wl,--wrap=route_look_up */
 /* Which paths doctor calls bad, by what rping found in each attempt. */
-#include "test/unit/unit.h"
+#include "test/unit/doctor_bench.h"
 
-#include "cmd/doctor/doctor.h"
 #include "core/route.h"
 
 enum {
 	PATHS = 4
 };
 
-static struct {
-	struct run run;
-	struct output printed;
-	struct doctor_options options;
-	struct doctor doctor;
-	char *output;
-	size_t length;
+static struct doctor_bench bench;
 
+static struct {
 	const char *attempts[3]; /* a letter for each path: good, slow, lossy, died, failed */
 	unsigned count;		 /* of attempts */
 } test;
@@ -78,24 +72,14 @@ void __wrap_ping_send(struct doctor *doctor, const char *host, const char *optio
 static int set_up(void **state)
 {
 	memset(&test, 0, sizeof(test));
-	test.run.command = &doctor_command;
-	test.run.log.name = "doctor";
-	test.run.output = &test.printed;
-	test.printed.stream = open_memstream(&test.output, &test.length);
-	test.options.common.path = (struct path_options)PATH_OPEN;
-	test.options.paths = PATHS;
-	test.doctor.run = &test.run;
-	test.doctor.options = &test.options;
-	test.doctor.host.found = finding_found;
+	doctor_bench_begin(&bench);
+	bench.options.paths = PATHS;
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	findings_free(&test.doctor.findings);
-	free(test.doctor.paths);
-	fclose(test.printed.stream);
-	free(test.output);
+	doctor_bench_end(&bench);
 	return 0;
 }
 
@@ -106,10 +90,10 @@ static void finds(const char *attempts[3], const char *bad)
 	char found[512] = "";
 
 	memcpy(test.attempts, attempts, sizeof(test.attempts));
-	paths_trace(&test.doctor, &address);
-	paths_check(&test.doctor);
-	fflush(test.printed.stream);
-	for (char *line = strtok(test.output, "\n"); line; line = strtok(NULL, "\n"))
+	paths_trace(&bench.doctor, &address);
+	paths_check(&bench.doctor);
+	fflush(bench.printed.stream);
+	for (char *line = strtok(bench.output, "\n"); line; line = strtok(NULL, "\n"))
 		if (strstr(line, "  path "))
 			log_add(found, sizeof(found), "; ", "%.*s", (int)strcspn(line, ":"), line);
 	assert_string_equal(found, bad);

@@ -13,9 +13,8 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 
-#include "test/unit/unit.h"
+#include "test/unit/doctor_bench.h"
 
-#include "cmd/doctor/doctor.h"
 #include "core/privileges.h"
 
 #define DEVICE "sys/class/infiniband/mlx5_0/"
@@ -28,14 +27,10 @@
 	"   24: " host ":12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 " inode " 2 0 "   \
 	"0\n"
 
+static struct doctor_bench bench;
+
 static struct {
 	char root[64];
-	struct run run;
-	struct output printed;
-	struct doctor_options options;
-	struct doctor doctor;
-	char *output;
-	size_t length;
 	bool in_vrf;	 /* the addresses of this host */
 	bool has_limits; /* as of a login on no container: etc/security */
 	bool has_eth0;	 /* the host has no other interface */
@@ -135,24 +130,20 @@ static int set_up(void **state)
 	memset(&tree, 0, sizeof(tree));
 	snprintf(tree.root, sizeof(tree.root), "/tmp/doctor.XXXXXX");
 	assert_non_null(mkdtemp(tree.root));
-	tree.run.log.name = "doctor";
-	tree.run.output = &tree.printed;
-	tree.printed.stream = open_memstream(&tree.output, &tree.length);
-	tree.doctor.run = &tree.run;
-	tree.doctor.options = &tree.options;
-	tree.doctor.host = (struct host){
+	doctor_bench_begin(&bench);
+	bench.doctor.host = (struct host){
 		.root = tree.root, .failure = FINDING_FAIL, .found = finding_found, .unusable = kernel_unusable
 	};
-	host_read(&tree.doctor.host);
+	host_read(&bench.doctor.host);
 	return 0;
 }
 
 /* The tree's present devices, valid until the end of the test. */
 static struct device *read_devices(void)
 {
-	devices_free(tree.doctor.devices);
-	host_read(&tree.doctor.host);
-	return tree.doctor.devices = devices_read(tree.root);
+	devices_free(bench.doctor.devices);
+	host_read(&bench.doctor.host);
+	return bench.doctor.devices = devices_read(tree.root);
 }
 
 static int delete_file(const char *path, const struct stat *status, int kind, struct FTW *place)
@@ -162,10 +153,8 @@ static int delete_file(const char *path, const struct stat *status, int kind, st
 
 static int tear_down(void **state)
 {
-	devices_free(tree.doctor.devices);
-	findings_free(&tree.doctor.findings);
-	fclose(tree.printed.stream);
-	free(tree.output);
+	devices_free(bench.doctor.devices);
+	doctor_bench_end(&bench);
 	nftw(tree.root, delete_file, 8, FTW_DEPTH | FTW_PHYS);
 	return 0;
 }
@@ -173,7 +162,7 @@ static int tear_down(void **state)
 /* True if a finding has this status and check, and a text that contains text. */
 static bool has_finding(enum finding_status status, const char *check, const char *text)
 {
-	for (const struct finding *finding = tree.doctor.findings.first; finding; finding = finding->next)
+	for (const struct finding *finding = bench.doctor.findings.first; finding; finding = finding->next)
 		if (finding->status == status && !strcmp(finding->error.object, check) &&
 		    strstr(finding->error.cause, text))
 			return true;
@@ -188,14 +177,14 @@ static void assert_found(enum finding_status status, const char *check, const ch
 
 static void forget_findings(void)
 {
-	findings_free(&tree.doctor.findings);
-	tree.doctor.findings = (struct findings){ .first = NULL };
+	findings_free(&bench.doctor.findings);
+	bench.doctor.findings = (struct findings){ .first = NULL };
 }
 
 static void check_devices(void)
 {
 	read_devices();
-	devices_check(&tree.doctor);
+	devices_check(&bench.doctor);
 }
 
 /* Of the last such finding. */
@@ -203,7 +192,7 @@ static const char *remedy_of(const char *check)
 {
 	const char *remedy = NULL;
 
-	for (const struct finding *finding = tree.doctor.findings.first; finding; finding = finding->next)
+	for (const struct finding *finding = bench.doctor.findings.first; finding; finding = finding->next)
 		if (!strcmp(finding->error.object, check))
 			remedy = finding->error.hint;
 	return remedy;
@@ -272,16 +261,16 @@ TEST(roce_version, set_up, tear_down)
 	strcpy(device->addresses, "10.0.0.1");
 	device->address_count = 1;
 	device->v1 = device->ports;
-	route_report(&tree.doctor);
+	route_report(&bench.doctor);
 	assert_found(FINDING_WARN, "address", "10.0.0.1 leads to mlx5_0 over RoCE v1: no");
 	assert_string_equal(remedy_of("address"), "cma_roce_mode -d mlx5_0 -p 1 -m 2");
 	device->ports[0].gid_count = 1;
 	forget_findings();
-	route_report(&tree.doctor);
+	route_report(&bench.doctor);
 	assert_string_equal(remedy_of("address"), "");
 	device->v1 = NULL;
 	device->roce_v2 = true;
-	route_report(&tree.doctor);
+	route_report(&bench.doctor);
 	assert_found(FINDING_OK, "address", "10.0.0.1 leads to mlx5_0 over RoCE v2");
 }
 
@@ -289,43 +278,43 @@ TEST(roce_version, set_up, tear_down)
 TEST(without_sys, set_up, tear_down)
 {
 	assert_null(read_devices());
-	kernel_check(&tree.doctor);
+	kernel_check(&bench.doctor);
 	assert_null(remedy_of("modules"));
-	host_find_none(&tree.doctor.host);
+	host_find_none(&bench.doctor.host);
 	assert_found(FINDING_FAIL, "sys", "no RDMA device, module or port can be seen in /sys: it is not mounted");
 }
 
 /* The connection manager has found a device that /sys does not have. */
 TEST(device_without_sys, set_up, tear_down)
 {
-	struct device *device = devices_need(&tree.doctor.devices, "mlx5_0");
+	struct device *device = devices_need(&bench.doctor.devices, "mlx5_0");
 
-	assert_ptr_equal(devices_need(&tree.doctor.devices, "mlx5_0"), device);
+	assert_ptr_equal(devices_need(&bench.doctor.devices, "mlx5_0"), device);
 	assert_null(device->next);
-	kernel_check(&tree.doctor);
-	devices_check(&tree.doctor);
+	kernel_check(&bench.doctor);
+	devices_check(&bench.doctor);
 	strcpy(device->addresses, "10.0.0.1");
 	device->address_count = 1;
-	route_report(&tree.doctor);
+	route_report(&bench.doctor);
 	assert_found(FINDING_READ, "device", "mlx5_0: driver unknown");
 	assert_found(FINDING_OK, "address", "10.0.0.1 leads to mlx5_0");
 	assert_found(FINDING_FAIL, "file", "rdma_cm cannot be used");
-	assert_int_equal(tree.doctor.findings.counts[FINDING_FAIL], 1);
+	assert_int_equal(bench.doctor.findings.counts[FINDING_FAIL], 1);
 }
 
 TEST(nothing, set_up, tear_down)
 {
 	add("sys/class/misc/null/dev", "1:3\n");
 	assert_null(read_devices());
-	kernel_check(&tree.doctor);
+	kernel_check(&bench.doctor);
 	assert_found(FINDING_WARN, "modules", "ib_uverbs");
 	assert_string_equal(remedy_of("modules"), CONTAINED("modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm"));
 	add("proc/sys/kernel/modules_disabled", "1\n");
-	host_read(&tree.doctor.host);
-	kernel_check(&tree.doctor);
+	host_read(&bench.doctor.host);
+	kernel_check(&bench.doctor);
 	assert_non_null(strstr(remedy_of("modules"), "after a boot, as kernel.modules_disabled is 1: modprobe "));
 	assert_null(remedy_of("file"));
-	assert_int_equal(tree.doctor.findings.counts[FINDING_FAIL], 0);
+	assert_int_equal(bench.doctor.findings.counts[FINDING_FAIL], 0);
 }
 
 /* The path of an index file of this kernel's modules. */
@@ -340,14 +329,14 @@ static const char *module_file(char name[256], const char *file)
 
 TEST(no_module, set_up, tear_down)
 {
-	struct host *host = &tree.doctor.host;
+	struct host *host = &bench.doctor.host;
 	char name[256];
 
 	add("sys/module/ext4/refcnt", "1\n");
 	add("sys/class/misc/null/dev", "1:3\n");
 	add("lib/modules/other/modules.dep", "kernel/drivers/infiniband/core/ib_core.ko:\n");
 	add(module_file(name, "modules.dep"), "kernel/fs/ext4/ext4.ko: kernel/fs/jbd2/jbd2.ko\nx_ib_core.ko:\n");
-	kernel_check(&tree.doctor);
+	kernel_check(&bench.doctor);
 	assert_found(FINDING_WARN, "modules", "no RDMA modules for this kernel");
 	host_read(host);
 	assert_int_equal(host->facts & (FACT_RXE | FACT_SIW), 0);
@@ -362,7 +351,7 @@ TEST(no_module, set_up, tear_down)
 /* A card without its RDMA module is no RDMA device: the module is named before software devices are. */
 TEST(card_module, set_up, tear_down)
 {
-	struct host *host = &tree.doctor.host;
+	struct host *host = &bench.doctor.host;
 	char name[256], path[256];
 
 	add("sys/class/misc/null/dev", "1:3\n");
@@ -406,7 +395,7 @@ TEST(card_module, set_up, tear_down)
 /* Its module is loaded, and has made no device: the firmware is too old, or RoCE is off. */
 TEST(card_without_device, set_up, tear_down)
 {
-	struct host *host = &tree.doctor.host;
+	struct host *host = &bench.doctor.host;
 
 	add("sys/class/misc/null/dev", "1:3\n");
 	add("sys/module/rdma_rxe/refcnt", "1\n");
@@ -430,7 +419,7 @@ TEST(card_without_device, set_up, tear_down)
 /* A card that a virtual machine has: no module of this host is missing. Other cards do not count, nor other devices. */
 TEST(card_of_virtual_machine, set_up, tear_down)
 {
-	struct host *host = &tree.doctor.host;
+	struct host *host = &bench.doctor.host;
 
 	add("sys/class/misc/null/dev", "1:3\n");
 	add_link("sys/bus/pci/devices/0000:01:00.0/driver", "../../drivers/vfio-pci");
@@ -455,7 +444,7 @@ TEST(card_of_virtual_machine, set_up, tear_down)
 /* The kernel was updated, and its package has taken the running one's modules away. */
 TEST(modules_of_another_kernel, set_up, tear_down)
 {
-	struct host *host = &tree.doctor.host;
+	struct host *host = &bench.doctor.host;
 	const char *boot = "boot the kernel of /lib/modules: the running one has no modules there";
 
 	add("sys/module/ext4/refcnt", "1\n");
@@ -497,7 +486,7 @@ TEST(module_kept_out, set_up, tear_down)
 		  "delete /etc/modprobe.d/d.conf:1 (blacklist ib_core), /etc/modprobe.d/d.conf:2 (blacklist rdma_ucm), "
 		  "/lib/modprobe.d/c.conf:3 (\tblacklist  ib_uverbs # why), then: " MODPROBE },
 	};
-	struct host *host = &tree.doctor.host;
+	struct host *host = &bench.doctor.host;
 	char expected[256];
 
 	add("sys/class/misc/null/dev", "1:3\n");
@@ -522,7 +511,7 @@ TEST(module_kept_out, set_up, tear_down)
 /* The same before a card's module, and before that of a software device. */
 TEST(device_module_kept_out, set_up, tear_down)
 {
-	struct host *host = &tree.doctor.host;
+	struct host *host = &bench.doctor.host;
 
 	add("sys/module/ext4/refcnt", "1\n");
 	add("sys/class/misc/null/dev", "1:3\n");
@@ -556,7 +545,7 @@ TEST(module_to_load, set_up, tear_down)
 	add("sys/module/ext4/refcnt", "1\n");
 	add("sys/class/misc/null/dev", "1:3\n");
 	add(module_file(name, "modules.dep"), index);
-	kernel_check(&tree.doctor);
+	kernel_check(&bench.doctor);
 	assert_found(FINDING_WARN, "modules", "not loaded: ib_core");
 	assert_string_equal(remedy_of("modules"), CONTAINED("modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm"));
 }
@@ -566,7 +555,7 @@ TEST(missing_module, set_up, tear_down)
 	add_card();
 	add("sys/class/misc/null/dev", "1:3\n");
 	read_devices();
-	kernel_check(&tree.doctor);
+	kernel_check(&bench.doctor);
 	assert_found(FINDING_FAIL, "modules", "rdma_cm rdma_ucm");
 	assert_found(FINDING_READ, "modules", "ib_core, ib_uverbs");
 }
@@ -578,7 +567,7 @@ TEST(module_order, set_up, tear_down)
 	add("proc/modules", "ib_uverbs 1 2 rdma_ucm, Live 0x0\nrdma_cm 1 1 rdma_ucm, Live 0x0\n");
 	for (unsigned i = 0; i < 3; i++) {
 		read_devices();
-		kernel_check(&tree.doctor);
+		kernel_check(&bench.doctor);
 		assert_int_equal(has_finding(FINDING_WARN, "modules", "ib_uverbs was loaded after rdma_cm"), i == 1);
 		forget_findings();
 		if (i)
@@ -591,8 +580,8 @@ TEST(module_order, set_up, tear_down)
 TEST(exclusive, set_up, tear_down)
 {
 	add("sys/module/ib_core/parameters/netns_mode", "N\n");
-	host_read(&tree.doctor.host);
-	kernel_check(&tree.doctor);
+	host_read(&bench.doctor.host);
+	kernel_check(&bench.doctor);
 	assert_found(FINDING_WARN, "netns", "exclusive");
 }
 
@@ -604,20 +593,20 @@ TEST(files, set_up, tear_down)
 	add_card();
 	add("sys/class/misc/rdma_cm/dev", "10:124\n");
 	devices = read_devices();
-	kernel_check(&tree.doctor);
+	kernel_check(&bench.doctor);
 	assert_found(FINDING_FAIL, "file", "/dev/infiniband/uverbs7 cannot be used (mlx5_0): No such");
 	assert_true(devices->cannot_be_opened);
 	assert_found(FINDING_FAIL, "file", "rdma_cm cannot be used (connections): No such file");
 	assert_non_null(strstr(remedy_of("file"), "/dev/infiniband/rdma_cm"));
 	add("dev/infiniband/uverbs7", "");
 	add_link("dev/infiniband/rdma_cm", "/dev/null");
-	kernel_check(&tree.doctor);
+	kernel_check(&bench.doctor);
 	assert_found(FINDING_FAIL, "file", "uverbs7 cannot be used (mlx5_0): it is not a device file");
 	assert_found(FINDING_FAIL, "file", "rdma_cm cannot be used (connections): its number 1:3 is");
 	add_link("dev/infiniband/uverbs7", "/dev/null");
 	add("sys/class/misc/rdma_cm/dev", "1:3\n");
 	devices = read_devices();
-	kernel_check(&tree.doctor);
+	kernel_check(&bench.doctor);
 	assert_found(FINDING_OK, "file", "uverbs7 can be opened (mlx5_0)");
 	assert_found(FINDING_OK, "file", "rdma_cm can be opened (connections)");
 	assert_false(devices->cannot_be_opened);
@@ -637,20 +626,20 @@ TEST(provider, set_up, tear_down)
 	add("sys/class/infiniband_verbs/uverbs7/dev", "1:3\n");
 	add_link("dev/infiniband/uverbs7", "/dev/null");
 	read_devices();
-	tree.doctor.host.is_listed = lists_none;
+	bench.doctor.host.is_listed = lists_none;
 	snprintf(maps, sizeof(maps), "55d0-55d1 r-xp 0 fe:00 1 /usr/bin/rping\n7f00-7f01 r-xp 0 fe:00 2   %s/lib/%s\n",
 		 tree.root, "libibverbs.so.1.14.44.0");
 	add("proc/self/maps", maps);
-	kernel_check(&tree.doctor);
+	kernel_check(&bench.doctor);
 	assert_found(FINDING_FAIL, "device", "mlx5_0 has no provider library");
 	assert_string_equal(remedy_of("device"),
 			    "install its package: ibverbs-providers (Debian), libibverbs (Fedora)");
 	add("lib/libibverbs/librxe-rdmav34.so", "");
 	add("lib/libibverbs/libmlx5-rdmav59.so", "");
-	kernel_check(&tree.doctor);
+	kernel_check(&bench.doctor);
 	assert_found(FINDING_FAIL, "device",
 		     "mlx5_0 has no provider library: libibverbs does not load libmlx5-rdmav59.so");
-	assert_true(tree.doctor.devices->cannot_be_opened);
+	assert_true(bench.doctor.devices->cannot_be_opened);
 }
 
 /* Nor one whose loaded provider does not support the kernel's driver: there is nothing to install. */
@@ -666,18 +655,18 @@ TEST(provider_of_another_version, set_up, tear_down)
 	add("lib/libibverbs/libbnxt_re-rdmav34.so", "");
 	add("lib/libibverbs/libbnxt_re-rdmav59.so", "");
 	read_devices();
-	tree.doctor.host.is_listed = lists_none;
+	bench.doctor.host.is_listed = lists_none;
 	snprintf(maps, sizeof(maps),
 		 "7f00-7f01 r-xp 0 fe:00 2   %s/lib/libibverbs.so.1\n"
 		 "7f02-7f03 r-xp 0 fe:00 3   %s/lib/libibverbs/libbnxt_re-rdmav34.so\n",
 		 tree.root, tree.root);
 	add("proc/self/maps", maps);
-	kernel_check(&tree.doctor);
+	kernel_check(&bench.doctor);
 	assert_found(FINDING_FAIL, "device",
 		     "rocep1s0: libbnxt_re-rdmav34.so does not support its kernel driver: their versions differ");
 	assert_null(strstr(remedy_of("device"), "ibverbs-providers"));
 	add("sys/class/infiniband_verbs/uverbs7/abi_version", "6\n");
-	kernel_check(&tree.doctor);
+	kernel_check(&bench.doctor);
 	assert_found(FINDING_FAIL, "device", "kernel driver (abi_version 6): their versions differ");
 }
 
@@ -690,8 +679,8 @@ TEST(ubuntu, set_up, tear_down)
 	add("proc/version", "Linux version 6.8.0-1021-aws (buildd@lcy02) (x86_64-linux-gnu-gcc-13 (Ubuntu 13.2.0)\n");
 	add("sys/module/ext4/refcnt", "1\n");
 	add("sys/class/misc/null/dev", "1:3\n");
-	host_read(&tree.doctor.host);
-	kernel_check(&tree.doctor);
+	host_read(&bench.doctor.host);
+	kernel_check(&bench.doctor);
 	assert_int_equal(uname(&names), 0);
 	snprintf(remedy, sizeof(remedy), "as root: apt install linux-modules-extra-%s", names.release);
 	if (!privileges_in_container())
@@ -701,7 +690,7 @@ TEST(ubuntu, set_up, tear_down)
 /* The socket on the any address is the kernel's if its module is loaded. A process may hold the port on one address. */
 TEST(rxe_elsewhere, set_up, tear_down)
 {
-	struct doctor *doctor = &tree.doctor;
+	struct doctor *doctor = &bench.doctor;
 
 	add_card();
 	add("sys/class/infiniband/rxe0/parent", "lo\n");
@@ -737,7 +726,7 @@ TEST(locked_memory, set_up, tear_down)
 	few = kept;
 	few.rlim_cur = 65536;
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &few), 0);
-	kernel_check(&tree.doctor);
+	kernel_check(&bench.doctor);
 	if (privileges_have(CAP_IPC_LOCK) && privileges_user_namespace_is_initial())
 		assert_found(FINDING_READ, "memlock", "any amount of memory may be locked");
 	else
@@ -746,7 +735,7 @@ TEST(locked_memory, set_up, tear_down)
 	if (!child) {
 		if (unshare(CLONE_NEWUSER))
 			_exit(0);
-		kernel_check(&tree.doctor);
+		kernel_check(&bench.doctor);
 		_exit(privileges_have(CAP_IPC_LOCK) && has_finding(FINDING_WARN, "memlock", "at most 64 KiB") ? 0 : 1);
 	}
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &kept), 0);
@@ -764,11 +753,11 @@ static bool limits_are_read(void)
 	if (setrlimit(RLIMIT_MEMLOCK, &few) || unshare(CLONE_NEWUSER))
 		return true;
 	add("etc/security/limits.conf", "#* hard memlock unlimited\n* soft memlock unlimited\n");
-	kernel_check(&tree.doctor);
+	kernel_check(&bench.doctor);
 	if (!strncmp(remedy_of("memlock"), later, strlen(later)))
 		return false;
 	add("etc/security/limits.d/90-rdma.conf", " *   -  memlock infinity\n");
-	kernel_check(&tree.doctor);
+	kernel_check(&bench.doctor);
 	return !strncmp(remedy_of("memlock"), later, strlen(later));
 }
 
@@ -819,10 +808,10 @@ TEST(interface_facts, set_up, tear_down)
 	assert_int_equal(devices_facts(devices->ports), rows[2].facts | FACT_VRF);
 	strcpy(devices->addresses, "fe80::1%lo");
 	devices->address_count = 1;
-	route_report(&tree.doctor);
+	route_report(&bench.doctor);
 	assert_found(FINDING_OK, "address", "fe80::1%lo leads to rxe0");
 	devices->link_local = true;
-	route_report(&tree.doctor);
+	route_report(&bench.doctor);
 	assert_found(FINDING_WARN, "address",
 		     "fe80::1%lo leads to rxe0; other addresses of lo do not: it belongs to a VRF");
 }
@@ -835,12 +824,12 @@ TEST(node_without_guid, set_up, tear_down)
 	add_card();
 	add(DEVICE "node_guid", "0000:0000:0000:0000\n");
 	device = read_devices();
-	route_report(&tree.doctor);
+	route_report(&bench.doctor);
 	assert_found(FINDING_FAIL, "address", "no address of this host leads to mlx5_0: its node GUID is 0");
 	assert_non_null(strstr(remedy_of("address"), "on the host: ip link set PF vf N mac MAC"));
 	device->address_count = 1;
-	route_report(&tree.doctor);
-	assert_int_equal(tree.doctor.findings.counts[FINDING_FAIL], 1);
+	route_report(&bench.doctor);
+	assert_int_equal(bench.doctor.findings.counts[FINDING_FAIL], 1);
 }
 
 /* A container's kernel may know RoCE's interfaces only in its own network namespace. lo exists in every one. */
@@ -855,19 +844,19 @@ TEST(network_of_an_old_kernel, set_up, tear_down)
 	add("sys/module/ib_core/refcnt", "1\n");
 	add("proc/sys/net/core/somaxconn", "4096\n");
 	read_devices();
-	route_report(&tree.doctor);
+	route_report(&bench.doctor);
 	assert_true(
 		has_finding(FINDING_FAIL, "address",
 			    "leads to mlx5_0: before Linux 4.19 RoCE connects only in the host's network namespace"));
 	assert_string_equal(remedy_of("address"), "start the container with --network host, or use a newer kernel");
-	assert_false(tree.doctor.host.facts & FACT_FIRST_NETWORK);
+	assert_false(bench.doctor.host.facts & FACT_FIRST_NETWORK);
 	for (size_t i = 0; i < LENGTH(others); i++) {
 		add(others[i], "Y\n");
 		read_devices();
-		route_report(&tree.doctor);
+		route_report(&bench.doctor);
 		assert_string_equal(remedy_of("address"), "");
 	}
-	assert_true(tree.doctor.host.facts & FACT_FIRST_NETWORK);
+	assert_true(bench.doctor.host.facts & FACT_FIRST_NETWORK);
 }
 
 /* The ports of a card without GIDs have their own interfaces; GIDs name a bond instead of its members. */
@@ -883,7 +872,7 @@ TEST(interface_of_port, set_up, tear_down)
 	devices = read_devices();
 	assert_string_equal(devices->ports[0].netdev, "bond0");
 	assert_string_equal(devices->ports[1].netdev, "eth3");
-	devices_check(&tree.doctor);
+	devices_check(&bench.doctor);
 	assert_found(FINDING_READ, "device", "on bond0, eth3, firmware");
 }
 
@@ -917,23 +906,23 @@ TEST(port_that_is_down, set_up, tear_down)
 	add(PORT "state", "1: DOWN\n");
 	check_devices();
 	assert_found(FINDING_WARN, "port", "mlx5_0/1: DOWN");
-	tree.doctor.verbs_selected = true;
-	tree.doctor.verbs = &verbs;
-	tree.run.loop = loop_create();
-	doctor_command.interrupt(&tree.doctor, INTERRUPTION_DEADLINE);
-	loop_destroy(tree.run.loop);
-	assert_non_null(strstr(tree.run.verdict, "ended early, after "));
-	assert_non_null(strstr(tree.run.verdict, "; no usable RDMA device"));
+	bench.doctor.verbs_selected = true;
+	bench.doctor.verbs = &verbs;
+	bench.run.loop = loop_create();
+	doctor_command.interrupt(&bench.doctor, INTERRUPTION_DEADLINE);
+	loop_destroy(bench.run.loop);
+	assert_non_null(strstr(bench.run.verdict, "ended early, after "));
+	assert_non_null(strstr(bench.run.verdict, "; no usable RDMA device"));
 }
 
 /* Before the devices are read nothing is known of them, or of failures. */
 TEST(ended_early, set_up, tear_down)
 {
-	tree.doctor.verbs_selected = true;
-	tree.run.loop = loop_create();
-	doctor_command.interrupt(&tree.doctor, INTERRUPTION_DEADLINE);
-	loop_destroy(tree.run.loop);
-	assert_string_equal(tree.run.verdict, "ended early, after 0 findings");
+	bench.doctor.verbs_selected = true;
+	bench.run.loop = loop_create();
+	doctor_command.interrupt(&bench.doctor, INTERRUPTION_DEADLINE);
+	loop_destroy(bench.run.loop);
+	assert_string_equal(bench.run.verdict, "ended early, after 0 findings");
 }
 
 #define PCIE(name) DEVICE "device/" name
@@ -946,7 +935,7 @@ static void set_link(const char *now_speed, const char *now_width, const char *s
 	add(PCIE("max_link_width"), width);
 	add(PORT "rate", "40 Gb/sec (4X QDR)\n");
 	read_devices();
-	slow_check(&tree.doctor);
+	slow_check(&bench.doctor);
 }
 
 /* A PCIe link that is less than the card's own is a warning if its port has more than the link. */
@@ -975,7 +964,7 @@ TEST(slow_link, set_up, tear_down)
 		bool half = !strcmp(rows[i].width, "2");
 
 		set_link(rows[i].speed, rows[i].width, half ? rows[i].speed : "8.0 GT/s PCIe\n", half ? "2" : "8\n");
-		assert_int_equal(!findings_count(&tree.doctor.findings), rows[i].status == FINDING_STATUSES);
+		assert_int_equal(!findings_count(&bench.doctor.findings), rows[i].status == FINDING_STATUSES);
 		if (rows[i].status != FINDING_STATUSES)
 			assert_found(rows[i].status, "pcie", rows[i].text);
 		forget_findings();
@@ -998,7 +987,7 @@ TEST(slow_node, set_up, tear_down)
 		add(PCIE("numa_node"), rows[i].node);
 		add("sys/devices/system/node/node1/cpulist", rows[i].processors);
 		read_devices();
-		slow_check(&tree.doctor);
+		slow_check(&bench.doctor);
 		assert_int_equal(has_finding(FINDING_WARN, "numa",
 					     "mlx5_0 is on NUMA node 1, but this process may not use its processors"),
 				 rows[i].warns);
@@ -1037,7 +1026,7 @@ TEST(slow_processor, set_up, tear_down)
 		FREQUENCY("scaling_driver", rows[i].driver);
 		FREQUENCY("scaling_cur_freq", rows[i].frequency);
 		FREQUENCY("cpuinfo_max_freq", "3400000\n");
-		slow_check(&tree.doctor);
+		slow_check(&bench.doctor);
 		assert_int_equal(
 			has_finding(FINDING_WARN, "cpu", " runs at 800 of 3400 MHz: its governor is powersave"),
 			rows[i].warns);
@@ -1080,7 +1069,7 @@ TEST(infiniband_ports, set_up, tear_down)
 		add(PORT "sm_lid", rows[i].manager);
 		add(PORT "rate", rows[i].rate);
 		check_devices();
-		assert_int_equal(tree.doctor.findings.counts[FINDING_WARN], i + 1);
+		assert_int_equal(bench.doctor.findings.counts[FINDING_WARN], i + 1);
 		assert_string_equal(remedy_of("port"), rows[i].remedy);
 	}
 	add(PORT "rate", "100 Gb/sec (4X EDR)");
@@ -1088,7 +1077,7 @@ TEST(infiniband_ports, set_up, tear_down)
 	add(PORT "link_layer", "Ethernet\n");
 	add(PORT "rate", "25 Gb/sec (1X EDR)");
 	check_devices();
-	assert_int_equal(tree.doctor.findings.counts[FINDING_WARN], LENGTH(rows));
+	assert_int_equal(bench.doctor.findings.counts[FINDING_WARN], LENGTH(rows));
 }
 
 /* Two limited members of a partition do not reach each other. Only InfiniBand uses partitions. */
@@ -1132,7 +1121,7 @@ TEST(traffic_class, set_up, tear_down)
 	check_devices();
 	assert_false(has_finding(FINDING_READ, "port", "DSCP"));
 	add(DEVICE "tc/1/traffic_class", "Global tclass=236\n");
-	devices_check(&tree.doctor);
+	devices_check(&bench.doctor);
 	assert_found(FINDING_READ, "port", "mlx5_0/1: its driver sends with DSCP 59: Global tclass=236 in ");
 }
 
@@ -1145,7 +1134,7 @@ TEST(port_without_gids, set_up, tear_down)
 	add("sys/class/infiniband/mlx5_1/ports/1/gids/0", "0000:0000:0000:0000:0000:0000:0000:0000\n");
 	add("sys/class/infiniband/mlx5_1/device/net/lo/mtu", "1500\n");
 	read_devices();
-	route_report(&tree.doctor);
+	route_report(&bench.doctor);
 	assert_found(FINDING_FAIL, "address", "no address of this host leads to mlx5_1: its port has no GID");
 	assert_non_null(strstr(remedy_of("address"), "devlink dev eswitch show"));
 	assert_false(has_finding(FINDING_FAIL, "address", "mlx5_0: its port has no GID"));
@@ -1160,7 +1149,7 @@ TEST(port_beside_one_that_is_down, set_up, tear_down)
 	add(DEVICE "device/net/eth3/dev_port", "1\n");
 	add(DEVICE "ports/2/state", "4: ACTIVE\n");
 	read_devices();
-	route_report(&tree.doctor);
+	route_report(&bench.doctor);
 	assert_found(FINDING_FAIL, "address", "its interface eth3 is in another network namespace");
 }
 
@@ -1189,15 +1178,15 @@ TEST(hostile, set_up, tear_down)
 	assert_non_null(devices);
 	assert_null(devices_find(devices, "a;b"));
 	assert_non_null(devices_find(devices, "empty"));
-	kernel_check(&tree.doctor);
-	devices_check(&tree.doctor);
-	devices_find_rxe(&tree.doctor);
-	fflush(tree.printed.stream);
+	kernel_check(&bench.doctor);
+	devices_check(&bench.doctor);
+	devices_find_rxe(&bench.doctor);
+	fflush(bench.printed.stream);
 	assert_found(FINDING_WARN, "port", "mlx5_0/1: ?[2J??%s%n");
 	assert_found(FINDING_READ, "gid", "10.0.0.1");
-	assert_null(strstr(tree.output, "reboot"));
-	for (size_t i = 0; i < tree.length; i++)
-		assert_true((tree.output[i] >= ' ' && tree.output[i] <= '~') || tree.output[i] == '\n');
+	assert_null(strstr(bench.output, "reboot"));
+	for (size_t i = 0; i < bench.length; i++)
+		assert_true((bench.output[i] >= ' ' && bench.output[i] <= '~') || bench.output[i] == '\n');
 }
 
 TEST(many, set_up, tear_down)
@@ -1239,19 +1228,19 @@ TEST(many, set_up, tear_down)
 TEST(cut, set_up, tear_down)
 {
 	char word[2 * ERROR_CAUSE_SIZE];
-	struct error *error = &tree.doctor.verbs_error;
+	struct error *error = &bench.doctor.verbs_error;
 
 	memset(word, 'x', sizeof(word) - 1);
 	word[sizeof(word) - 1] = 0;
-	finding_add(&tree.doctor, FINDING_WARN, "long", "%s", word);
-	assert_string_equal(tree.doctor.findings.last->error.cause + ERROR_CAUSE_SIZE - 5, "x...");
-	assert_string_equal(tree.doctor.findings.last->error.hint, "");
-	finding_add(&tree.doctor, FINDING_WARN, "long", "short\n%s", word);
-	assert_string_equal(tree.doctor.findings.last->error.cause, "short");
-	assert_string_equal(tree.doctor.findings.last->error.hint + ERROR_HINT_SIZE - 5, "x...");
+	finding_add(&bench.doctor, FINDING_WARN, "long", "%s", word);
+	assert_string_equal(bench.doctor.findings.last->error.cause + ERROR_CAUSE_SIZE - 5, "x...");
+	assert_string_equal(bench.doctor.findings.last->error.hint, "");
+	finding_add(&bench.doctor, FINDING_WARN, "long", "short\n%s", word);
+	assert_string_equal(bench.doctor.findings.last->error.cause, "short");
+	assert_string_equal(bench.doctor.findings.last->error.hint + ERROR_HINT_SIZE - 5, "x...");
 	/* Each part fits; together they do not. */
 	memcpy(error->object, word, sizeof(error->object) - 1);
 	memcpy(error->cause, word, sizeof(error->cause) - 1);
-	finding_add_error(&tree.doctor, FINDING_WARN, "long", error);
-	assert_string_equal(tree.doctor.findings.last->error.cause + ERROR_CAUSE_SIZE - 5, "x...");
+	finding_add_error(&bench.doctor, FINDING_WARN, "long", error);
+	assert_string_equal(bench.doctor.findings.last->error.cause + ERROR_CAUSE_SIZE - 5, "x...");
 }

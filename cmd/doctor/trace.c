@@ -33,6 +33,7 @@ enum {
 	ROUNDS = 4,
 	HOP_AT = 11,	 /* in the UDP payload: the end of the PSN, and of the BTH */
 	LONGEST = 9000,	 /* bytes of UDP payload */
+	DSCP = 0xfc,	 /* of a type of service; the rest is ECN */
 	ANSWERS_MAX = 8, /* read in a turn of the loop */
 	SEND_TRIES = 3,
 };
@@ -230,11 +231,14 @@ static void trace_readable(void *context)
 }
 
 /*
- * With DF, so that no router fragments a long packet. If soft also has the port, the newest socket gets the answers. A
- * connected socket would get them, too, but Linux may then choose the path by its own hash.
+ * With the pings' DSCP, by which a router may choose a path, and DF, so that none fragments a long packet. If soft also
+ * has the port, the newest socket gets the answers. A connected socket would get them, too, but Linux may then choose
+ * the path by its own hash.
  */
-static int open_socket(const struct address *local, uint16_t port)
+static int open_socket(const struct address *local, uint16_t port, const struct path_options *options)
 {
+	int64_t dscp = options->dscp == PATH_UNSET ? MAX(options->type_of_service, 0) : options->dscp << 2;
+	int service = (int)dscp & DSCP;
 	bool four = local->family == ADDRESS_IP4;
 	int level = four ? IPPROTO_IP : IPPROTO_IPV6, on = 1, probe = four ? IP_PMTUDISC_PROBE : IPV6_PMTUDISC_PROBE;
 	struct address bound = *local;
@@ -248,6 +252,7 @@ static int open_socket(const struct address *local, uint16_t port)
 		return -1;
 	if (!setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) &&
 	    !bind(fd, (struct sockaddr *)&storage, length) &&
+	    !setsockopt(fd, level, four ? IP_TOS : IPV6_TCLASS, &service, sizeof(service)) &&
 	    !setsockopt(fd, level, four ? IP_RECVERR : IPV6_RECVERR, &on, sizeof(on)) &&
 	    !setsockopt(fd, level, four ? IP_MTU_DISCOVER : IPV6_MTU_DISCOVER, &probe, sizeof(probe)))
 		return fd;
@@ -308,7 +313,7 @@ void trace_routers(struct doctor *doctor, const struct address *peer, size_t siz
 	for (size_t i = 0; paths && i < count; i++) {
 		paths[i].tracer = &tracer;
 		paths[i].trace = &traces[i];
-		paths[i].fd = open_socket(&doctor->local, traces[i].port);
+		paths[i].fd = open_socket(&doctor->local, traces[i].port, &doctor->options->common.path);
 		traces[i].asked = paths[i].fd >= 0;
 		if (traces[i].asked)
 			loop_io_start(loop, &paths[i].readable, paths[i].fd, trace_readable, &paths[i]);

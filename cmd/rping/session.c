@@ -31,7 +31,8 @@ void session_prepare(struct session *session, struct rping_server *server, const
 		     const struct endpoint_event *request)
 {
 	struct peer *peer = &session->peer;
-	struct hello hello = { 0 };
+	struct hello hello;
+	bool ours = hello_read(request->private_data, request->private_length, HELLO_RPING, &hello);
 
 	session->server = server;
 	peer->options = server->options;
@@ -39,10 +40,8 @@ void session_prepare(struct session *session, struct rping_server *server, const
 	peer->log = log;
 	peer->endpoint = request->request;
 	peer->name = request->request->name;
-	peer->requested = hello_read(request->private_data, request->private_length, HELLO_RPING, &hello)
-				  ? hello.count
-				  : (uint64_t)peer->options->count;
-	if (hello.tool == HELLO_RPING && hello.udp_port >= UDP_PORT_FIRST)
+	peer->requested = ours ? hello.count : (uint64_t)peer->options->count;
+	if (ours && hello.udp_port >= UDP_PORT_FIRST)
 		peer->endpoint->options.udp_port = hello.udp_port;
 }
 

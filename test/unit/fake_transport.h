@@ -52,7 +52,8 @@ static struct fake {
 	unsigned regions_with[REGION_READ_SINK + 1]; /* number created with these rights */
 	struct {
 		enum outcome channel, endpoint, resolve, create_qp, connect, accept, disconnect, migrate;
-	} next; /* the result of the next call */
+	} next;			      /* the result of the next call */
+	unsigned char hello_other_by; /* how far the version of a client's hello is from ours */
 	bool dropped, sent_before_drop;
 	bool time_is_over;
 	FAKE_FIELDS
@@ -352,8 +353,10 @@ static inline struct endpoint *request_connection(const struct hello *hello)
 	request->peer = (struct address){ .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 }, .port = 4242 };
 	endpoint_set_name(request);
 	endpoint_enter(request, ENDPOINT_REQUESTED);
-	if (hello)
+	if (hello) {
 		hello_write(hello, bytes);
+		bytes[4] ^= fake.hello_other_by;
+	}
 	endpoint_deliver(listener, &(struct endpoint_event){
 					   .kind = EVENT_REQUEST,
 					   .request = request,

@@ -426,6 +426,15 @@ WORD(ask)
 	request_connection(number ? &hello : NULL);
 }
 
+/* A client, with a hello that far from our version, wants answers from a port. */
+WORD(ask_port)
+{
+	const struct hello hello = { .tool = HELLO_RPING, .udp_port = UDP_PORT_FIRST };
+
+	fake.hello_other_by = (unsigned char)number;
+	assert_int_equal(request_connection(&hello)->options.udp_port, number ? 0 : UDP_PORT_FIRST);
+}
+
 WORD(take)
 {
 	struct endpoint *request;
@@ -643,6 +652,7 @@ static const struct script server_runs[] = {
 	  "rping: 0.0.0.0:7174: refused a connection request: out of memory\n" },
 	{ "a pending request without resources is a failure", "run -s -P; ask 0; fails 0 5; listens; interrupt",
 	  OUTCOME_INTERNAL, "" },
+	{ "only a hello of our version names a port", "run -s -P; ask_port 1; ask_port 0; interrupt", OUTCOME_OK, "" },
 	{ "a rejection names the cause",
 	  "run -s -P; next create_qp 5; ask 0; rejected no queue pair left; next accept 5; ask 0; rejected it cannot "
 	  "be accepted; take 0; ping 2 32; leave 2; interrupt",

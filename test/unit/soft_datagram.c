@@ -179,6 +179,21 @@ TEST(undeliverable_datagrams_are_dropped, set_up, tear_down)
 	assert_int_equal(datagrams.sent_count, 6);
 }
 
+/* It is for a queue pair of that number only, though it was sent to the group's address. */
+TEST(another_destination_queue_pair_is_dropped, set_up, tear_down)
+{
+	struct packet packet = { .opcode = OPCODE_DATAGRAM, .pkey = PACKET_PKEY, .datagram = { .key = KEY } };
+
+	datagram_post_one(1, WORK_RECEIVE, 0, DATAGRAM_HEADER_SIZE);
+	for (unsigned arrives = 0; arrives < 2; arrives++) {
+		packet.destination = arrives ? GROUP_QPN : datagrams.ends[1].qp->by_qpn.key;
+		soft_qp_receive_group(testbed.hosts[1].transport, datagrams.ends[1].group_socket,
+				      &testbed.hosts[0].address, &packet);
+		network_run(CLOCK_NS_PER_MS);
+		assert_int_equal(datagrams.received_count, arrives);
+	}
+}
+
 /* Membership is per interface: each interface joins and receives separately. */
 TEST(membership_is_per_interface, set_up, tear_down)
 {

@@ -16,7 +16,6 @@
 enum {
 	PORT_FIRST = 32768, /* ephemeral ports, Linux's default range */
 	PORT_COUNT = 28232,
-	GROUP_QPN = 0xffffff,
 	GROUP_QKEY_UDP = 0x01234567 /* the kernel's RDMA_UDP_QKEY */
 };
 

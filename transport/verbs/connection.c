@@ -42,6 +42,7 @@ enum outcome verbs_accept(struct endpoint *base, const void *data, size_t length
 	parameters->private_data = data;
 	parameters->private_data_len = (uint8_t)length;
 	parameters->qp_num = base->qpn;
+	parameters->srq = 0;
 	outcome = base->options.own_qp ? verbs_qp_ready(endpoint) : OUTCOME_OK;
 	if (outcome)
 		return outcome;

@@ -263,6 +263,7 @@ static void add_data(struct cm_event *event, const struct action *action, size_t
 	/* One end's outstanding READs are the other's responder resources. */
 	parameters->responder_resources = action->parameters.initiator_depth;
 	parameters->initiator_depth = action->parameters.responder_resources;
+	parameters->srq = 1; /* the sender's receives are shared */
 }
 
 static void send_on(struct cm_id *id, action_run *run, const struct rdma_conn_param *parameters, int status)
@@ -840,6 +841,8 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *parameters)
 		return fails_with(EINVAL);
 	if (parameters_fit(id, parameters, REP_DATA))
 		return -1;
+	if (parameters->srq && !base->qp)
+		provider_die("%s: no queue pair has shared receives", __func__);
 	id->local = *parameters;
 	/* The REQ sets these two. */
 	id->local.retry_count = id->remote.retry_count;

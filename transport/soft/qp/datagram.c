@@ -12,7 +12,6 @@
 #include "transport/soft/wire/bytes.h"
 
 enum {
-	MULTICAST_QPN = 0xffffff,
 	/* The header before a received datagram. */
 	IP4_SIZE = 20,
 	IP6_SIZE = 40,
@@ -32,7 +31,7 @@ static void datagram_send(struct soft_qp *qp, const struct request *request)
 		.opcode = request->has_immediate ? OPCODE_DATAGRAM_IMMEDIATE : OPCODE_DATAGRAM,
 		.solicited = true,
 		.pkey = PACKET_PKEY,
-		.destination = MULTICAST_QPN,
+		.destination = GROUP_QPN,
 		.psn = qp->requester.next_psn,
 		.datagram = { .key = qp->qkey, .source = qp->by_qpn.key },
 		.immediate = request->immediate,

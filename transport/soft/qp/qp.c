@@ -347,7 +347,7 @@ void soft_qp_receive_group(struct soft_transport *transport, const struct soft_s
 	const struct soft_qp_table *table = transport->qps;
 
 	if (!(opcode_form(packet->opcode) & FORM_DATAGRAM) || (packet->pkey | PKEY_FULL_MEMBER) != PACKET_PKEY ||
-	    is_unwanted_loopback(table, from, packet->datagram.source))
+	    packet->destination != GROUP_QPN || is_unwanted_loopback(table, from, packet->datagram.source))
 		return;
 	for (struct soft_endpoint *member = transport->endpoints; member; member = member->next)
 		if (member->group_socket == socket && member->qp && member->qp->state == QP_RTR)

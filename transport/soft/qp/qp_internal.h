@@ -96,7 +96,7 @@ struct requester {
 	 */
 	uint8_t backoff;
 	uint32_t rtt_psn;
-	uint32_t ambiguous_psn; /* replies before it may answer an earlier transmission */
+	uint32_t ambiguous_psn; /* replies before it may answer an earlier transmission; not before unacked_psn */
 	uint32_t once_psn;	/* highest_psn at the last resend: later packets were sent once */
 	int64_t rtt_sent_at;
 	uint64_t rtt_packet_number;  /* soft_transport.packet_number of rtt_psn */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Loss recovery of the requester. Two replies show a loss: a sequence NAK, and one beyond a READ with missing responses
- * (an implied NAK). The requester then sends everything again from the oldest missing packet on (go-back-N).
+ * Loss recovery of the requester. Two kinds of reply show a loss: a sequence NAK, and one whose PSN is beyond a READ
+ * with missing responses (an implied NAK). The requester then sends everything again from the oldest missing packet on
+ * (go-back-N).
  *
  * Without a reply there is a timeout, which follows the measured round trips and doubles (RFC 6298). It sends one new
  * packet, a probe: the peer's reply shows, as above, that an earlier packet was lost, or else that the peer was merely
@@ -37,7 +38,7 @@ enum {
 #define RTO_MIN CLOCK_NS_PER_MS
 /* Before the first RTT sample: about the local CA ACK delay of stock devices (15: 134 ms). */
 #define RTO_UNMEASURED	  (128 * CLOCK_NS_PER_MS)
-#define RTO_BACKOFF_MAX	  (64 * CLOCK_NS_PER_MS) /* or ack_timeout / TIMEOUTS_PER_RETRY, if that is longer */
+#define RTO_BACKOFF_MAX	  (64 * CLOCK_NS_PER_MS) /* or longer: ack_timeout / TIMEOUTS_PER_RETRY, the RTO itself */
 #define RTO_MARGIN_MIN	  (250 * CLOCK_NS_PER_US)
 #define PROBE_ACK_TIMEOUT (2 * CLOCK_NS_PER_S) /* maximum; about the ack_timeout of stock peers */
 #define HOST_PROBE_AFTER  (500 * CLOCK_NS_PER_MS)
@@ -82,6 +83,8 @@ static int64_t current_rto(const struct soft_qp *qp)
 		rto = RTO_MIN;
 	if (backoff_max < RTO_BACKOFF_MAX)
 		backoff_max = RTO_BACKOFF_MAX;
+	if (backoff_max < rto)
+		backoff_max = rto;
 	/* The first retransmission may be lost by chance: no doubling yet. */
 	if (requester->backoff > 1)
 		rto <<= requester->backoff - 1;
@@ -144,7 +147,7 @@ uint32_t recovery_window(const struct soft_qp *qp)
 
 /*
  * Times one packet at a time, and none resent by a timeout: the reply may be to the earlier one (Karn's algorithm).
- * Before a NAK the peer has dropped all packets that go_back() resends.
+ * Those that go_back() resends may be timed: the peer dropped their first copies.
  */
 void recovery_sent(struct soft_qp *qp)
 {
@@ -331,6 +334,13 @@ static void increase_cwnd(struct requester *requester, uint32_t packets)
 		requester->cwnd = requester->cwnd_max;
 }
 
+/* A PSN compares only with those in the half of their range around it. */
+static void keep_near(uint32_t *psn, uint32_t least)
+{
+	if (psn_before(*psn, least))
+		*psn = least;
+}
+
 void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn)
 {
 	struct requester *requester = &qp->requester;
@@ -338,10 +348,10 @@ void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn)
 
 	if (requester->rtt_timing && psn_before(requester->rtt_psn, requester->unacked_psn))
 		rtt_sample(qp);
-	/* So soon after a timeout the peer has answered that packet, not an earlier one. */
+	/* A reply so soon after the resent packet answers it, not an earlier copy. */
 	else if (!requester->rtt_timing && qp_now(qp) - requester->rtt_sent_at < 2 * requester->srtt)
 		requester->backoff = 0;
-	/* The reply to the packets before the probe, not to the probe. */
+	/* A reply to the packets before the probe: they were late, not lost. */
 	else if (requester->consecutive_timeouts && requester->rtt_timing && !requester->in_recovery &&
 		 qp_is_probe_oldest(requester))
 		soft_count(qp->transport, SOFT_LATE);
@@ -353,6 +363,8 @@ void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn)
 		go_back(requester);
 	if (requester->in_recovery && !psn_before(requester->unacked_psn, requester->recovery_point))
 		requester->in_recovery = false;
+	keep_near(&requester->ambiguous_psn, requester->unacked_psn);
+	keep_near(&requester->once_psn, psn_add(requester->unacked_psn, PSN_MASK - PSN_HALF / 2));
 	qp->transport->last_ack_at = qp_now(qp);
 	requester->consecutive_timeouts = 0;
 	requester->rnr_naks = 0;

@@ -118,6 +118,10 @@ static inline uint8_t packet_pad(size_t length)
 #define PSN_MASK UINT32_C(0xffffff)
 #define PSN_HALF UINT32_C(0x800000)
 
+enum {
+	GROUP_QPN = 0xffffff /* the destination of each multicast datagram (IBTA 10.5.1) */
+};
+
 static inline uint32_t psn_add(uint32_t psn, uint32_t count)
 {
 	return (psn + count) & PSN_MASK;

@@ -18,7 +18,7 @@ WITH_SOFT ?= 1#         0: without the soft transport, RoCE v2 in user space
 WITH_REPORT ?= 1#       0: without figures: no summary, progress, JSON, Prometheus, --histogram or --interval-report
 WITH_HELP ?= 1#         0: --help lists the options without explaining them
 WITH_NAMES ?= 1#        0: without look-ups: a host is a numeric address
-WITH_EXTRAS ?= 1#       0: without the options that choose path, pace and polling, --daemon, --targets, --wait-server and --max-clients
+WITH_EXTRAS ?= 1#       0: without most options of our own: path, pace, polling, service, --targets, --paths, --expect, --reconnect
 WITH_DIAGNOSTICS ?= 1#  0: errors have the text of the kernel or library, without explanations, hints and traces
 STATIC ?=#              1: one file without shared libraries, built into $(BUILD)/static
 STATIC_PROVIDERS ?= rxe,mlx5#  the drivers of rdma-core in such a file
@@ -40,7 +40,7 @@ $(if $(wrong),$(error CONFIG has lines COMMANDS="..." and WITH_x=y or n: $(wrong
 include $(abspath $(CONFIG))
 override COMMANDS := $(subst ",,$(COMMANDS))
 endif
-# Until 1.0 its name was WITH_CAUSES. On the command line the new name takes precedence, and CONFIG over the environment.
+# WITH_DIAGNOSTICS was WITH_CAUSES until 1.0. On the command line the new name takes precedence, and CONFIG over the environment.
 ifeq ($(filter undefined $(if $(CONFIG),environment),$(origin WITH_CAUSES))$(filter command,$(origin WITH_DIAGNOSTICS)),)
 override WITH_DIAGNOSTICS := $(WITH_CAUSES)
 endif
@@ -97,7 +97,7 @@ $(archive): $(filter-out $(main),$(call object,$(sources))) $(libev) $(members)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $(filter %.o,$^)
 
-# The object's headers count however BUILD names the same folder.
+# -MT: dependencies hold whichever way BUILD names the folder.
 $(BUILD)/objects/%.o: %.c $(settings)
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
@@ -116,7 +116,7 @@ released := $(if $(built_from),$(filter v$(VERSION),$(shell git describe --exact
 versioned := $(call object,cmd/main.c cmd/command.c cmd/reporting/json.c)
 $(versioned): private commit := $(if $(built_from),$(if $(released),,+g$(built_from)))
 $(versioned): $(BUILD)/objects/commit
-# Functions with "..." save no floating-point registers: -640. test/layers checks that no floating-point number is passed to them.
+# Functions with "...": flags.mk says why.
 $(call object,core/log.c core/output.c core/output_tiny.c core/sysfs.c cmd/run.c): private code += $(integers)
 $(BUILD)/objects/commit: FORCE $(settings)
 	@$(call remember,$(built_from) $(released))

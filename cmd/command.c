@@ -16,7 +16,7 @@
 
 /* Limit of an orderly shutdown after the deadline: a working peer answers within this time. */
 #define SHUTDOWN_AT_DEADLINE (250 * CLOCK_NS_PER_MS)
-/* Added to --timeout, so that a shutdown step that times out first can report the silent peer. */
+/* Added to --timeout, so that a shutdown step's own timeout comes first, and names the silent peer. */
 #define SHUTDOWN_MARGIN (250 * CLOCK_NS_PER_MS)
 /* A person sees after this time why a shutdown takes longer. */
 #define SHUTDOWN_SILENT CLOCK_NS_PER_S
@@ -241,7 +241,7 @@ static void shutdown_takes_longer(void *context)
 			 shutdown_timeout, invocation);
 }
 
-/* The watchdog expires later than the loop's limits for shutdown and clean-up. */
+/* Later than the shutdown's limit, with as long again for the clean-up. */
 static int64_t watchdog_limit(const struct invocation *invocation)
 {
 	return 2 * invocation->options->timeout + CLOCK_NS_PER_S;
@@ -266,7 +266,7 @@ static void signal_received(void *context)
 				 invocation);
 }
 
-/* The phases have ended. Ends a run outside any phase, such as a server that waits for a client. */
+/* Called after the phases that the deadline ends. Ends a run that is in none, such as a server waiting for a client. */
 static void deadline_expired(void *context)
 {
 	struct invocation *invocation = context;

@@ -89,7 +89,7 @@ smaller_file += -Wl,--sort-section=alignment # 50, of gaps
 # An undefined weak symbol needs no dynamic entry, and without unwind tables no index of them is needed.
 smaller_dynamic := -Wl,-z,nodynamic-undefined-weak
 smaller_dynamic += -Wl,--no-eh-frame-hdr
-# Only the start file that calls main() is needed, with glibc from 2.34 on: 580.
+# Of glibc's start files (2.34 on) only the one that calls main() is needed: 580.
 start_file = $(shell file=$$($(CC) -print-file-name=Scrt1.o 2>/dev/null) && echo 'int main(void) { return 0; }' | \
 	     $(CC) -pie -fPIE -x c - -x none -nostartfiles "$$file" -o /dev/null 2>/dev/null && echo "-nostartfiles $$file")
 smaller_dynamic += $(if $(harden_file),$(start_file))
@@ -101,7 +101,7 @@ LIBEV := $(strip $(LIBEV))
 libraries := $(if $(filter 1,$(WITH_VERBS)),-lrdmacm -libverbs) $(if $(LIBEV),,-lev)
 
 ifneq ($(LIBEV),)
-# Only the parts that core/loop.c uses; if both are compiled, the headers need the same settings.
+# Only the parts that core/loop.c uses. libev and the files that include ev.h need the same settings.
 libev_headers := -isystem $(LIBEV) -DEV_STANDALONE=1 -DEV_FEATURES=4 -DEV_SIGNAL_ENABLE=1 -DEV_ASYNC_ENABLE=1 \
 		 -DEV_USE_EPOLL=1 -DEV_USE_POLL=0 -DEV_USE_SELECT=0 -DEV_USE_LINUXAIO=0 -DEV_USE_IOURING=0 \
 		 -DEV_USE_EVENTFD=1 -DEV_USE_SIGNALFD=0 -DEV_USE_TIMERFD=0 -DEV_USE_MONOTONIC=1
@@ -116,7 +116,7 @@ ifeq ($(WITH_VERBS),1)
 libraries := $(patsubst %,-Wl$(comma)--require-defined=verbs_provider_%,$(subst $(comma), ,$(strip $(STATIC_PROVIDERS)))) \
 	     -Wl,--start-group $(shell $(PKG_CONFIG) --static --libs librdmacm libibverbs 2>/dev/null) -Wl,--end-group \
 	     $(if $(LIBEV),,-lev) -lm
-# Of an empty program: minutes of compiling would end with what is missing.
+# An empty program is linked first: otherwise a missing library shows only after minutes of compiling.
 find_libraries = && $(PKG_CONFIG) --print-errors --exists librdmacm libibverbs && \
 		 echo 'int main(void) { return 0; }' | $(CC) -x c - -x none $(filter-out $(CC),$(link)) -o /dev/null $(libraries)
 endif

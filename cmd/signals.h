@@ -14,11 +14,11 @@
 
 /*
  * True if the signal was already ignored at startup; it stays ignored: SIGHUP by nohup(1), SIGINT and SIGQUIT by a
- * shell that runs the command in a script's background. With WITH_DIAGNOSTICS.
+ * shell that runs the command in a script's background. Only in a build WITH_DIAGNOSTICS.
  */
 bool signals_ignored(int number);
 
-/* The watchers: one that signals.c wakes, or one for each signal. */
+/* One watcher, which the handler wakes; without WITH_DIAGNOSTICS one for each signal. */
 enum {
 	SIGNALS = WITH_DIAGNOSTICS ? 1 : 3
 };
@@ -42,8 +42,9 @@ bool signals_wait(int fd, int64_t until);
 void signals_release(struct loop_signal watchers[SIGNALS]);
 
 /*
- * Ends the process with OUTCOME_FAILED and a line on stderr after nanoseconds plus two to three seconds. Another start
- * replaces the limit. A running alarm(2) of the caller takes its place. Safe in a signal handler.
+ * Ends the process with OUTCOME_FAILED and a line on stderr (without WITH_DIAGNOSTICS: by SIGALRM) after nanoseconds
+ * plus two to three seconds. Another start replaces the limit. A running alarm(2) of the caller takes its place. Safe
+ * in a signal handler.
  */
 void watchdog_start(int64_t nanoseconds);
 

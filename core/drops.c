@@ -15,8 +15,8 @@
 
 /* On some networks the last drop counter also grows for other reasons. */
 static const struct {
-	const char *file,
-		*line; /* in /proc/net; the first word of a line of names and of its line of values, or NULL */
+	const char *file; /* in /proc/self/net */
+	const char *line; /* the first word of a line of names and of its line of values, or NULL */
 	const char *name, *words;
 } rows[DROPS_COUNT] = {
 	{ "snmp", "Udp:", "InCsumErrors", WRONG_CHECKSUM },

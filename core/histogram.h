@@ -49,7 +49,7 @@ void histogram_difference(const struct histogram *histogram, const struct histog
 /* The population standard deviation, ping(8)'s mdev. Returns 0 without a sample. */
 int64_t histogram_deviation(const struct histogram *histogram);
 
-/* True if the rest of the samples, above that percentile, is one at least: p99 needs a hundred samples. */
+/* True if at least one sample lies above the percentile: p99 needs a hundred samples. */
 bool histogram_has(const struct histogram *histogram, unsigned per_mille);
 
 /*

@@ -207,7 +207,7 @@ static bool spin_or_arm(struct loop *loop)
 
 /*
  * Returns whether libev may sleep: the alarm then wakes it for the first timer. The alarm is set only if that timer is
- * due before the last setting, or the last setting has passed, which also makes it unreadable again. With a
+ * due before the last setting, or the last setting has passed, and setting it makes it unreadable. With a
  * retransmission timer of a millisecond, a time limit in each epoll_wait(2) would make the kernel program the hardware
  * clock for each sleep of a ping: 15 % of its time.
  */
@@ -254,7 +254,7 @@ static void expire_timers(struct loop *loop)
 	struct timer *first;
 
 	loop->turn = clock_now();
-	if (WITH_DIAGNOSTICS && WITH_EXTRAS && lateness(loop, loop->turn)) {
+	if (WITH_EXTRAS && lateness(loop, loop->turn)) {
 		loop->still_for = lateness(loop, loop->turn);
 		loop->still_until = loop->turn;
 	}
@@ -365,7 +365,10 @@ void loop_timer_stop(struct loop_timer *timer)
 		timers_stop(&timer->loop->timers, &timer->timer);
 }
 
-/* The callbacks of this iteration may have deferred the end of the run to the next one. */
+/*
+ * Two more iterations: in the first end the phases that callbacks of the deadline's iteration began, in the second the
+ * runs whose end they deferred.
+ */
 static void deadline_noticed(void *context)
 {
 	struct loop *loop = context;
@@ -373,7 +376,6 @@ static void deadline_noticed(void *context)
 	loop_timer_start(loop, &loop->deadline, 0, loop->deadline_expired, loop->deadline_context);
 }
 
-/* They may also have begun phases, which end in the next one. */
 static void deadline_reached(void *context)
 {
 	struct loop *loop = context;

@@ -89,8 +89,8 @@ void loop_timer_start(struct loop *loop, struct loop_timer *timer, int64_t nanos
 void loop_timer_stop(struct loop_timer *timer);
 
 /*
- * The run's deadline. A phase that lasts until then ends by its own timer (loop_phase_start()). expired is called in
- * the next iteration, unless that has ended the run. Phases that begin after loop_deadline_stop() have only their own
+ * The run's deadline. A phase that lasts until then ends by its own timer (loop_phase_start()). expired is called two
+ * iterations later, unless the run has ended. Phases that begin after loop_deadline_stop() have only their own
  * limits.
  */
 void loop_deadline_start(struct loop *loop, int64_t nanoseconds, loop_callback *expired, void *context);
@@ -100,7 +100,7 @@ void loop_deadline_stop(struct loop *loop);
  * second. 0: it was not.
  */
 int64_t loop_stood_still(const struct loop *loop);
-/* True from then until loop_deadline_stop(): no further attempts are wanted. */
+/* True from the deadline until loop_deadline_stop(): no further attempts are wanted. */
 bool loop_deadline_passed(const struct loop *loop);
 
 enum {

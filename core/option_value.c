@@ -48,7 +48,10 @@ struct number {
 	uint64_t scale; /* the base to the power of the decimal places; 0: no point */
 };
 
-/* Returns the end of the digits; NULL without one, or if they do not fit: those of a fraction are ignored then. */
+/*
+ * Returns the end of the digits; NULL without one, or if the whole part does not fit. A fraction's surplus digits are
+ * ignored.
+ */
 static const char *read_digits(const char *text, struct number *number)
 {
 	const char *end = text;

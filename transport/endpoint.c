@@ -372,7 +372,7 @@ void endpoint_deliver(struct endpoint *endpoint, struct endpoint_event *event)
 {
 	bool failed = event->kind == EVENT_FAILED, has_error = failed || event->kind == EVENT_REQUEST_FAILED;
 
-	/* An event may be due in the same turn of the loop as a deadline. */
+	/* The deadline may already have ended the endpoint in this turn of the loop. */
 	if (endpoint->state >= ENDPOINT_FAILED)
 		return;
 	if (!has_error)

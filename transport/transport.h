@@ -13,8 +13,8 @@
  * or too many strangers' errors were reported recently. The transport itself only logs errors without a call or event.
  *
  * Order. Callbacks come from the loop, never from a function below. EVENT_ESTABLISHED comes before the endpoint's first
- * completion, EVENT_DISCONNECTED after the last; the kernel does not order the two descriptors. Flushed work is not
- * reported; the event or completion that stopped the QP is.
+ * completion, EVENT_DISCONNECTED after the last; they come by two descriptors, which the kernel does not order. Flushed
+ * work is not reported; the event or completion that stopped the QP is.
  *
  * Lifetimes. Any callback may call endpoint_destroy(); no callback for that endpoint follows. region_destroy() delays
  * the free until the destroyed endpoints that use the region are gone. transport_close() comes last.

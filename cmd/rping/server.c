@@ -185,7 +185,10 @@ static const struct endpoint_handlers session_handlers = {
 
 /* ---- callbacks of the listener ---- */
 
-/* With -P pending requests do not count as connected: forged ones would block clients. The backlog limits them. */
+/*
+ * With -P pending requests do not count as connected: forged ones would block clients. The backlog limits them. They do
+ * count for --max-clients, which limits how many a run ever serves.
+ */
 static bool is_busy(const struct rping_server *server)
 {
 	if (!server->options->persistent)

@@ -16,7 +16,8 @@
  *
  * Reports upwards are queued (base/queue.h), or use soft_handlers (base/shared.h): a received packet goes socket ->
  * packet_io -> soft.c -> qp (by its destination QPN) or cm (QP 1), its completion or event goes queue -> delivery ->
- * endpoint. Everything runs in callbacks of the loop; each ends with soft_flush(), which sends queued packets.
+ * transport/endpoint.c. Everything runs in callbacks of the loop; each ends with soft_callback_end(), which delivers
+ * and sends what is queued.
  */
 #pragma once
 

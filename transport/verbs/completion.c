@@ -64,8 +64,8 @@ static void dispatch_completion(struct verbs_transport *transport, const struct 
 }
 
 /*
- * Polls until a poll returns fewer completions than that: with BATCH all those in the CQ at the call. Returns their
- * number; from BUDGET on there may be more.
+ * Polls until a poll returns fewer completions (1: the CQ is empty; BATCH: all that were there are taken), or BUDGET is
+ * reached. Returns how many it handled.
  */
 static int poll_until(struct verbs_completion_queue *completions, int fewer)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rdma-core backend: open, close, the table of endpoints and the reaper. */
+/* The rdma-core backend: open, close and the reaper. */
 #include "transport/verbs/verbs.h"
 
 #include <errno.h>

@@ -111,7 +111,8 @@ void device_drive(struct device *device, const char *name)
 	const struct driver *driver = drivers;
 
 	while (strcmp(driver->name, name) != 0)
-		driver++;
+		if (++driver == drivers + sizeof(drivers) / sizeof(*drivers))
+			abort();
 	snprintf(device->base.name, sizeof(device->base.name), "%s_0", name);
 	device->inline_max = driver->inline_max;
 	device->inline_is_refused_silently = !strcmp(name, "bnxt_re");

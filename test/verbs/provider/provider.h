@@ -307,7 +307,7 @@ int doorbell_empty(const struct doorbell *bell, const char *call);
 /* device.c */
 struct device *device_add(enum provider_fabric fabric, unsigned index);
 void device_free(struct device *device);
-/* Makes it one of "mlx5", "irdma", "bnxt_re", "mlx4". */
+/* With the limits of a driver: a row of its table. */
 void device_drive(struct device *device, const char *driver);
 /* libibverbs omits a device without a file or a provider library. */
 bool device_is_known(const struct device *device);

@@ -115,7 +115,7 @@ enum soft_probe {
 	SOFT_PROBE_SENT,
 	SOFT_PROBE_ANSWERED,
 };
-#define SOFT_PROBES (WITH_DIAGNOSTICS && WITH_EXTRAS)
+#define SOFT_PROBES WITH_EXTRAS
 
 struct soft_endpoint {
 	struct endpoint base;

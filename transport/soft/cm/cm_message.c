@@ -125,7 +125,7 @@ void soft_cm_id_send(struct soft_cm_id *cm_id, const struct mad *mad)
 {
 	mad_write(mad, cm_id->message);
 	soft_cm_id_resend(cm_id);
-	/* A timer without a resend can use the longest interval. */
+	/* Above that many connections under way the timer resends nothing: the longest interval is enough. */
 	cm_id->resends = may_resend(cm_id) ? 0 : CM_BACKOFF_STEPS;
 	if (cm_id->state == CM_REQ_SENT || cm_id->state == CM_REP_SENT || cm_id->state == CM_DREQ_SENT)
 		start_response_timer(cm_id);

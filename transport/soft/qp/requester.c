@@ -6,8 +6,8 @@
  *            unacked_psn                       next_psn                        end_psn
  *
  * Each posted request owns its PSNs, so the PSN alone determines what to send again. A READ owns one PSN for each
- * response packet. A long READ is requested in slices that always end at the same PSNs: a request for the rest of a
- * slice is then part of one that the responder has seen, and finds by PSN.
+ * response packet. A long READ is requested in slices with fixed ends: a repeated request asks for the rest of one
+ * that the responder remembers, and finds by PSN.
  *
  * recovery.c decides when to send again, and the size of the window.
  */
@@ -99,7 +99,7 @@ static bool lacks_ack_request(const struct requester *requester)
 	return requester->packets_since_ack_request >= outstanding(requester);
 }
 
-/* Both functions return false if the packet of that index must wait for the window. */
+/* Both functions return false if the packet of that index must wait for the window, or for an earlier READ. */
 
 static bool send_packet(struct soft_qp *qp, const struct request *request, uint32_t index)
 {

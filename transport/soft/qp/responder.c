@@ -2,9 +2,9 @@
 /*
  * The responder of a connection. It executes requests in PSN order:
  *
- *   before epsn   a duplicate: acknowledged again, not executed again; for a READ, the responses are sent again
+ *   before epsn   a recent duplicate: acknowledged again, not executed again; for a READ, the responses are sent again
  *   epsn          checked against the incomplete message and the memory region, then executed or refused
- *   beyond epsn   dropped, with one sequence NAK: a packet is missing
+ *   beyond epsn   dropped, with a sequence NAK: a packet is missing
  *
  * Replies wait for the end of the batch of received packets, because one ACK covers all earlier requests, and for the
  * responses of earlier READs. READ responses are limited for each turn of the loop, so that a peer that reads megabytes

@@ -108,6 +108,7 @@ static enum outcome post_transfer(struct session *session, enum work_kind kind, 
 	bool answers = kind == WORK_WRITE && length;
 	struct work works[2] = { {
 		.kind = kind,
+		.tag = peer->state == SESSION_CONFIRMING,
 		.region = peer->data[BUFFER],
 		.length = length,
 		.remote_address = memory->address,
@@ -120,12 +121,17 @@ static enum outcome post_transfer(struct session *session, enum work_kind kind, 
 	return endpoint_post(peer->endpoint, works, answers ? 2 : 1);
 }
 
-/* Posts a WRITE of length 0, which accesses no memory. It completes when everything posted before it is delivered. */
+/*
+ * Posts a WRITE of length 0, which accesses no memory. It completes when everything posted before it is delivered. Over
+ * iWARP it completes once it is sent (RFC 5040, 5.5), and so it is a READ there, of a byte: siw refuses an empty one.
+ */
 static enum outcome request_confirmation(struct session *session)
 {
+	bool iwarp = session->peer.endpoint->domain->fabric == FABRIC_IWARP;
+
 	peer_enter(&session->peer, SESSION_CONFIRMING, "waiting for the acknowledgement of the answer",
 		   FOR_HALF_TIMEOUT);
-	return post_transfer(session, WORK_WRITE, &(struct advertisement){ 0 }, 0);
+	return post_transfer(session, iwarp ? WORK_READ : WORK_WRITE, &session->source, iwarp);
 }
 
 /* The completion may arrive after the client's next message, which has confirmed delivery. */
@@ -172,6 +178,7 @@ static enum outcome read_source(struct session *session, const struct advertisem
 		outcome = buffer_reserve(session, source->size);
 	if (outcome)
 		return outcome;
+	session->source = *source;
 	session->peer.size = source->size;
 	peer_enter(&session->peer, SESSION_READING, "reading the ping", FOR_TIMEOUT);
 	return post_transfer(session, WORK_READ, source, source->size);
@@ -246,7 +253,7 @@ enum outcome session_complete(struct session *session, const struct completion *
 		return peer_work_failed(&session->peer, completion);
 	if (completion->kind == WORK_RECEIVE)
 		return message_received(session, completion);
-	return completion->kind == WORK_READ ? source_read(session) : confirmed(session);
+	return completion->kind == WORK_READ && !completion->tag ? source_read(session) : confirmed(session);
 }
 
 /* ---- the end ---- */

@@ -48,8 +48,9 @@ enum {
 struct session {
 	struct peer peer; /* first: the two have one address */
 	struct rping_server *server;
-	struct session *next;  /* the server's list */
-	struct session **link; /* the pointer to this one: the list's head, or another session's next */
+	struct session *next;	     /* the server's list */
+	struct session **link;	     /* the pointer to this one: the list's head, or another session's next */
+	struct advertisement source; /* the last ping's */
 };
 
 /* Initialises a zeroed session, which owns the request's endpoint. log: for its errors until its first ping. */

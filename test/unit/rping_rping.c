@@ -521,20 +521,32 @@ WORD(no_reads)
 	connection(number)->no_reads = true;
 }
 
-/* The server requests confirmation of its last answer: an empty RDMA WRITE. */
+WORD(iwarp)
+{
+	fake.domain.fabric = FABRIC_IWARP;
+}
+
+static enum work_kind confirmation_kind(void)
+{
+	return fake.domain.fabric == FABRIC_IWARP ? WORK_READ : WORK_WRITE;
+}
+
+/* The server requests confirmation of its last answer: an empty RDMA WRITE, over iWARP a READ of a byte of the source.
+ */
 WORD(wants_confirmation)
 {
 	const struct work *confirmation = &of(connection(number))->sends[0];
 
-	assert_int_equal(confirmation->kind, WORK_WRITE);
-	assert_int_equal(confirmation->length, 0);
+	assert_int_equal(confirmation->kind, confirmation_kind());
+	assert_int_equal(confirmation->length, confirmation->kind == WORK_READ);
+	assert_int_equal(confirmation->remote_key, 9);
 	assert_false(confirmation->unsignalled);
 	fake.asked_with = confirmation->tag;
 }
 
 WORD(confirmed)
 {
-	complete(connection(number), WORK_WRITE, fake.asked_with, 0);
+	complete(connection(number), confirmation_kind(), fake.asked_with, 0);
 }
 
 /* Requests fail: by the client's fault, ours, or for lack of memory. */
@@ -606,6 +618,10 @@ static const struct script server_runs[] = {
 	{ "the next ping arrives before the confirmation",
 	  "run -s; take 2; ping 0 32; wait 201; wants_confirmation 0; source 0 32; confirmed 0; read 0; sink 0 32; "
 	  "answered 0; leave 0",
+	  OUTCOME_OK, "" },
+	{ "over iWARP, too",
+	  "run -s; iwarp; take 2; ping 0 32; wait 201; wants_confirmation 0; source 0 32; confirmed 0; read 0; "
+	  "sink 0 32; answered 0; leave 0",
 	  OUTCOME_OK, "" },
 	{ "an empty source", "run -s; take 0; source 0 0", OUTCOME_FAILED,
 	  CLIENT "ping 0: the client's source has 0 bytes, not 1 to 1048576\n" },

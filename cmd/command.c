@@ -181,7 +181,7 @@ static void print_lines(const char *lines, const char *prefix, const char *name,
 	while (*lines) {
 		size_t length = strcspn(lines, "\n");
 
-		output_print(output, "%*s%s %.*s\n", indent, prefix, name, (int)length, lines);
+		run_print_help(output, "%*s%s %.*s", indent, prefix, name, (int)length, lines);
 		prefix = "";
 		lines += length + (lines[length] == '\n');
 	}
@@ -190,8 +190,10 @@ static void print_lines(const char *lines, const char *prefix, const char *name,
 void command_help(const struct command *command, const char *name, bool brief, struct output *output)
 {
 	print_lines(command->synopsis, "Usage: ", name, output);
-	if (WITH_HELP)
-		output_print(output, "\n%s - %s\n", command->name, command->summary);
+	if (WITH_HELP) {
+		output_print(output, "\n");
+		run_print_help(output, "%s - %s", command->name, command->summary);
+	}
 	options_help(command->options, brief, output);
 	if (!brief || !WITH_HELP)
 		return;

@@ -66,7 +66,7 @@ static void print_usage(struct output *output, const char *name)
 		     name);
 	for (const struct command *const *row = command_table; *row; row++)
 		if (WITH_HELP)
-			output_print(output, "  %-10s %s\n", (*row)->name, (*row)->summary);
+			run_print_help(output, "  %-10s %s", (*row)->name, (*row)->summary);
 		else
 			output_print(output, "  %s\n", (*row)->name);
 	output_print(output, "\nOptions:\n" OPTIONS);

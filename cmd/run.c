@@ -32,6 +32,15 @@ void run_print(const struct run *run, const char *format, ...)
 	va_end(list);
 }
 
+void run_print_help(struct output *output, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	output_line(output, format, list);
+	va_end(list);
+}
+
 void *run_allocate(const struct run *run, size_t count, size_t size)
 {
 	void *memory = calloc(count, size);

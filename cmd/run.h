@@ -122,6 +122,9 @@ bool run_listens(struct run *run, const struct endpoint *listener, const char *h
 /* Prints a line of the command's output. */
 void run_print(const struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Prints a line of a command's help, without a run. */
+void run_print_help(struct output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Allocates count zeroed objects. Reports a lack of memory and returns NULL. */
 void *run_allocate(const struct run *run, size_t count, size_t size);
 

@@ -51,6 +51,8 @@ static size_t help_column(const struct option *table, bool brief)
 
 static void print_row(const struct option *row, bool brief, size_t column, struct output *output)
 {
+	/* output_tiny.c has no stream. */
+	size_t width = WITH_DIAGNOSTICS ? terminal_width(fileno(output->stream)) : 0;
 	char left[LEFT_SIZE], right[RIGHT_SIZE];
 
 	if (format_left(left, row) + 2 > column) {
@@ -59,7 +61,7 @@ static void print_row(const struct option *row, bool brief, size_t column, struc
 	}
 	format_right(right, row, brief);
 	output_print(output, "%-*s", (int)column, left);
-	wrap_print(output, TERMINAL_WIDTH, column, column, 0, right);
+	wrap_print(output, width ? width : TERMINAL_WIDTH, column, column, 0, right);
 }
 
 static void list_options(const struct option *table, struct output *output)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core/terminal.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -25,7 +26,9 @@ size_t terminal_line(const char *text, size_t room, char after)
 	size_t fits = 0;
 
 	for (size_t length = 1; text[length - 1]; length++) {
-		bool ends = !text[length] || (text[length] == ' ' && (!after || text[length - 1] == after));
+		char last = text[length - 1];
+		bool may_end = after ? last == after : !isdigit((unsigned char)last);
+		bool ends = !text[length] || (text[length] == ' ' && may_end);
 
 		if (ends && (!fits || length <= room))
 			fits = length;

@@ -91,7 +91,8 @@ static void report_senders(struct report *report, const void *member)
 		report_object(report, NULL);
 		report_text(report, "address", known ? address_host(&sender->address, host) : NULL);
 		report_text(report, "qpn", qpn);
-		figures_report(report, counts_figures, &counts, NULL);
+		if (mckey->senders.count > 1 || report->format->form & IN_PROGRAMS)
+			figures_report(report, counts_figures, &counts, NULL);
 		if (!sender->numbered || report->format->form & IN_PROGRAMS)
 			report_flag(report, "numbered", sender->numbered);
 		report_end(report);

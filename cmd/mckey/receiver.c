@@ -160,20 +160,13 @@ enum outcome receiver_completed(struct member *member, const struct completion *
 	return outcome ? outcome : receiver_post(member, completion->tag);
 }
 
-static void print_sender(struct mckey *mckey, const struct sender *sender)
+static void report_missing(const struct mckey *mckey, const struct sender *sender)
 {
 	const struct counts counts = sender_counts(&mckey->senders, sender, mckey->expected);
 	uint64_t all = counts.received + counts.lost;
-	char name[SENDER_NAME_SIZE], order[64] = "order unknown: not numbered";
+	char name[SENDER_NAME_SIZE];
 
 	sender_name(sender, name);
-	if (sender->numbered)
-		log_text(order, sizeof(order), "%" PRIu64 " out of order, %" PRIu64 " repeated", counts.out_of_order,
-			 counts.duplicated);
-	run_print_result(mckey->run, OUTCOME_OK, mckey->device,
-			 "%" PRIu64 " datagram%s of %" PRIu64 " byte%s from %s received, %" PRIu64 " lost, %s",
-			 counts.received, units_plural(counts.received), mckey->figures.size,
-			 units_plural(mckey->figures.size), name, counts.lost, order);
 	if (counts.lost)
 		log_error(mckey->log, name, "%" PRIu64 " of %" PRIu64 " datagram%s did not arrive%s", counts.lost, all,
 			  units_plural(all), mckey->cause ? mckey->cause : "");
@@ -198,7 +191,7 @@ void receiver_result(struct mckey *mckey, struct mckey_result *result)
 		run_record_outcome(mckey->run, OUTCOME_FAILED);
 	for (size_t i = 0; WITH_DIAGNOSTICS && i < senders->count; i++) {
 		sender = sender->next;
-		print_sender(mckey, sender);
+		report_missing(mckey, sender);
 	}
 	/* It destroys its QP at once, and soft-RoCE drops its unsent datagrams. */
 	if (WITH_DIAGNOSTICS && !senders->count && !transport_opens_devices(transport_name(mckey->run->transport)))

@@ -40,7 +40,8 @@ bool outage_begin(struct target *target, const struct error *error, loop_callbac
 	last = last_moment(target);
 	if (last != INT64_MAX)
 		loop_timer_start(run->loop, &target->gone, last - now, expired, target);
-	run_print(run, "%s: %s is gone: connecting again", run->log.name, target->peer.name);
+	run_print(run, "%s: %s %s: connecting again", run->log.name, target->peer.name,
+		  target->peer.pings ? "is gone" : "does not answer yet");
 	return true;
 }
 
@@ -79,8 +80,9 @@ void outage_end(struct target *target, bool connected)
 	counts->outages++;
 	counts->outage += length;
 	if (connected)
-		run_print(run, "%s: %s is back after %s: %" PRIu64 " ping%s lost", run->log.name, target->peer.name,
-			  units_time(length, time), lost, units_plural(lost));
+		run_print(run, "%s: %s %s after %s: %" PRIu64 " ping%s lost", run->log.name, target->peer.name,
+			  target->peer.pings ? "is back" : "answers", units_time(length, time), lost,
+			  units_plural(lost));
 	report_outage(target, length, lost);
 	free(target->cause);
 	target->cause = NULL;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "core/terminal.h"
 #include "core/units.h"
 
 enum {
@@ -81,22 +82,22 @@ static const char *compare(const struct target *path, struct usual usual)
 	return NULL;
 }
 
-static void print_header(const struct target *path)
+static void print_header(const struct target *path, bool narrow)
 {
-	run_print(path->peer.run, path->udp ? "path  UDP port   pings    lost  losses      p50      p99      max"
-					    : "path   CM port       QPN   pings    lost      p50      p99      max");
+	run_print(path->peer.run, "path  %s   pings%s%s      p50%s", path->udp ? "UDP port" : " CM port       QPN",
+		  narrow ? "" : "    lost", path->udp ? "  losses" : "", narrow ? "" : "      p99      max");
 }
 
-static void print_path(const struct target *path, unsigned number)
+static void print_path(const struct target *path, unsigned number, bool narrow)
 {
 	const struct histogram *times = path->histogram;
 	char p50[UNITS_TEXT_SIZE] = "-", p99[UNITS_TEXT_SIZE] = "-", max[UNITS_TEXT_SIZE] = "-";
-	char qpn[16] = "", lost[24] = "-", losses[24] = "";
+	char qpn[16] = "", lost[24] = "       -", losses[24] = "", others[2 * UNITS_TEXT_SIZE];
 	struct losses of_path;
 
 	/* A path without a ping has no losses. */
 	if (path->counts.sent)
-		log_text(lost, sizeof(lost), "%" PRIu64, path->counts.lost);
+		log_text(lost, sizeof(lost), "  %6" PRIu64, path->counts.lost);
 	if (target_losses(path, &of_path))
 		log_text(losses, sizeof(losses), "  %6" PRIu64, losses_of(path));
 	else if (path->udp)
@@ -109,22 +110,25 @@ static void print_path(const struct target *path, unsigned number)
 			units_time(histogram_percentile(times, 990), p99);
 		units_time(times->all.maximum, max);
 	}
-	run_print(path->peer.run, "%4u  %8u%s  %6" PRIu64 "  %6s%s  %7s  %7s  %7s%s%s", number, path->port, qpn,
-		  path->counts.answered.count, lost, losses, p50, p99, max, path->worse ? "  " : "",
-		  path->worse ? path->worse : "");
+	log_text(others, sizeof(others), "  %7s  %7s", p99, max);
+	run_print(path->peer.run, "%4u  %8u%s  %6" PRIu64 "%s%s  %7s%s%s%s", number, path->port, qpn,
+		  path->counts.answered.count, narrow ? "" : lost, losses, p50, narrow ? "" : others,
+		  path->worse ? "  " : "", path->worse ? path->worse : "");
 }
 
-/* One line per server. */
+/* One line per server. On a narrow terminal a row has only the figures that compare() uses. */
 static void print_tables(const struct rping_client *client)
 {
 	size_t count = (size_t)client->options->paths, index = 0;
+	size_t width = terminal_width(fileno(client->run->output->stream));
+	bool narrow = width && width < TERMINAL_WIDTH;
 
 	for (const struct target *path = client->targets; path; path = path->next, index++) {
 		if (index % count == 0 && client->count > count)
 			run_print(client->run, "%s:", path->peer.name);
 		if (index % count == 0)
-			print_header(path);
-		print_path(path, (unsigned)(index % count) + 1);
+			print_header(path, narrow);
+		print_path(path, (unsigned)(index % count) + 1, narrow);
 	}
 }
 

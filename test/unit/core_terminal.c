@@ -3,7 +3,7 @@
 
 #include "core/terminal.h"
 
-/* Lines end behind commas, but for a part that is too long for a line. */
+/* Lines end behind commas, but for a part that is too long for a line; never between a number and what follows it. */
 TEST(lines)
 {
 	static const struct {
@@ -19,6 +19,9 @@ TEST(lines)
 		{ 12, ',', "one, two three", "one," },
 		{ 12, ',', "one two three, four", "one two" },
 		{ 2, ',', "one two, three", "one" },
+		{ 10, 0, "after 12.3 ms", "after" },
+		{ 14, 0, "after 12.3 ms, once", "after 12.3 ms," },
+		{ 2, 0, "5 pings", "5 pings" },
 	};
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {

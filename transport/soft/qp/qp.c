@@ -422,6 +422,7 @@ static void keepalive(void *context)
 				continue;
 			any = true;
 			if (is_suspect_expired(qp)) {
+				qp->endpoint->probe = SOFT_PROBE_NONE; /* its answer explains a silent peer */
 				qp_fail_connection(qp,
 						   "connection lost: the peer's process has ended, or a firewall "
 						   "rejects UDP port 4791",

@@ -11,7 +11,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 
 #include "test/unit/doctor_bench.h"
 
@@ -720,7 +719,6 @@ TEST(locked_memory, set_up, tear_down)
 {
 	struct rlimit kept, few;
 	pid_t child;
-	int status;
 
 	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &kept), 0);
 	few = kept;
@@ -739,8 +737,7 @@ TEST(locked_memory, set_up, tear_down)
 		_exit(privileges_have(CAP_IPC_LOCK) && has_finding(FINDING_WARN, "memlock", "at most 64 KiB") ? 0 : 1);
 	}
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &kept), 0);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_int_equal(exit_status(child), 0);
 }
 
 /* limits.conf(5): a soft limit alone does not count, and a file of limits.d does. */
@@ -764,12 +761,10 @@ static bool limits_are_read(void)
 TEST(limits_of_logins, set_up, tear_down)
 {
 	pid_t child = fork();
-	int status;
 
 	if (!child)
 		_exit(!limits_are_read());
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_int_equal(exit_status(child), 0);
 }
 
 /* Facts about an interface and its port. lo exists in every namespace. */

@@ -21,8 +21,7 @@ static void port_in_use(struct bench *bench)
 
 	REQUIRE(bench, bench_listen(bench, &options));
 	address = bench->listener->local;
-	REQUIRE(bench, !endpoint_create(ENDPOINT_LISTENER, bench->channel, &options, bench->listener->handlers,
-					&bench->listening, &second));
+	second = end_create(&bench->listening, ENDPOINT_LISTENER, &options);
 	REQUIRE(bench, endpoint_listen(second, &address) == OUTCOME_NO_CONNECTION);
 	endpoint_destroy(second);
 }

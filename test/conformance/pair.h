@@ -101,6 +101,8 @@ bool bench_listen(struct bench *bench, const struct endpoint_options *options);
 /* A client that starts to resolve the listener's address. */
 bool bench_start_client(struct bench *bench, const struct endpoint_options *options);
 /* A client that gets as far as EVENT_ROUTE_RESOLVED, with its queue and region. */
+/* An endpoint of the end, or NULL. The end's own, or the listener, is the caller's to set. */
+struct endpoint *end_create(struct end *end, enum endpoint_kind kind, const struct endpoint_options *options);
 bool bench_resolve(struct bench *bench, const struct endpoint_options *options);
 /* Listener and client, connected. */
 bool bench_connect(struct bench *bench, const struct endpoint_options *options);

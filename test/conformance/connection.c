@@ -6,14 +6,14 @@
 #include "core/clock.h"
 #include "test/conformance/pair.h"
 
-static void listen_on_any_port(struct bench *bench)
+CASE(listen_on_any_port)
 {
 	REQUIRE(bench, bench_listen(bench, NULL));
 	REQUIRE(bench, bench->listener->local.port != 0);
 	REQUIRE(bench, bench->listener->state == ENDPOINT_LISTENING);
 }
 
-static void port_in_use(struct bench *bench)
+CASE(port_in_use)
 {
 	struct endpoint_options options = bench_options(bench);
 	struct endpoint *second;
@@ -21,13 +21,12 @@ static void port_in_use(struct bench *bench)
 
 	REQUIRE(bench, bench_listen(bench, &options));
 	address = bench->listener->local;
-	REQUIRE(bench, !endpoint_create(ENDPOINT_LISTENER, bench->channel, &options, bench->listener->handlers,
-					&bench->listening, &second));
+	second = end_create(&bench->listening, ENDPOINT_LISTENER, &options);
 	REQUIRE(bench, endpoint_listen(second, &address) == OUTCOME_NO_CONNECTION);
 	endpoint_destroy(second);
 }
 
-static void resolve_finds_the_device(struct bench *bench)
+CASE(resolve_finds_the_device)
 {
 	REQUIRE(bench, bench_resolve(bench, NULL));
 	REQUIRE(bench, bench->client.records[0].event == EVENT_ADDRESS_RESOLVED);
@@ -38,7 +37,7 @@ static void resolve_finds_the_device(struct bench *bench)
 	REQUIRE(bench, bench->client.endpoint->local.family == bench->address.family);
 }
 
-static void connect_carries_data_both_ways(struct bench *bench)
+CASE(connect_carries_data_both_ways)
 {
 	REQUIRE(bench, bench_connect_both(bench));
 	REQUIRE(bench, bench->listening.private_length >= 5);
@@ -49,7 +48,7 @@ static void connect_carries_data_both_ways(struct bench *bench)
 	REQUIRE(bench, bench->server.endpoint->peer.port == bench->client.endpoint->local.port);
 }
 
-static void nobody_listens(struct bench *bench)
+CASE(nobody_listens)
 {
 	enum outcome outcome;
 
@@ -64,7 +63,7 @@ static void nobody_listens(struct bench *bench)
 	REQUIRE(bench, bench->error.kind != ERROR_OTHER);
 }
 
-static void server_rejects(struct bench *bench)
+CASE(server_rejects)
 {
 	bench->accept = false;
 	REQUIRE(bench, bench_listen(bench, NULL));
@@ -76,7 +75,7 @@ static void server_rejects(struct bench *bench)
 	REQUIRE(bench, bench->listener->state == ENDPOINT_LISTENING);
 }
 
-static void server_never_answers(struct bench *bench)
+CASE(server_never_answers)
 {
 	struct endpoint_options options = bench_options(bench);
 	int64_t start;
@@ -108,17 +107,17 @@ static void disconnect_from(struct bench *bench, struct end *leaver, struct end 
 	REQUIRE(bench, end_events(other, EVENT_DISCONNECTED) == 1);
 }
 
-static void client_disconnects(struct bench *bench)
+CASE(client_disconnects)
 {
 	disconnect_from(bench, &bench->client, &bench->server);
 }
 
-static void server_disconnects(struct bench *bench)
+CASE(server_disconnects)
 {
 	disconnect_from(bench, &bench->server, &bench->client);
 }
 
-static void destroying_tells_the_peer(struct bench *bench)
+CASE(destroying_tells_the_peer)
 {
 	REQUIRE(bench, bench_connect_both(bench));
 	endpoint_destroy(bench->client.endpoint);
@@ -127,7 +126,7 @@ static void destroying_tells_the_peer(struct bench *bench)
 }
 
 /* Destroys the endpoint in the callback of each event; no event may follow. */
-static void destroyed_inside_its_events(struct bench *bench)
+CASE(destroyed_inside_its_events)
 {
 	static const enum event_kind events[] = { EVENT_ADDRESS_RESOLVED, EVENT_ROUTE_RESOLVED, EVENT_ESTABLISHED };
 
@@ -154,7 +153,7 @@ static void destroyed_inside_its_events(struct bench *bench)
 	}
 }
 
-static void own_qp(struct bench *bench)
+CASE(own_qp)
 {
 	struct endpoint_options options = bench_options(bench);
 	struct work work;
@@ -172,7 +171,7 @@ static void own_qp(struct bench *bench)
 	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_DISCONNECTED));
 }
 
-static void type_of_service(struct bench *bench)
+CASE(type_of_service)
 {
 	struct endpoint_options options = bench_options(bench);
 	struct path_options path = PATH_OPEN;
@@ -182,7 +181,7 @@ static void type_of_service(struct bench *bench)
 	REQUIRE(bench, bench_connect(bench, &options));
 }
 
-static void ack_timeout(struct bench *bench)
+CASE(ack_timeout)
 {
 	struct endpoint_options options = bench_options(bench);
 	struct path_options path = PATH_OPEN;
@@ -192,7 +191,7 @@ static void ack_timeout(struct bench *bench)
 	REQUIRE(bench, bench_connect(bench, &options));
 }
 
-static void migrate_everything(struct bench *bench)
+CASE(migrate_everything)
 {
 	struct channel *channel;
 
@@ -217,7 +216,7 @@ static void migrate_everything(struct bench *bench)
 }
 
 /* The kernel moves pending events with the id; they are reported once, on the new channel. */
-static void migrate_with_a_waiting_event(struct bench *bench)
+CASE(migrate_with_a_waiting_event)
 {
 	struct channel *channel;
 
@@ -230,7 +229,7 @@ static void migrate_with_a_waiting_event(struct bench *bench)
 	REQUIRE(bench, end_events(&bench->client, EVENT_DISCONNECTED) == 1);
 }
 
-static void device_removed(struct bench *bench)
+CASE(device_removed, .removal = true)
 {
 	bench->accept_receives = 4;
 	REQUIRE(bench, bench_connect_both(bench));
@@ -241,24 +240,3 @@ static void device_removed(struct bench *bench)
 	REQUIRE(bench, end_events(&bench->client, EVENT_FAILED) == 1);
 	REQUIRE(bench, bench->client.endpoint->domain->removed);
 }
-
-const struct conformance_case connection_cases[] = {
-	{ .name = "listen_on_any_port", .run = listen_on_any_port },
-	{ .name = "port_in_use", .run = port_in_use },
-	{ .name = "resolve_finds_the_device", .run = resolve_finds_the_device },
-	{ .name = "connect_carries_data_both_ways", .run = connect_carries_data_both_ways },
-	{ .name = "nobody_listens", .run = nobody_listens },
-	{ .name = "server_rejects", .run = server_rejects },
-	{ .name = "server_never_answers", .run = server_never_answers },
-	{ .name = "client_disconnects", .run = client_disconnects },
-	{ .name = "server_disconnects", .run = server_disconnects },
-	{ .name = "destroying_tells_the_peer", .run = destroying_tells_the_peer },
-	{ .name = "destroyed_inside_its_events", .run = destroyed_inside_its_events },
-	{ .name = "own_qp", .run = own_qp },
-	{ .name = "type_of_service", .run = type_of_service },
-	{ .name = "ack_timeout", .run = ack_timeout },
-	{ .name = "migrate_everything", .run = migrate_everything },
-	{ .name = "migrate_with_a_waiting_event", .run = migrate_with_a_waiting_event },
-	{ .name = "device_removed", .run = device_removed, .removal = true },
-	{ 0 },
-};

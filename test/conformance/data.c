@@ -28,7 +28,7 @@ static bool connected(struct bench *bench, size_t receives)
 	return bench_connect_both(bench);
 }
 
-static void send_every_size(struct bench *bench)
+CASE(send_every_size)
 {
 	static const uint32_t sizes[] = { 0, 1, 3, 4, 100, 1023, 1024, 1025, 4096, 65535, 65536, 1 << 20 };
 	enum {
@@ -55,7 +55,7 @@ static void send_every_size(struct bench *bench)
  * The client sends and disconnects as soon as it is connected: the server must report the connection, then the message,
  * then the end, in any order of the kernel's two descriptors.
  */
-static void order_of_news(struct bench *bench)
+CASE(order_of_news)
 {
 	bench->accept_receives = 1;
 	REQUIRE(bench, bench_listen(bench, NULL));
@@ -83,7 +83,7 @@ static void order_of_news(struct bench *bench)
 	}
 }
 
-static void read_and_write(struct bench *bench)
+CASE(read_and_write)
 {
 	struct work work;
 
@@ -106,7 +106,7 @@ static void read_and_write(struct bench *bench)
 }
 
 /* An unsignalled WRITE followed by a SEND: the message proves that the data has arrived. A receive always completes. */
-static void silent_write_then_send(struct bench *bench)
+CASE(silent_write_then_send)
 {
 	struct work works[2];
 
@@ -142,7 +142,7 @@ static void refused_access(struct bench *bench, struct work work)
 	REQUIRE(bench, !memcmp(bench->server_region->memory, before, 4096));
 }
 
-static void write_beyond_the_region(struct bench *bench)
+CASE(write_beyond_the_region)
 {
 	struct work work;
 
@@ -152,7 +152,7 @@ static void write_beyond_the_region(struct bench *bench)
 	refused_access(bench, work);
 }
 
-static void read_with_a_wrong_key(struct bench *bench)
+CASE(read_with_a_wrong_key)
 {
 	struct work work;
 
@@ -162,14 +162,14 @@ static void read_with_a_wrong_key(struct bench *bench)
 	refused_access(bench, work);
 }
 
-static void write_without_the_right(struct bench *bench)
+CASE(write_without_the_right)
 {
 	bench->access = REGION_REMOTE_READ;
 	REQUIRE(bench, connected(bench, 0));
 	refused_access(bench, remote_work(bench, WORK_WRITE, 0, 16));
 }
 
-static void message_longer_than_the_receive(struct bench *bench)
+CASE(message_longer_than_the_receive)
 {
 	struct work work;
 
@@ -183,7 +183,7 @@ static void message_longer_than_the_receive(struct bench *bench)
 }
 
 /* Sends that arrive before their receives wait, but not long. */
-static void receiver_not_ready(struct bench *bench)
+CASE(receiver_not_ready)
 {
 	struct work work;
 
@@ -201,16 +201,3 @@ static void receiver_not_ready(struct bench *bench)
 	}
 	REQUIRE(bench, bench_await_completions(bench, &bench->client, WORK_SEND, 8));
 }
-
-const struct conformance_case data_cases[] = {
-	{ .name = "send_every_size", .run = send_every_size },
-	{ .name = "order_of_news", .run = order_of_news },
-	{ .name = "read_and_write", .run = read_and_write },
-	{ .name = "silent_write_then_send", .run = silent_write_then_send },
-	{ .name = "write_beyond_the_region", .run = write_beyond_the_region },
-	{ .name = "read_with_a_wrong_key", .run = read_with_a_wrong_key },
-	{ .name = "write_without_the_right", .run = write_without_the_right },
-	{ .name = "message_longer_than_the_receive", .run = message_longer_than_the_receive },
-	{ .name = "receiver_not_ready", .run = receiver_not_ready },
-	{ 0 },
-};

@@ -59,14 +59,14 @@ static void exchange(struct bench *bench, const struct endpoint_options *sender_
 	REQUIRE(bench, pattern_equal(bench->server_region->memory + DATAGRAM_HEADER_SIZE, 500, 4, 1));
 }
 
-static void group_exchange(struct bench *bench)
+CASE(group_exchange, .group = true)
 {
 	struct endpoint_options options = group_options(bench);
 
 	exchange(bench, &options, &options);
 }
 
-static void group_send_only(struct bench *bench)
+CASE(group_send_only, .group = true)
 {
 	struct endpoint_options receiver = group_options(bench), sender = receiver;
 
@@ -89,7 +89,7 @@ static void hears_nothing(struct bench *bench, const struct endpoint_options *op
 }
 
 /* A send-only member's QP is not attached. */
-static void group_send_only_hears_nothing(struct bench *bench)
+CASE(group_send_only_hears_nothing, .group = true)
 {
 	struct endpoint_options options = group_options(bench);
 
@@ -97,7 +97,7 @@ static void group_send_only_hears_nothing(struct bench *bench)
 	hears_nothing(bench, &options);
 }
 
-static void group_no_loopback(struct bench *bench)
+CASE(group_no_loopback, .group = true)
 {
 	struct endpoint_options options = group_options(bench);
 
@@ -105,7 +105,7 @@ static void group_no_loopback(struct bench *bench)
 	hears_nothing(bench, &options);
 }
 
-static void group_mtu_is_known(struct bench *bench)
+CASE(group_mtu_is_known, .group = true)
 {
 	struct endpoint_options options = group_options(bench);
 
@@ -113,12 +113,3 @@ static void group_mtu_is_known(struct bench *bench)
 	REQUIRE(bench, bench->client.endpoint->max_datagram >= 256);
 	REQUIRE(bench, bench->client.endpoint->max_datagram <= 4096);
 }
-
-const struct conformance_case group_cases[] = {
-	{ .name = "group_exchange", .run = group_exchange, .group = true },
-	{ .name = "group_send_only", .run = group_send_only, .group = true },
-	{ .name = "group_send_only_hears_nothing", .run = group_send_only_hears_nothing, .group = true },
-	{ .name = "group_mtu_is_known", .run = group_mtu_is_known, .group = true },
-	{ .name = "group_no_loopback", .run = group_no_loopback, .group = true },
-	{ 0 },
-};

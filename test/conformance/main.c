@@ -22,7 +22,7 @@ static const struct exclusion exclusions[] = {
 	{ "verbs", FABRIC_ROCE, "group_no_loopback", "soft-RoCE refuses the flag" },
 };
 
-static const struct conformance_case *const tables[] = { connection_cases, data_cases, group_cases };
+extern const struct conformance_case __start_cases[], __stop_cases[];
 
 static const char *excluded(const char *transport, const struct bench *bench, const struct conformance_case *row)
 {
@@ -56,33 +56,31 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: conformance TRANSPORT ADDRESS [REMOVE-COMMAND]\n");
 		return 2;
 	}
-	for (size_t table = 0; table < sizeof(tables) / sizeof(*tables); table++) {
-		for (const struct conformance_case *row = tables[table]; row->name; row++) {
-			const char *reason;
+	for (const struct conformance_case *row = __start_cases; row < __stop_cases; row++) {
+		const char *reason;
 
-			if (row->removal != (remove_command != NULL))
-				continue;
-			if (!bench_open(&bench, argv[1], argv[2], remove_command) || !probe(&bench)) {
-				printf("FAIL %s: cannot reach %s over %s\n", row->name, argv[2], argv[1]);
-				return 1;
-			}
-			reason = excluded(argv[1], &bench, row);
-			bench_clear(&bench);
-			bench_close(&bench);
-			if (reason) {
-				printf("skip %s: %s\n", row->name, reason);
-				skipped++;
-				continue;
-			}
-			if (!bench_open(&bench, argv[1], argv[2], remove_command))
-				return 1;
-			row->run(&bench);
-			bench_clear(&bench);
-			bench_close(&bench);
-			printf("%s %s%s%s\n", bench.why ? "FAIL" : "ok", row->name, bench.why ? ": " : "",
-			       bench.why ? bench.why : "");
-			bench.why ? failed++ : passed++;
+		if (row->removal != (remove_command != NULL))
+			continue;
+		if (!bench_open(&bench, argv[1], argv[2], remove_command) || !probe(&bench)) {
+			printf("FAIL %s: cannot reach %s over %s\n", row->name, argv[2], argv[1]);
+			return 1;
 		}
+		reason = excluded(argv[1], &bench, row);
+		bench_clear(&bench);
+		bench_close(&bench);
+		if (reason) {
+			printf("skip %s: %s\n", row->name, reason);
+			skipped++;
+			continue;
+		}
+		if (!bench_open(&bench, argv[1], argv[2], remove_command))
+			return 1;
+		row->run(&bench);
+		bench_clear(&bench);
+		bench_close(&bench);
+		printf("%s %s%s%s\n", bench.why ? "FAIL" : "ok", row->name, bench.why ? ": " : "",
+		       bench.why ? bench.why : "");
+		bench.why ? failed++ : passed++;
 	}
 	printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
 	return failed || !passed;

@@ -203,25 +203,30 @@ void bench_linger(struct bench *bench, int milliseconds)
 	await(bench, end_events, &bench->client, 0, SIZE_MAX, milliseconds * CLOCK_NS_PER_MS);
 }
 
+struct endpoint *end_create(struct end *end, enum endpoint_kind kind, const struct endpoint_options *options)
+{
+	const struct endpoint_options usual = bench_options(end->bench);
+	struct endpoint *endpoint = NULL;
+
+	endpoint_create(kind, end->bench->channel, options ? options : &usual,
+			kind == ENDPOINT_LISTENER ? &listener_handlers : &end_handlers, end, &endpoint);
+	return endpoint;
+}
+
 bool bench_listen(struct bench *bench, const struct endpoint_options *options)
 {
-	const struct endpoint_options usual = bench_options(bench);
-
-	return !endpoint_create(ENDPOINT_LISTENER, bench->channel, options ? options : &usual, &listener_handlers,
-				&bench->listening, &bench->listener) &&
-	       !endpoint_listen(bench->listener, &bench->address);
+	bench->listener = end_create(&bench->listening, ENDPOINT_LISTENER, options);
+	return bench->listener && !endpoint_listen(bench->listener, &bench->address);
 }
 
 bool bench_start_client(struct bench *bench, const struct endpoint_options *options)
 {
-	const struct endpoint_options usual = bench_options(bench);
 	struct address peer = bench->address;
 	struct end *end = &bench->client;
 
 	peer.port = bench->listener ? bench->listener->local.port : 1;
-	return !endpoint_create(ENDPOINT_CONNECTION, bench->channel, options ? options : &usual, &end_handlers, end,
-				&end->endpoint) &&
-	       !endpoint_resolve(end->endpoint, NULL, &peer);
+	end->endpoint = end_create(end, ENDPOINT_CONNECTION, options);
+	return end->endpoint && !endpoint_resolve(end->endpoint, NULL, &peer);
 }
 
 bool bench_resolve(struct bench *bench, const struct endpoint_options *options)
@@ -247,8 +252,8 @@ bool bench_connect_both(struct bench *bench)
 
 bool bench_member(struct bench *bench, struct end *end, struct region **region, const struct endpoint_options *options)
 {
-	return !endpoint_create(ENDPOINT_GROUP, bench->channel, options, &end_handlers, end, &end->endpoint) &&
-	       !endpoint_resolve(end->endpoint, &bench->address, &bench->group) &&
+	end->endpoint = end_create(end, ENDPOINT_GROUP, options);
+	return end->endpoint && !endpoint_resolve(end->endpoint, &bench->address, &bench->group) &&
 	       bench_await_event(bench, end, EVENT_ADDRESS_RESOLVED) &&
 	       !region_create(end->endpoint->domain, bench->region_size, bench->access, region) &&
 	       !endpoint_create_qp(end->endpoint);

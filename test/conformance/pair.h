@@ -61,9 +61,14 @@ struct conformance_case {
 	bool removal; /* removes the device: runs last */
 };
 
-extern const struct conformance_case connection_cases[];
-extern const struct conformance_case data_cases[];
-extern const struct conformance_case group_cases[];
+/* Without gaps between them, in the section that main() reads. */
+#define CASE_ENTRY __attribute__((used, section("cases"), aligned(__alignof__(struct conformance_case))))
+
+/* Begins a case's function; with conditions: CASE(name, .group = true). */
+#define CASE(function, ...)                                                                                            \
+	static void function(struct bench *bench);                                                                     \
+	static const struct conformance_case function##_case CASE_ENTRY = { #function, function, __VA_ARGS__ };        \
+	static void function(struct bench *bench)
 
 /* Ends the case at the first failed expectation. */
 #define REQUIRE(bench, condition)                                                                                      \
@@ -96,6 +101,8 @@ size_t end_events(const struct end *end, int event);
 size_t end_completions(const struct end *end, int kind);
 const struct completion *end_last_completion(const struct end *end, enum work_kind kind);
 
+/* An endpoint of the end, or NULL. The end's own, or the listener, is the caller's to set. */
+struct endpoint *end_create(struct end *end, enum endpoint_kind kind, const struct endpoint_options *options);
 /* A listener on the tested address; it answers requests as the testbed says, with options. */
 bool bench_listen(struct bench *bench, const struct endpoint_options *options);
 /* A client that starts to resolve the listener's address. */

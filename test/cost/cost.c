@@ -37,12 +37,6 @@ static bool pings;
 static unsigned long left; /* of the counted operations */
 static struct log quiet;
 
-static void must(enum outcome outcome)
-{
-	if (outcome)
-		violation("outcome %d", (int)outcome);
-}
-
 static void post(struct side *side, enum work_kind what, uint32_t length)
 {
 	const struct region *remote = (side == &client ? &server : &client)->memory;
@@ -54,16 +48,16 @@ static void post(struct side *side, enum work_kind what, uint32_t length)
 		work.remote_address = remote->remote_address;
 		work.remote_key = remote->remote_key;
 	}
-	must(endpoint_post(side->endpoint, &work, 1));
+	MUST(endpoint_post(side->endpoint, &work, 1));
 }
 
 static void prepare(struct side *side)
 {
-	must(endpoint_create_qp(side->endpoint));
+	MUST(endpoint_create_qp(side->endpoint));
 	if (!side->memory) {
-		must(region_create(side->endpoint->domain, MEGABYTE,
+		MUST(region_create(side->endpoint->domain, MEGABYTE,
 				   REGION_READ_SINK | REGION_REMOTE_READ | REGION_REMOTE_WRITE, &side->memory));
-		must(region_create(side->endpoint->domain, INBOX, REGION_LOCAL, &side->inbox));
+		MUST(region_create(side->endpoint->domain, INBOX, REGION_LOCAL, &side->inbox));
 	}
 	if (pings)
 		for (unsigned receive = 0; receive < RECEIVES; receive++)
@@ -74,7 +68,7 @@ static void prepare(struct side *side)
 static void begin(void)
 {
 	if ((!pings && !kind) || !left)
-		must(endpoint_disconnect(client.endpoint));
+		MUST(endpoint_disconnect(client.endpoint));
 	else if (pings)
 		post(&client, WORK_SEND, ADVERTISEMENT);
 	else
@@ -127,13 +121,13 @@ static void event(void *context, struct endpoint *endpoint, const struct endpoin
 		server.endpoint->handlers = &handlers;
 		server.endpoint->context = &server;
 		prepare(&server);
-		must(endpoint_accept(server.endpoint, "yes", 3));
+		MUST(endpoint_accept(server.endpoint, "yes", 3));
 		break;
 	case EVENT_ADDRESS_RESOLVED:
 		prepare(&client);
 		break;
 	case EVENT_ROUTE_RESOLVED:
-		must(endpoint_connect(endpoint, "cost", 4));
+		MUST(endpoint_connect(endpoint, "cost", 4));
 		break;
 	case EVENT_ESTABLISHED:
 		if (side == &client)
@@ -152,8 +146,8 @@ static void connect_once(struct endpoint_options *options)
 	struct address to = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 }, .port = PORT };
 	struct address from = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } };
 
-	must(endpoint_create(ENDPOINT_CONNECTION, client.channel, options, &handlers, &client, &client.endpoint));
-	must(endpoint_resolve(client.endpoint, &from, &to));
+	MUST(endpoint_create(ENDPOINT_CONNECTION, client.channel, options, &handlers, &client, &client.endpoint));
+	MUST(endpoint_resolve(client.endpoint, &from, &to));
 	while (!client.ended || !server.ended)
 		if (!network_tick())
 			violation("no event is left");
@@ -164,8 +158,8 @@ static void connect_once(struct endpoint_options *options)
 
 static void open_side(struct side *side)
 {
-	must(transport_open("soft", NULL, &quiet, &(struct error){ 0 }, &side->transport));
-	must(channel_create(side->transport, &side->channel));
+	MUST(transport_open("soft", NULL, &quiet, &(struct error){ 0 }, &side->transport));
+	MUST(channel_create(side->transport, &side->channel));
 }
 
 static void close_side(struct side *side)
@@ -196,8 +190,8 @@ int main(int argc, char **argv)
 	network->receive_buffer = BUFFER;
 	open_side(&server);
 	open_side(&client);
-	must(endpoint_create(ENDPOINT_LISTENER, server.channel, &options, &handlers, &server, &listener));
-	must(endpoint_listen(listener, &here));
+	MUST(endpoint_create(ENDPOINT_LISTENER, server.channel, &options, &handlers, &server, &listener));
+	MUST(endpoint_listen(listener, &here));
 	if (pings || kind)
 		connect_once(&options);
 	else

@@ -124,11 +124,10 @@ static void completed(void *context, struct endpoint *endpoint, const struct com
 
 static void prepare(struct peer *peer)
 {
-	if (endpoint_create_qp(peer->endpoint) ||
-	    region_create(peer->endpoint->domain, MEMORY_LENGTH,
-			  REGION_REMOTE_READ | REGION_REMOTE_WRITE | REGION_READ_SINK, &peer->memory) ||
-	    region_create(peer->endpoint->domain, (size_t)SLOTS * SLOT_LENGTH, REGION_LOCAL, &peer->inbox))
-		abort();
+	MUST(endpoint_create_qp(peer->endpoint));
+	MUST(region_create(peer->endpoint->domain, MEMORY_LENGTH,
+			   REGION_REMOTE_READ | REGION_REMOTE_WRITE | REGION_READ_SINK, &peer->memory));
+	MUST(region_create(peer->endpoint->domain, (size_t)SLOTS * SLOT_LENGTH, REGION_LOCAL, &peer->inbox));
 	for (uint32_t slot = 0; slot < SLOTS; slot++)
 		receive(peer, slot);
 }
@@ -251,9 +250,8 @@ static void connect_peer(struct scene *scene, enum endpoint_kind kind)
 		return;
 	if (kind == ENDPOINT_GROUP)
 		destination = address_of(239, GROUP_LAST, 0);
-	if (endpoint_create(kind, scene->channel, &options, &handlers, peer, &peer->endpoint) ||
-	    endpoint_resolve(peer->endpoint, &source, &destination))
-		abort();
+	MUST(endpoint_create(kind, scene->channel, &options, &handlers, peer, &peer->endpoint));
+	MUST(endpoint_resolve(peer->endpoint, &source, &destination));
 }
 
 static void destroy_peer(struct peer *peer)
@@ -491,12 +489,11 @@ static void open_scene(struct scene *scene, const char *line)
 	struct address here = address_of(10, 2, scene->port);
 
 	scene->peer_log = network_log(&scene->peer_errors);
-	if ((!nowhere.stream && !output_discard(&nowhere)) ||
-	    transport_open("soft", NULL, &scene->peer_log, &(struct error){ 0 }, &scene->transport) ||
-	    channel_create(scene->transport, &scene->channel) ||
-	    endpoint_create(ENDPOINT_LISTENER, scene->channel, &options, &handlers, scene, &scene->listener) ||
-	    endpoint_listen(scene->listener, &here))
-		abort();
+	MUST(!nowhere.stream && !output_discard(&nowhere));
+	MUST(transport_open("soft", NULL, &scene->peer_log, &(struct error){ 0 }, &scene->transport));
+	MUST(channel_create(scene->transport, &scene->channel));
+	MUST(endpoint_create(ENDPOINT_LISTENER, scene->channel, &options, &handlers, scene, &scene->listener));
+	MUST(endpoint_listen(scene->listener, &here));
 	scene->run = (struct run){
 		.log = network_log(&scene->errors),
 		.output = &nowhere,

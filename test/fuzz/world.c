@@ -70,8 +70,7 @@ static void make_regions(struct end *end)
 	for (unsigned index = 0; index < REGIONS; index++) {
 		size_t length = index == REGION_RECEIVES ? SLOT_GAP + SLOTS * (SLOT_LENGTH + SLOT_GAP) : REGION_LENGTH;
 
-		if (region_create(end->endpoint->domain, length, access[index], &end->regions[index]))
-			abort();
+		MUST(region_create(end->endpoint->domain, length, access[index], &end->regions[index]));
 		memset(end->regions[index]->memory, PATTERN, length);
 	}
 }
@@ -136,8 +135,7 @@ void world_post_receives(struct end *end, unsigned count)
 
 		if (end->busy[slot])
 			continue;
-		if (endpoint_post(end->endpoint, &work, 1))
-			violation("a receive of %u is refused", SLOTS);
+		MUST(endpoint_post(end->endpoint, &work, 1));
 		end->busy[slot] = true;
 		count--;
 	}
@@ -286,8 +284,7 @@ static struct end *free_end(struct world *world)
 
 static void create_qp(struct end *end)
 {
-	if (endpoint_create_qp(end->endpoint))
-		abort();
+	MUST(endpoint_create_qp(end->endpoint));
 	make_regions(end);
 	world_post_receives(end, end->control ? SLOTS : SLOTS / 2);
 }
@@ -298,8 +295,7 @@ void world_accept(struct end *end)
 		return;
 	if (!end_queue(end))
 		create_qp(end);
-	if (endpoint_accept(end->endpoint, "yes", 4))
-		violation("a request cannot be accepted");
+	MUST(endpoint_accept(end->endpoint, "yes", 4));
 }
 
 void world_reject(struct end *end, const void *data, size_t length)
@@ -352,12 +348,11 @@ static void event(void *context, struct endpoint *endpoint, const struct endpoin
 	switch (event->kind) {
 	case EVENT_ADDRESS_RESOLVED:
 		create_qp(end);
-		if (endpoint->kind == ENDPOINT_GROUP && endpoint_join(endpoint))
-			abort();
+		if (endpoint->kind == ENDPOINT_GROUP)
+			MUST(endpoint_join(endpoint));
 		break;
 	case EVENT_ROUTE_RESOLVED:
-		if (endpoint_connect(endpoint, "fuzz", 4))
-			abort();
+		MUST(endpoint_connect(endpoint, "fuzz", 4));
 		break;
 	case EVENT_JOINED:
 		end->joined = true;
@@ -389,8 +384,7 @@ static struct end *begin(struct world *world, unsigned host, enum endpoint_kind 
 	if (!end)
 		return NULL;
 	*end = (struct end){ .world = world, .host = host };
-	if (endpoint_create(kind, world->hosts[host].channel, options, &handlers, world, &end->endpoint))
-		abort();
+	MUST(endpoint_create(kind, world->hosts[host].channel, options, &handlers, world, &end->endpoint));
 	return end;
 }
 
@@ -412,8 +406,7 @@ void world_connect(struct world *world, unsigned host, const struct address *sou
 		return;
 	end->control = host == THERE && is_control_address(source) && end == &world->ends[0];
 	peer.port = WORLD_PORT;
-	if (endpoint_resolve(end->endpoint, source, &peer))
-		abort();
+	MUST(endpoint_resolve(end->endpoint, source, &peer));
 }
 
 void world_join(struct world *world, unsigned host, const struct address *source, const struct address *group,
@@ -428,14 +421,14 @@ void world_join(struct world *world, unsigned host, const struct address *source
 	options.send_only = send_only;
 	options.no_loopback = no_loopback;
 	end = begin(world, host, ENDPOINT_GROUP, &options);
-	if (end && endpoint_resolve(end->endpoint, source, group))
-		abort();
+	if (end)
+		MUST(endpoint_resolve(end->endpoint, source, group));
 }
 
 void world_disconnect(struct end *end)
 {
-	if (end->endpoint && end->endpoint->state == ENDPOINT_ESTABLISHED && endpoint_disconnect(end->endpoint))
-		violation("a connection cannot be ended");
+	if (end->endpoint && end->endpoint->state == ENDPOINT_ESTABLISHED)
+		MUST(endpoint_disconnect(end->endpoint));
 }
 
 /* ---- hostile packets ---- */
@@ -493,9 +486,8 @@ static void open_host(struct world *world, unsigned index, const struct world_te
 	struct host *host = &world->hosts[index];
 	struct endpoint_options options = usual;
 
-	if (transport_open("soft", NULL, &world->log, &(struct error){ 0 }, &host->transport) ||
-	    channel_create(host->transport, &host->channel))
-		abort();
+	MUST(transport_open("soft", NULL, &world->log, &(struct error){ 0 }, &host->transport));
+	MUST(channel_create(host->transport, &host->channel));
 	if (index != HERE)
 		return;
 	options.timeout = terms->limited ? 10 * CLOCK_NS_PER_S : 0;
@@ -503,9 +495,8 @@ static void open_host(struct world *world, unsigned index, const struct world_te
 		struct address address = world_address(number);
 
 		address.port = WORLD_PORT;
-		if (endpoint_create(ENDPOINT_LISTENER, host->channel, &options, &handlers, world, &host->listener) ||
-		    endpoint_listen(host->listener, &address))
-			abort();
+		MUST(endpoint_create(ENDPOINT_LISTENER, host->channel, &options, &handlers, world, &host->listener));
+		MUST(endpoint_listen(host->listener, &address));
 	}
 }
 

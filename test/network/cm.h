@@ -105,6 +105,7 @@ int testbed_close(void **state);
 
 struct conn *connect_from(struct host *host, const struct host *to, uint16_t port);
 struct conn *connect_one(void);
+struct conn *connect_for_1_ms(void);
 void do_accept(struct conn *conn);
 void do_release(struct conn *conn);
 void do_reject(struct conn *conn);

@@ -28,6 +28,14 @@ struct conn *connect_one(void)
 	return connect_from(&cm_hosts.hosts[0], &cm_hosts.hosts[1], PORT);
 }
 
+struct conn *connect_for_1_ms(void)
+{
+	struct conn *conn = connect_one();
+
+	network_run(CLOCK_NS_PER_MS);
+	return conn;
+}
+
 void do_accept(struct conn *conn)
 {
 	if (!conn->released && !conn->events[SOFT_EVENT_FAILED])
@@ -146,8 +154,7 @@ struct conn *connect_pair(struct conn **other)
 	struct conn *active;
 
 	cm_hosts.requested = do_accept;
-	active = connect_one();
-	network_run(CLOCK_NS_PER_MS);
+	active = connect_for_1_ms();
 	*other = passive_conn();
 	assert_true(is_established(active) && is_established(*other));
 	return active;

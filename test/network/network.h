@@ -97,3 +97,5 @@ void network_reported(void *context, const struct error *error);
 
 /* Prints a violated invariant and aborts. */
 _Noreturn void violation(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same if the call's outcome is not OUTCOME_OK. */
+#define MUST(call) ((call) ? violation("%s fails", #call) : (void)0)

@@ -14,7 +14,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 
 #include "cmd/command.h"
 #include "core/privileges.h"
@@ -524,14 +523,11 @@ static void read_until(int fd, char *text, size_t size, const char *word)
 
 static void finish(struct child *child, struct result *result)
 {
-	int status;
-
 	read_until(child->out, result->out, sizeof(result->out), NULL);
 	read_until(child->err, result->err, sizeof(result->err), NULL);
 	close(child->out);
 	close(child->err);
-	assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
-	result->status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+	result->status = exit_status(child->pid);
 }
 
 /* out is a pattern. */

@@ -6,20 +6,10 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/select.h>
-#include <sys/wait.h>
 
 #include "cmd/daemon.h"
 
 static const struct log tool_log = { .name = "tool" };
-
-static int exit_status(pid_t process)
-{
-	int status;
-
-	assert_int_equal(waitpid(process, &status, 0), process);
-	assert_true(WIFEXITED(status));
-	return WEXITSTATUS(status);
-}
 
 /* A killed process prints nothing: its parent reports the signal. */
 TEST(parent_reports_killed_daemon)

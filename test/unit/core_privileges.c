@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "test/unit/unit.h"
@@ -40,16 +39,12 @@ TEST(test_user_namespace)
 	pid_t child = fork();
 	int status;
 
-	if (!child) {
-		if (unshare(CLONE_NEWUSER))
-			_exit(2);
-		_exit(privileges_in_container() && !privileges_user_namespace_is_initial() &&
-				      privileges_have(CAP_IPC_LOCK)
-			      ? 0
-			      : 1);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	if (WEXITSTATUS(status) == 2)
+	if (!child)
+		_exit(unshare(CLONE_NEWUSER) ? 2
+					     : !privileges_in_container() || privileges_user_namespace_is_initial() ||
+						       !privileges_have(CAP_IPC_LOCK));
+	status = exit_status(child);
+	if (status == 2)
 		skip();
 	assert_int_equal(status, 0);
 }
@@ -58,7 +53,6 @@ TEST(test_user_namespace)
 TEST(test_bounding_set)
 {
 	pid_t child;
-	int status;
 
 	for (unsigned capability = 0; capability <= CAP_BPF; capability++)
 		assert_int_equal(privileges_may(capability),
@@ -66,27 +60,23 @@ TEST(test_bounding_set)
 	child = fork();
 	if (!child)
 		_exit(!unshare(CLONE_NEWUSER) && privileges_may(CAP_MKNOD));
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_int_equal(exit_status(child), 0);
 }
 
 /* A container with the PID namespace of its host. */
 TEST(test_cgroup_namespace)
 {
 	pid_t child = fork();
-	int status;
 
 	if (!child)
 		_exit(unshare(CLONE_NEWCGROUP) ? 0 : !privileges_in_container());
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_int_equal(exit_status(child), 0);
 }
 
 /* A tmpfs is the /dev of a container or a service, a folder of another file system is not. */
 TEST(test_private_dev)
 {
 	pid_t child = fork();
-	int status;
 
 	if (!child) {
 		if (unshare(CLONE_NEWUSER | CLONE_NEWNS) || mount("/usr", "/dev", "", MS_BIND | MS_REC, NULL))
@@ -95,8 +85,7 @@ TEST(test_private_dev)
 			_exit(1);
 		_exit(mount("none", "/dev", "tmpfs", 0, NULL) || privileges_dev_is_private() ? 0 : 2);
 	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_int_equal(exit_status(child), 0);
 }
 
 static bool has_inheritable(void)
@@ -134,7 +123,6 @@ TEST(privileges_are_dropped)
 	for (unsigned kept = 0; kept <= (PRIVILEGE_FILES | PRIVILEGE_PORTS | PRIVILEGE_BUFFERS); kept++) {
 		uint64_t before = status_number("CapEff:"), allowed = IPC_LOCK;
 		pid_t child = fork();
-		int status;
 
 		assert_true(child >= 0);
 		if (!child) {
@@ -143,13 +131,10 @@ TEST(privileges_are_dropped)
 			allowed |= kept & PRIVILEGE_BUFFERS ? NET_ADMIN : 0;
 			make_inheritable();
 			privileges_drop(&log_, kept);
-			_exit(status_number("CapEff:") == (before & allowed) &&
-					      status_number("CapPrm:") == (before & allowed) && !has_inheritable() &&
-					      (!before || status_number("NoNewPrivs:"))
-				      ? 0
-				      : 1);
+			_exit(status_number("CapEff:") != (before & allowed) ||
+			      status_number("CapPrm:") != (before & allowed) || has_inheritable() ||
+			      (before && !status_number("NoNewPrivs:")));
 		}
-		assert_int_equal(waitpid(child, &status, 0), child);
-		assert_int_equal(status, 0);
+		assert_int_equal(exit_status(child), 0);
 	}
 }

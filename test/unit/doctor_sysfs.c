@@ -11,7 +11,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 
 #include "test/unit/doctor_bench.h"
 
@@ -181,10 +180,11 @@ static void forget_findings(void)
 	bench.doctor.findings = (struct findings){ .first = NULL };
 }
 
-static void check_devices(void)
+/* With the tree's present devices. */
+static void run_check(void (*check)(struct doctor *doctor))
 {
 	read_devices();
-	devices_check(&bench.doctor);
+	check(&bench.doctor);
 }
 
 /* Of the last such finding. */
@@ -554,8 +554,7 @@ TEST(missing_module, set_up, tear_down)
 {
 	add_card();
 	add("sys/class/misc/null/dev", "1:3\n");
-	read_devices();
-	kernel_check(&bench.doctor);
+	run_check(kernel_check);
 	assert_found(FINDING_FAIL, "modules", "rdma_cm rdma_ucm");
 	assert_found(FINDING_READ, "modules", "ib_core, ib_uverbs");
 }
@@ -566,8 +565,7 @@ TEST(module_order, set_up, tear_down)
 	add_card();
 	add("proc/modules", "ib_uverbs 1 2 rdma_ucm, Live 0x0\nrdma_cm 1 1 rdma_ucm, Live 0x0\n");
 	for (unsigned i = 0; i < 3; i++) {
-		read_devices();
-		kernel_check(&bench.doctor);
+		run_check(kernel_check);
 		assert_int_equal(has_finding(FINDING_WARN, "modules", "ib_uverbs was loaded after rdma_cm"), i == 1);
 		forget_findings();
 		if (i)
@@ -588,14 +586,11 @@ TEST(exclusive, set_up, tear_down)
 /* One device file is missing, of another kind, another number, or right: /dev/null is one that can be opened. */
 TEST(files, set_up, tear_down)
 {
-	struct device *devices;
-
 	add_card();
 	add("sys/class/misc/rdma_cm/dev", "10:124\n");
-	devices = read_devices();
-	kernel_check(&bench.doctor);
+	run_check(kernel_check);
 	assert_found(FINDING_FAIL, "file", "/dev/infiniband/uverbs7 cannot be used (mlx5_0): No such");
-	assert_true(devices->cannot_be_opened);
+	assert_true(bench.doctor.devices->cannot_be_opened);
 	assert_found(FINDING_FAIL, "file", "rdma_cm cannot be used (connections): No such file");
 	assert_non_null(strstr(remedy_of("file"), "/dev/infiniband/rdma_cm"));
 	add("dev/infiniband/uverbs7", "");
@@ -605,11 +600,10 @@ TEST(files, set_up, tear_down)
 	assert_found(FINDING_FAIL, "file", "rdma_cm cannot be used (connections): its number 1:3 is");
 	add_link("dev/infiniband/uverbs7", "/dev/null");
 	add("sys/class/misc/rdma_cm/dev", "1:3\n");
-	devices = read_devices();
-	kernel_check(&bench.doctor);
+	run_check(kernel_check);
 	assert_found(FINDING_OK, "file", "uverbs7 can be opened (mlx5_0)");
 	assert_found(FINDING_OK, "file", "rdma_cm can be opened (connections)");
-	assert_false(devices->cannot_be_opened);
+	assert_false(bench.doctor.devices->cannot_be_opened);
 }
 
 static bool lists_none(const char *file)
@@ -720,7 +714,6 @@ TEST(locked_memory, set_up, tear_down)
 {
 	struct rlimit kept, few;
 	pid_t child;
-	int status;
 
 	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &kept), 0);
 	few = kept;
@@ -739,8 +732,7 @@ TEST(locked_memory, set_up, tear_down)
 		_exit(privileges_have(CAP_IPC_LOCK) && has_finding(FINDING_WARN, "memlock", "at most 64 KiB") ? 0 : 1);
 	}
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &kept), 0);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_int_equal(exit_status(child), 0);
 }
 
 /* limits.conf(5): a soft limit alone does not count, and a file of limits.d does. */
@@ -764,12 +756,10 @@ static bool limits_are_read(void)
 TEST(limits_of_logins, set_up, tear_down)
 {
 	pid_t child = fork();
-	int status;
 
 	if (!child)
 		_exit(!limits_are_read());
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_int_equal(exit_status(child), 0);
 }
 
 /* Facts about an interface and its port. lo exists in every namespace. */
@@ -819,15 +809,12 @@ TEST(interface_facts, set_up, tear_down)
 /* librdmacm knows devices by their GUID, and finds none without. */
 TEST(node_without_guid, set_up, tear_down)
 {
-	struct device *device;
-
 	add_card();
 	add(DEVICE "node_guid", "0000:0000:0000:0000\n");
-	device = read_devices();
-	route_report(&bench.doctor);
+	run_check(route_report);
 	assert_found(FINDING_FAIL, "address", "no address of this host leads to mlx5_0: its node GUID is 0");
 	assert_non_null(strstr(remedy_of("address"), "on the host: ip link set PF vf N mac MAC"));
-	device->address_count = 1;
+	bench.doctor.devices->address_count = 1;
 	route_report(&bench.doctor);
 	assert_int_equal(bench.doctor.findings.counts[FINDING_FAIL], 1);
 }
@@ -843,8 +830,7 @@ TEST(network_of_an_old_kernel, set_up, tear_down)
 	add(PORT "gids/1", "0000:0000:0000:0000:0000:ffff:7f00:0001\n");
 	add("sys/module/ib_core/refcnt", "1\n");
 	add("proc/sys/net/core/somaxconn", "4096\n");
-	read_devices();
-	route_report(&bench.doctor);
+	run_check(route_report);
 	assert_true(
 		has_finding(FINDING_FAIL, "address",
 			    "leads to mlx5_0: before Linux 4.19 RoCE connects only in the host's network namespace"));
@@ -852,8 +838,7 @@ TEST(network_of_an_old_kernel, set_up, tear_down)
 	assert_false(bench.doctor.host.facts & FACT_FIRST_NETWORK);
 	for (size_t i = 0; i < LENGTH(others); i++) {
 		add(others[i], "Y\n");
-		read_devices();
-		route_report(&bench.doctor);
+		run_check(route_report);
 		assert_string_equal(remedy_of("address"), "");
 	}
 	assert_true(bench.doctor.host.facts & FACT_FIRST_NETWORK);
@@ -900,11 +885,11 @@ TEST(port_that_is_down, set_up, tear_down)
 	add_card();
 	add(PORT "state", "2: INIT\n");
 	add(PORT "link_layer", "InfiniBand\n");
-	check_devices();
+	run_check(devices_check);
 	assert_found(FINDING_WARN, "port", "mlx5_0/1: INIT");
 	assert_string_equal(remedy_of("port"), "start a subnet manager: opensm");
 	add(PORT "state", "1: DOWN\n");
-	check_devices();
+	run_check(devices_check);
 	assert_found(FINDING_WARN, "port", "mlx5_0/1: DOWN");
 	bench.doctor.verbs_selected = true;
 	bench.doctor.verbs = &verbs;
@@ -934,8 +919,7 @@ static void set_link(const char *now_speed, const char *now_width, const char *s
 	add(PCIE("max_link_speed"), speed);
 	add(PCIE("max_link_width"), width);
 	add(PORT "rate", "40 Gb/sec (4X QDR)\n");
-	read_devices();
-	slow_check(&bench.doctor);
+	run_check(slow_check);
 }
 
 /* A PCIe link that is less than the card's own is a warning if its port has more than the link. */
@@ -986,8 +970,7 @@ TEST(slow_node, set_up, tear_down)
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		add(PCIE("numa_node"), rows[i].node);
 		add("sys/devices/system/node/node1/cpulist", rows[i].processors);
-		read_devices();
-		slow_check(&bench.doctor);
+		run_check(slow_check);
 		assert_int_equal(has_finding(FINDING_WARN, "numa",
 					     "mlx5_0 is on NUMA node 1, but this process may not use its processors"),
 				 rows[i].warns);
@@ -1068,15 +1051,15 @@ TEST(infiniband_ports, set_up, tear_down)
 		add(PORT "phys_state", rows[i].physical);
 		add(PORT "sm_lid", rows[i].manager);
 		add(PORT "rate", rows[i].rate);
-		check_devices();
+		run_check(devices_check);
 		assert_int_equal(bench.doctor.findings.counts[FINDING_WARN], i + 1);
 		assert_string_equal(remedy_of("port"), rows[i].remedy);
 	}
 	add(PORT "rate", "100 Gb/sec (4X EDR)");
-	check_devices();
+	run_check(devices_check);
 	add(PORT "link_layer", "Ethernet\n");
 	add(PORT "rate", "25 Gb/sec (1X EDR)");
-	check_devices();
+	run_check(devices_check);
 	assert_int_equal(bench.doctor.findings.counts[FINDING_WARN], LENGTH(rows));
 }
 
@@ -1097,7 +1080,7 @@ TEST(partition, set_up, tear_down)
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		add(PORT "link_layer", rows[i].layer);
 		add(PORT "pkeys/0", rows[i].key);
-		check_devices();
+		run_check(devices_check);
 		assert_int_equal(has_finding(FINDING_WARN, "port",
 					     "mlx5_0/1: limited member of partition 0x7fff: it reaches only full"),
 				 rows[i].warns);
@@ -1108,7 +1091,7 @@ TEST(partition, set_up, tear_down)
 	add(PORT "pkeys/1", "0x0002\n");
 	add(PORT "pkeys/2", "0x8001\n");
 	add(PORT "gid_attrs/ndevs/1", "ib0\n");
-	check_devices();
+	run_check(devices_check);
 	assert_non_null(strstr(remedy_of("port"),
 			       "=full; to use 0x8001: ip link add link ib0 name ib0.8001 type ipoib pkey 0x8001"));
 }
@@ -1118,7 +1101,7 @@ TEST(traffic_class, set_up, tear_down)
 {
 	add_card();
 	add(DEVICE "tc/1/traffic_class", "\n");
-	check_devices();
+	run_check(devices_check);
 	assert_false(has_finding(FINDING_READ, "port", "DSCP"));
 	add(DEVICE "tc/1/traffic_class", "Global tclass=236\n");
 	devices_check(&bench.doctor);
@@ -1133,8 +1116,7 @@ TEST(port_without_gids, set_up, tear_down)
 	add("sys/class/infiniband/mlx5_1/ports/1/link_layer", "Ethernet\n");
 	add("sys/class/infiniband/mlx5_1/ports/1/gids/0", "0000:0000:0000:0000:0000:0000:0000:0000\n");
 	add("sys/class/infiniband/mlx5_1/device/net/lo/mtu", "1500\n");
-	read_devices();
-	route_report(&bench.doctor);
+	run_check(route_report);
 	assert_found(FINDING_FAIL, "address", "no address of this host leads to mlx5_1: its port has no GID");
 	assert_non_null(strstr(remedy_of("address"), "devlink dev eswitch show"));
 	assert_false(has_finding(FINDING_FAIL, "address", "mlx5_0: its port has no GID"));
@@ -1148,8 +1130,7 @@ TEST(port_beside_one_that_is_down, set_up, tear_down)
 	add(DEVICE "device/net/eth2/dev_port", "0\n");
 	add(DEVICE "device/net/eth3/dev_port", "1\n");
 	add(DEVICE "ports/2/state", "4: ACTIVE\n");
-	read_devices();
-	route_report(&bench.doctor);
+	run_check(route_report);
 	assert_found(FINDING_FAIL, "address", "its interface eth3 is in another network namespace");
 }
 

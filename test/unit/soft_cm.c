@@ -108,8 +108,7 @@ TEST(test_icmp_half_open, testbed_open, testbed_close)
 
 	cm_hosts.requested = do_accept;
 	cm_hosts.dropped = DROP_RTU;
-	active = connect_one();
-	network_run(CLOCK_NS_PER_MS);
+	active = connect_for_1_ms();
 	assert_int_equal(state_of(passive_conn()), CM_REP_SENT);
 	icmp_port_unreachable(&cm_hosts.hosts[1], &cm_hosts.hosts[0], active->qp.qpn, 0, 64);
 	assert_int_equal(state_of(passive_conn()), CM_REP_SENT);

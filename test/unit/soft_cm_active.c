@@ -120,8 +120,7 @@ TEST(test_options, testbed_open, testbed_close)
 	server_options.ack_timeout = 16;
 	cm_hosts.hosts[1].listener.base.options.path = &server_options;
 	cm_hosts.requested = accept_with_options;
-	active = connect_one();
-	network_run(CLOCK_NS_PER_MS);
+	active = connect_for_1_ms();
 	assert_true(is_established(active));
 	assert_int_equal(passive_conn()->endpoint.path.mtu, 512);
 	assert_int_equal(passive_conn()->endpoint.path.type_of_service, 0x40);
@@ -164,8 +163,7 @@ TEST(test_smaller_mtu, testbed_open, testbed_close)
 
 	cm_hosts.hosts[0].mtu = 4096;
 	cm_hosts.requested = do_accept;
-	active = connect_one();
-	network_run(CLOCK_NS_PER_MS);
+	active = connect_for_1_ms();
 	assert_true(is_established(active) && is_established(passive_conn()));
 	check_agreement(active, passive_conn());
 	assert_int_equal(active->endpoint.path.mtu, 1024);
@@ -191,8 +189,7 @@ TEST(test_smaller_mtu, testbed_open, testbed_close)
 	cm_hosts.dropped = 0;
 	/* The active side has the smaller MTU. */
 	cm_hosts.hosts[0].mtu = 256;
-	active = connect_one();
-	network_run(CLOCK_NS_PER_MS);
+	active = connect_for_1_ms();
 	check_agreement(active, passive_conn());
 	assert_int_equal(active->endpoint.path.mtu, 256);
 }
@@ -273,9 +270,8 @@ TEST(test_late_rep, testbed_open, testbed_close)
 	struct mad mad;
 
 	for (int64_t late = CLOCK_NS_PER_MS; late < 61 * CLOCK_NS_PER_S; late += 60 * CLOCK_NS_PER_S) {
-		struct conn *active = connect_one();
+		struct conn *active = connect_for_1_ms();
 
-		network_run(CLOCK_NS_PER_MS);
 		cm_hosts.dropped = DROP_REJ;
 		do_release(active);
 		network_run(late);

@@ -181,8 +181,7 @@ TEST(test_mads_extend_timewait, testbed_open, testbed_close)
 		struct mad mad;
 
 		cm_hosts.requested = rows[row].rejected ? do_reject : do_accept;
-		active = connect_one();
-		network_run(CLOCK_NS_PER_MS);
+		active = connect_for_1_ms();
 		passive = passive_conn();
 		if (rows[row].kind == MAD_DREQ)
 			mad = mad_forge(MAD_DREQ, passive, &cm_hosts.hosts[0]);

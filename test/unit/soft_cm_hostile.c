@@ -20,13 +20,11 @@ static void create_all_states(struct conn *conns[10])
 	do_disconnect(conns[4]);
 	network_run(CLOCK_NS_PER_MS);
 	cm_hosts.requested = NULL;
-	conns[6] = connect_one();
-	network_run(CLOCK_NS_PER_MS);
+	conns[6] = connect_for_1_ms();
 	conns[7] = passive_conn(); /* CM_REQ_RECEIVED */
 	cm_hosts.dropped = DROP_REP;
 	cm_hosts.requested = do_accept;
-	conns[8] = connect_one();
-	network_run(CLOCK_NS_PER_MS);
+	conns[8] = connect_for_1_ms();
 	conns[9] = passive_conn(); /* CM_REP_SENT */
 	cm_hosts.requested = do_reject;
 	do_release(connect_one());

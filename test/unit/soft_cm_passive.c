@@ -8,9 +8,8 @@
 
 TEST(test_req_private_data, testbed_open, testbed_close)
 {
-	struct conn *active = connect_one();
+	struct conn *active = connect_for_1_ms();
 
-	network_run(CLOCK_NS_PER_MS);
 	assert_int_equal(passive_conn()->data_length, PRIVATE_DATA_MAX);
 	assert_memory_equal(passive_conn()->data, "connect", DATA_SIZE);
 	do_release(active);
@@ -27,8 +26,7 @@ TEST(test_reject, testbed_open, testbed_close)
 	struct mad mad;
 
 	cm_hosts.requested = do_reject;
-	active = connect_one();
-	network_run(CLOCK_NS_PER_MS);
+	active = connect_for_1_ms();
 	assert_int_equal(active->last, SOFT_EVENT_FAILED);
 	assert_string_equal(active->code_name, "reject reason");
 	assert_int_equal(active->code, REJECTED_BY_CONSUMER);

@@ -75,8 +75,7 @@ TEST(test_flood_leaves_turns_to_other_messages, testbed_open, testbed_close)
 	flood_prepare(&flood);
 	cm_hosts.requested = do_accept;
 	cm_hosts.dropped = DROP_RTU;
-	connect_one();
-	network_run(CLOCK_NS_PER_MS);
+	connect_for_1_ms();
 	real = passive_conn();
 	assert_non_null(last_sent(MAD_RTU, &cm_hosts.hosts[0], &rtu));
 	cm_hosts.requested = NULL;
@@ -163,8 +162,7 @@ TEST(test_flood_of_half_open, testbed_open, testbed_close)
 			assert_int_equal(first->last, SOFT_EVENT_FAILED);
 		if (i % 1000 == 500) {
 			cm_hosts.requested = do_accept;
-			late = connect_one();
-			network_run(CLOCK_NS_PER_MS);
+			late = connect_for_1_ms();
 			assert_true(is_established(late) && is_established(passive_conn()));
 			do_disconnect(late);
 			network_run(CLOCK_NS_PER_MS);
@@ -194,8 +192,7 @@ TEST(test_flood_drops_slow_client, testbed_open, testbed_close)
 	flood_prepare(&flood);
 	cm_hosts.requested = do_accept;
 	cm_hosts.dropped = DROP_RTU;
-	slow = connect_one();
-	network_run(CLOCK_NS_PER_MS);
+	slow = connect_for_1_ms();
 	assert_true(is_established(slow));
 	assert_non_null(last_sent(MAD_RTU, &cm_hosts.hosts[0], &rtu));
 	cm_hosts.dropped = 0;

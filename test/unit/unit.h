@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Common part of the unit tests: cmocka with the headers it needs first, and capturing of stderr. */
+/* Common part of the unit tests: cmocka with the headers it needs first, children, and capturing of stderr. */
 #pragma once
 
 #include <setjmp.h>
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -37,6 +38,15 @@
 
 /* As fail_msg(), whose text is lost while stderr is captured. */
 #define fail_saying(...) (print_message("# " __VA_ARGS__), print_message("\n"), fail())
+
+/* Waits for the child's end: its exit status, or minus a signal. */
+static inline int exit_status(pid_t child)
+{
+	int status;
+
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
 
 struct capture {
 	int file;

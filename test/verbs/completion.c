@@ -44,8 +44,7 @@ TEST(queues_are_used_again, NULL, end)
 	for (unsigned turn = 0; turn < 10; turn++) {
 		if (turn)
 			bench_clear(&bench);
-		assert_true(bench_connect(&bench, &options));
-		assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+		establish();
 	}
 	assert_non_null(provider.cqs);
 	assert_null(provider.cqs->next);
@@ -58,8 +57,7 @@ TEST(a_queue_pair_leaves_no_completion, NULL, end)
 
 	begin(PROVIDER_ROCE);
 	provider.keeps_completions = true;
-	assert_true(bench_connect(&bench, &options));
-	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+	establish();
 	queue = cq_of(bench.client.endpoint);
 	late.base.wr_id = work_id(bench.client.endpoint, WORK_RECEIVE, 9);
 	cq_push(queue, &late, true, true);
@@ -300,8 +298,7 @@ TEST(a_flood_of_completions, NULL, end)
 	begin(PROVIDER_ROCE);
 	options.receive_depth = options.send_depth = COUNT / 2;
 	bench.accept_receives = 4;
-	assert_true(bench_connect(&bench, &options));
-	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+	establish();
 	for (uint32_t index = 0; index < COUNT; index++) {
 		late.base.wr_id = work_id(bench.server.endpoint, WORK_RECEIVE, index);
 		cq_push(cq_of(bench.server.endpoint), &late, false, false);

@@ -77,8 +77,7 @@ TEST(retry_counts, NULL, end)
 				path.type_of_service = 96;
 				path.backlog = 5;
 			}
-			assert_true(bench_connect(&bench, &options));
-			assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+			establish();
 			assert_int_equal(id_of(bench.listener)->backlog, asked ? 5 : 1024);
 			for (int side = 0; side < 2; side++) {
 				const struct endpoint *endpoint = side ? bench.server.endpoint : bench.client.endpoint;
@@ -121,8 +120,7 @@ TEST(a_time_out_that_the_kernel_lacks, NULL, end)
 	begin(PROVIDER_ROCE);
 	path.ack_timeout = 14;
 	provider_fail("rdma_set_option", ENOSYS, 0);
-	assert_true(bench_connect(&bench, &options));
-	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+	establish();
 	assert_int_equal(qp_of(bench.client.endpoint)->attributes.timeout, 14);
 	assert_int_equal(qp_of(bench.server.endpoint)->attributes.timeout, 14);
 }
@@ -311,8 +309,7 @@ TEST(the_last_acknowledgement, NULL, end)
 		int64_t start;
 
 		begin(PROVIDER_ROCE);
-		assert_true(bench_connect(&bench, &options));
-		assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+		establish();
 		send_8(7, false);
 		entry.base.wr_id = qp_of(bench.client.endpoint)->sends->request.wr_id;
 		entry.base.qp_num = bench.client.endpoint->qpn;

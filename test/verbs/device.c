@@ -6,18 +6,16 @@
 
 #include "core/clock.h"
 
-static struct endpoint *connect_port_2(struct end *end)
+/* Another client, with a queue pair; its events are those of the listener. */
+static struct endpoint *reach(const char *address)
 {
-	struct endpoint *endpoint;
+	struct endpoint *other = end_create(&bench.listening, ENDPOINT_CONNECTION, &options);
 
-	assert_true(address_parse("10.0.0.2", ADDRESS_FORMAT_IP, &bench.address));
-	assert_int_equal(endpoint_create(ENDPOINT_CONNECTION, bench.channel, &options, bench.client.endpoint->handlers,
-					 end, &endpoint),
-			 0);
-	assert_int_equal(endpoint_resolve(endpoint, NULL, &bench.address), 0);
-	assert_true(bench_await_event(&bench, end, EVENT_ROUTE_RESOLVED));
-	assert_int_equal(endpoint_create_qp(endpoint), 0);
-	return endpoint;
+	assert_true(address_parse(address, ADDRESS_FORMAT_IP, &bench.address));
+	assert_int_equal(endpoint_resolve(other, NULL, &bench.address), 0);
+	assert_true(bench_await_event(&bench, &bench.listening, EVENT_ROUTE_RESOLVED));
+	assert_int_equal(endpoint_create_qp(other), 0);
+	return other;
 }
 
 /* Port 1 is InfiniBand, port 2 Ethernet; a device event finds the endpoint on either. */
@@ -31,7 +29,7 @@ TEST(a_card_of_two_fabrics, NULL, end)
 		device_drive(provider.devices[0], "mlx4");
 		provider.devices[0]->ports[1].max_message = 1u << 24;
 		assert_true(bench_connect(&bench, &options));
-		other = connect_port_2(&bench.listening);
+		other = reach("10.0.0.2");
 		assert_int_equal(bench.client.endpoint->domain->fabric, FABRIC_INFINIBAND);
 		assert_int_equal(bench.client.endpoint->domain->max_message, 1u << 30);
 		assert_int_equal(other->domain->fabric, FABRIC_ROCE);
@@ -203,7 +201,7 @@ TEST(counters_of_ports, NULL, end)
 	provider_write("7\n", PORT_FOLDER "hw_counters/out_of_sequence");
 	provider_write("8\n", "/sys/class/infiniband/roce0/ports/2/hw_counters/out_of_sequence");
 	assert_true(bench_connect(&bench, &options));
-	connect_port_2(&bench.listening);
+	reach("10.0.0.2");
 	provider_write("9\n", PORT_FOLDER "hw_counters/out_of_sequence");
 	for (const struct network_counter *counter = transport_counters(bench.transport); counter;
 	     counter = counter->next) {
@@ -318,15 +316,9 @@ TEST(one_of_two_devices_is_removed, NULL, end)
 
 	for (unsigned ways = REMOVAL_BY_MANAGER; ways <= (REMOVAL_BY_MANAGER | REMOVAL_BY_ASYNC); ways++) {
 		struct endpoint *other;
-		struct end *end_of_other = &bench.listening;
 
 		connect_both(PROVIDER_ROCE);
-		assert_int_equal(endpoint_create(ENDPOINT_CONNECTION, bench.channel, &options,
-						 bench.client.endpoint->handlers, end_of_other, &other),
-				 0);
-		assert_true(address_parse("10.0.1.2", ADDRESS_FORMAT_IP, &bench.address));
-		assert_int_equal(endpoint_resolve(other, NULL, &bench.address), 0);
-		assert_true(bench_await_event(&bench, end_of_other, EVENT_ROUTE_RESOLVED));
+		other = reach("10.0.1.2");
 		work = (struct work){ .kind = WORK_SEND, .region = bench.client_region, .length = 8 };
 		capture_begin(&capture);
 		device_remove(provider.devices[0], ways);
@@ -336,7 +328,7 @@ TEST(one_of_two_devices_is_removed, NULL, end)
 		bench_linger(&bench, 5);
 		told(&capture);
 		assert_int_equal(end_events(&bench.client, EVENT_FAILED), 1);
-		assert_int_equal(end_events(end_of_other, EVENT_FAILED), ways & REMOVAL_BY_MANAGER ? 1 : 0);
+		assert_int_equal(end_events(&bench.listening, EVENT_FAILED), ways & REMOVAL_BY_MANAGER ? 1 : 0);
 		assert_int_equal(other->state, ENDPOINT_ROUTE_RESOLVED);
 		assert_non_null(strstr(capture.text, "roce0: the device was removed"));
 		assert_null(strstr(strstr(capture.text, "roce0: the device was removed") + 1,

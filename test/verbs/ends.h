@@ -35,12 +35,18 @@ static inline void begin(enum provider_fabric fabric)
 	options.path = &path;
 }
 
+/* Connects the ends. */
+static inline void establish(void)
+{
+	assert_true(bench_connect(&bench, &options));
+	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+}
+
 static inline void connect_both(enum provider_fabric fabric)
 {
 	begin(fabric);
 	bench.accept_receives = 4;
-	assert_true(bench_connect(&bench, &options));
-	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+	establish();
 }
 
 static inline const struct verbs_endpoint *verbs(const struct endpoint *endpoint)

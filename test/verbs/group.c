@@ -26,9 +26,7 @@ TEST(a_group_without_a_device, NULL, end)
 
 	begin_member(PROVIDER_INFINIBAND);
 	assert_true(address_parse("0.0.0.0", ADDRESS_FORMAT_IP, &any));
-	assert_int_equal(endpoint_create(ENDPOINT_GROUP, bench.channel, &options, &(struct endpoint_handlers){ 0 },
-					 &bench.client, &bench.client.endpoint),
-			 0);
+	bench.client.endpoint = end_create(&bench.client, ENDPOINT_GROUP, &options);
 	EXPECT_TOLD("not an address of this host with an RDMA device",
 		    assert_int_equal(endpoint_resolve(bench.client.endpoint, &any, &gid), OUTCOME_NO_CONNECTION));
 }

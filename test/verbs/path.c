@@ -8,8 +8,7 @@ TEST(service_level_of_a_connection, NULL, end)
 {
 	begin(PROVIDER_INFINIBAND);
 	path.service_level = 5;
-	assert_true(bench_connect(&bench, &options));
-	assert_true(bench_await_event(&bench, &bench.server, EVENT_ESTABLISHED));
+	establish();
 	assert_int_equal(qp_of(bench.client.endpoint)->attributes.ah_attr.sl, 5);
 	assert_int_equal(qp_of(bench.server.endpoint)->attributes.ah_attr.sl, 5);
 }
@@ -130,10 +129,7 @@ TEST(the_requested_path, NULL, end)
 		if (rows[row].refusal) {
 			/* As if the route led elsewhere. */
 			endpoint_destroy(bench.client.endpoint);
-			assert_int_equal(endpoint_create(ENDPOINT_CONNECTION, bench.channel, &options,
-							 bench.listener->handlers, &bench.client,
-							 &bench.client.endpoint),
-					 0);
+			bench.client.endpoint = end_create(&bench.client, ENDPOINT_CONNECTION, &options);
 			bench.client.endpoint->peer = bench.address;
 			assert_int_equal(verbs_resolve(bench.client.endpoint), 0);
 			endpoint_enter(bench.client.endpoint, ENDPOINT_RESOLVING_ADDRESS);
@@ -211,9 +207,7 @@ TEST(a_request_by_another_device, NULL, end)
 	anywhere = bench_options(&bench);
 	path.port = 2;
 	assert_true(address_parse("0.0.0.0", ADDRESS_FORMAT_IP, &bench.address));
-	assert_int_equal(endpoint_create(ENDPOINT_LISTENER, bench.channel, &options, &(struct endpoint_handlers){ 0 },
-					 &bench.listening, &bench.listener),
-			 0);
+	bench.listener = end_create(&bench.listening, ENDPOINT_LISTENER, &options);
 	bench.listener->local = bench.address;
 	assert_int_equal(verbs_listen(bench.listener), 0);
 	endpoint_enter(bench.listener, ENDPOINT_LISTENING);
@@ -228,9 +222,7 @@ TEST(a_request_by_another_device, NULL, end)
 TEST(a_listener_at_an_address_without_a_device, NULL, end)
 {
 	begin(PROVIDER_ROCE);
-	assert_int_equal(endpoint_create(ENDPOINT_LISTENER, bench.channel, &options, &(struct endpoint_handlers){ 0 },
-					 &bench.listening, &bench.listener),
-			 0);
+	bench.listener = end_create(&bench.listening, ENDPOINT_LISTENER, &options);
 	provider_fail("rdma_bind_addr", ENODEV, 0);
 	EXPECT_TOLD("10.0.0.1 is on lo; no address of this host leads to an RDMA device; the interface of the device "
 		    "must be up and "
@@ -243,9 +235,7 @@ TEST(a_listener_at_a_port_in_use, NULL, end)
 	struct capture capture;
 
 	begin(PROVIDER_ROCE);
-	assert_int_equal(endpoint_create(ENDPOINT_LISTENER, bench.channel, &options, &(struct endpoint_handlers){ 0 },
-					 &bench.listening, &bench.listener),
-			 0);
+	bench.listener = end_create(&bench.listening, ENDPOINT_LISTENER, &options);
 	provider_fail("rdma_bind_addr", EADDRINUSE, 0);
 	capture_begin(&capture);
 	assert_int_equal(endpoint_listen(bench.listener, &bench.address), OUTCOME_NO_CONNECTION);
@@ -258,9 +248,7 @@ TEST(a_listener_on_all_addresses_names_those_of_a_device, NULL, end)
 	char text[ENDPOINT_ADDRESSES_SIZE];
 
 	begin(PROVIDER_ROCE);
-	assert_int_equal(endpoint_create(ENDPOINT_LISTENER, bench.channel, &options, &(struct endpoint_handlers){ 0 },
-					 &bench.listening, &bench.listener),
-			 0);
+	bench.listener = end_create(&bench.listening, ENDPOINT_LISTENER, &options);
 	bench.listener->local = bench.address;
 	assert_string_equal(endpoint_local_addresses(bench.listener, text), "");
 	assert_true(address_parse("0.0.0.0", ADDRESS_FORMAT_IP, &bench.listener->local));

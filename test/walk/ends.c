@@ -3,7 +3,6 @@
 #include "test/walk/walk.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
@@ -162,10 +161,9 @@ static void open_memory(struct side *side)
 {
 	struct domain *domain = side->endpoint->domain;
 
-	if (region_create(domain, WORKS_MAX * AREA, REGION_READ_SINK, &side->local) ||
-	    region_create(domain, WORKS_MAX * AREA, REGION_LOCAL, &side->inbox) ||
-	    region_create(domain, WORKS_MAX * AREA, REGION_REMOTE_READ | REGION_REMOTE_WRITE, &side->open))
-		abort();
+	MUST(region_create(domain, WORKS_MAX * AREA, REGION_READ_SINK, &side->local));
+	MUST(region_create(domain, WORKS_MAX * AREA, REGION_LOCAL, &side->inbox));
+	MUST(region_create(domain, WORKS_MAX * AREA, REGION_REMOTE_READ | REGION_REMOTE_WRITE, &side->open));
 	for (unsigned work = 0; work < WORKS_MAX; work++) {
 		/* The source of a READ is the peer's open region. */
 		if (work < side->count && side->plans[work].kind != WORK_READ)
@@ -211,8 +209,7 @@ static void disconnect(struct side *side)
 	if (side->disconnecting || side->endpoint->state != ENDPOINT_ESTABLISHED)
 		return;
 	side->disconnecting = true;
-	if (endpoint_disconnect(side->endpoint))
-		violation("endpoint_disconnect() fails");
+	MUST(endpoint_disconnect(side->endpoint));
 }
 
 static void side_continue(struct side *side)
@@ -243,14 +240,13 @@ static void side_continue(struct side *side)
 static void post_receives(struct side *side)
 {
 	for (; side->receives < side->sends; side->receives++)
-		if (endpoint_post(side->endpoint,
-				  &(struct work){ .kind = WORK_RECEIVE,
-						  .tag = side->receives,
-						  .region = side->inbox,
-						  .offset = side->receives * AREA,
-						  .length = AREA },
-				  1))
-			violation("posting a receive fails");
+		MUST(endpoint_post(side->endpoint,
+				   &(struct work){ .kind = WORK_RECEIVE,
+						   .tag = side->receives,
+						   .region = side->inbox,
+						   .offset = side->receives * AREA,
+						   .length = AREA },
+				   1));
 }
 
 static void post_receives_late(void *context)
@@ -265,8 +261,7 @@ static void post_receives_late(void *context)
 
 static void prepare(struct side *side)
 {
-	if (endpoint_create_qp(side->endpoint))
-		abort();
+	MUST(endpoint_create_qp(side->endpoint));
 	open_memory(side);
 	if (side->testbed->scenario->late_receives && side == &side->testbed->server)
 		loop_timer_start(NULL, &side->testbed->receive_timer, 3 * CLOCK_NS_PER_MS, post_receives_late, side);
@@ -279,16 +274,15 @@ static void post_works(struct side *side)
 	const struct region *remote = other(side)->open;
 
 	for (unsigned work = 0; work < side->count; work++)
-		if (endpoint_post(side->endpoint,
-				  &(struct work){ .kind = side->plans[work].kind,
-						  .tag = 100 + work,
-						  .region = side->local,
-						  .offset = work * AREA,
-						  .length = side->plans[work].length,
-						  .remote_address = remote->remote_address + work * AREA,
-						  .remote_key = remote->remote_key },
-				  1))
-			violation("posting a work request fails");
+		MUST(endpoint_post(side->endpoint,
+				   &(struct work){ .kind = side->plans[work].kind,
+						   .tag = 100 + work,
+						   .region = side->local,
+						   .offset = work * AREA,
+						   .length = side->plans[work].length,
+						   .remote_address = remote->remote_address + work * AREA,
+						   .remote_key = remote->remote_key },
+				   1));
 }
 
 static void receive_completed(struct side *side, const struct completion *completion)
@@ -367,8 +361,7 @@ static void on_request(struct testbed *testbed, struct endpoint *request)
 		destroy_endpoint(server);
 	} else {
 		prepare(server);
-		if (endpoint_accept(request, "yes", 4))
-			violation("endpoint_accept() fails");
+		MUST(endpoint_accept(request, "yes", 4));
 	}
 }
 
@@ -387,8 +380,7 @@ static void event(void *context, struct endpoint *endpoint, const struct endpoin
 		prepare(side);
 		break;
 	case EVENT_ROUTE_RESOLVED:
-		if (endpoint_connect(endpoint, "walk", 5))
-			violation("endpoint_connect() fails");
+		MUST(endpoint_connect(endpoint, "walk", 5));
 		if (side->testbed->scenario->end == CLIENT_CANCELS)
 			destroy_endpoint(side);
 		break;
@@ -549,9 +541,8 @@ static void open_side(struct side *side, struct testbed *testbed, const struct p
 		side->count++;
 	for (; peer_plans->kind; peer_plans++)
 		side->sends += peer_plans->kind == WORK_SEND;
-	if (transport_open("soft", NULL, &testbed->log, &(struct error){ 0 }, &side->transport) ||
-	    channel_create(side->transport, &side->channel))
-		abort();
+	MUST(transport_open("soft", NULL, &testbed->log, &(struct error){ 0 }, &side->transport));
+	MUST(channel_create(side->transport, &side->channel));
 }
 
 static void testbed_open(struct testbed *testbed)
@@ -568,15 +559,13 @@ static void testbed_open(struct testbed *testbed)
 	testbed->began = network->now;
 	open_side(&testbed->server, testbed, testbed->scenario->server, testbed->scenario->client);
 	open_side(&testbed->client, testbed, testbed->scenario->client, testbed->scenario->server);
-	if (endpoint_create(ENDPOINT_LISTENER, testbed->server.channel, &options, &handlers, testbed,
-			    &testbed->listener) ||
-	    endpoint_listen(testbed->listener, &here))
-		abort();
+	MUST(endpoint_create(ENDPOINT_LISTENER, testbed->server.channel, &options, &handlers, testbed,
+			     &testbed->listener));
+	MUST(endpoint_listen(testbed->listener, &here));
 	here.port = testbed->scenario->no_listener ? PORT + 1 : PORT;
-	if (endpoint_create(ENDPOINT_CONNECTION, testbed->client.channel, &options, &handlers, &testbed->client,
-			    &testbed->client.endpoint) ||
-	    endpoint_resolve(testbed->client.endpoint, &there, &here))
-		abort();
+	MUST(endpoint_create(ENDPOINT_CONNECTION, testbed->client.channel, &options, &handlers, &testbed->client,
+			     &testbed->client.endpoint));
+	MUST(endpoint_resolve(testbed->client.endpoint, &there, &here));
 	network_run_due();
 }
 

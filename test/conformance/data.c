@@ -83,6 +83,36 @@ static void order_of_news(struct bench *bench)
 	}
 }
 
+/* They take the client's messages, which may come before the event. */
+static void receives_posted_while_accepting(struct bench *bench)
+{
+	struct work work;
+
+	bench->answer_requests = false;
+	REQUIRE(bench, bench_listen(bench, NULL));
+	REQUIRE(bench, bench_resolve(bench, NULL));
+	REQUIRE(bench, !endpoint_connect(bench->client.endpoint, NULL, 0));
+	REQUIRE(bench, bench_await_event(bench, &bench->listening, EVENT_REQUEST));
+	REQUIRE(bench, !bench_accept(bench));
+	for (uint32_t tag = 0; tag < 2; tag++) {
+		work = (struct work){
+			.kind = WORK_RECEIVE, .tag = tag, .region = bench->server_region, .length = 100
+		};
+		REQUIRE(bench, !endpoint_post(bench->server.endpoint, &work, 1));
+	}
+	REQUIRE(bench, bench_await_event(bench, &bench->client, EVENT_ESTABLISHED));
+	for (uint32_t tag = 0; tag < 2; tag++) {
+		work = send_of(bench, tag, 10 + tag);
+		REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
+	}
+	REQUIRE(bench, bench_await_completions(bench, &bench->server, WORK_RECEIVE, 2));
+	REQUIRE(bench, bench->server.records[0].event == EVENT_ESTABLISHED);
+	for (uint32_t tag = 0; tag < 2; tag++) {
+		REQUIRE(bench, bench->server.records[1 + tag].completion.tag == tag);
+		REQUIRE(bench, bench->server.records[1 + tag].completion.length == 10 + tag);
+	}
+}
+
 static void read_and_write(struct bench *bench)
 {
 	struct work work;
@@ -182,6 +212,44 @@ static void message_longer_than_the_receive(struct bench *bench)
 	REQUIRE(bench, end_last_completion(&bench->server, WORK_RECEIVE)->status != COMPLETION_OK);
 }
 
+/* Its last completion is the second, which failed. */
+static bool ends_at_second(const struct end *end, enum work_kind kind)
+{
+	const struct completion *last = end_last_completion(end, kind);
+
+	return end_completions(end, kind) == 2 && last->tag == 1 && last->status != COMPLETION_OK;
+}
+
+/*
+ * Work before a failed one completes, work behind it does not, whenever it was posted. On iWARP a send completes once
+ * TCP has it.
+ */
+static void work_after_a_failed_one(struct bench *bench)
+{
+	static const uint32_t lengths[] = { 100, 200, 100, 100 };
+	struct work sends[4], receive;
+
+	REQUIRE(bench, connected(bench, 0));
+	for (uint32_t tag = 0; tag < 4; tag++) {
+		receive = (struct work){
+			.kind = WORK_RECEIVE, .tag = tag, .region = bench->server_region, .length = 100
+		};
+		REQUIRE(bench, !endpoint_post(bench->server.endpoint, &receive, 1));
+		sends[tag] = send_of(bench, tag, lengths[tag]);
+	}
+	REQUIRE(bench, !endpoint_post(bench->client.endpoint, sends, 4));
+	REQUIRE(bench, bench_await_trouble(bench, &bench->client));
+	REQUIRE(bench, bench_await_completions(bench, &bench->server, WORK_RECEIVE, 2));
+	REQUIRE(bench, !endpoint_post(bench->client.endpoint, sends, 4));
+	REQUIRE(bench, !endpoint_post(bench->server.endpoint, &receive, 1));
+	bench_linger(bench, 600);
+	REQUIRE(bench, ends_at_second(&bench->server, WORK_RECEIVE));
+	if (bench->client.endpoint->domain->fabric == FABRIC_IWARP)
+		return;
+	REQUIRE(bench, ends_at_second(&bench->client, WORK_SEND));
+	REQUIRE(bench, !end_events(&bench->client, EVENT_FAILED) && !end_events(&bench->server, EVENT_FAILED));
+}
+
 /* Sends that arrive before their receives wait, but not long. */
 static void receiver_not_ready(struct bench *bench)
 {
@@ -205,12 +273,14 @@ static void receiver_not_ready(struct bench *bench)
 const struct conformance_case data_cases[] = {
 	{ .name = "send_every_size", .run = send_every_size },
 	{ .name = "order_of_news", .run = order_of_news },
+	{ .name = "receives_posted_while_accepting", .run = receives_posted_while_accepting },
 	{ .name = "read_and_write", .run = read_and_write },
 	{ .name = "silent_write_then_send", .run = silent_write_then_send },
 	{ .name = "write_beyond_the_region", .run = write_beyond_the_region },
 	{ .name = "read_with_a_wrong_key", .run = read_with_a_wrong_key },
 	{ .name = "write_without_the_right", .run = write_without_the_right },
 	{ .name = "message_longer_than_the_receive", .run = message_longer_than_the_receive },
+	{ .name = "work_after_a_failed_one", .run = work_after_a_failed_one },
 	{ .name = "receiver_not_ready", .run = receiver_not_ready },
 	{ 0 },
 };

@@ -202,6 +202,7 @@ enum outcome endpoint_join(struct endpoint *endpoint)
 enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count)
 {
 	assert_call(endpoint, BIT(CONNECTION) | BIT(GROUP), ~(BIT(IDLE) | BIT(LISTENING) | BIT(DESTROYED)), true);
+	assert(work->kind == WORK_RECEIVE || endpoint->state >= ENDPOINT_ESTABLISHED);
 	for (size_t index = 0; index < count; index++) {
 		assert(work[index].offset <= work[index].region->length &&
 		       work[index].length <= work[index].region->length - work[index].offset);

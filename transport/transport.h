@@ -16,6 +16,10 @@
  * completion, EVENT_DISCONNECTED after the last; they come by two descriptors, which the kernel does not order. Flushed
  * work is not reported; the event or completion that stopped the QP is.
  *
+ * Requests. A reported request no longer needs its listener; endpoint_destroy() of a listener rejects the others. If
+ * the peer withdraws a request, EVENT_FAILED reports it, or the calls that accept it fail with OUTCOME_NO_CONNECTION:
+ * the kernel reports nothing before.
+ *
  * Lifetimes. Any callback may call endpoint_destroy(); no callback for that endpoint follows. region_destroy() delays
  * the free until the destroyed endpoints that use the region are gone. transport_close() comes last.
  */
@@ -450,9 +454,10 @@ enum outcome endpoint_disconnect(struct endpoint *endpoint);
 enum outcome endpoint_join(struct endpoint *endpoint);
 
 /*
- * Posts count works (at least 1) in order. All are receives, or none is. Only the first may be a READ, which fails with
- * no_reads. A failed one ends the posting, with OUTCOME_INTERNAL if the queue is full. After failed work of the queue
- * pair, works are dropped without a completion.
+ * Posts count works (at least 1) in order. All are receives, or none is: only receives are allowed before
+ * EVENT_ESTABLISHED or EVENT_JOINED. Only the first may be a READ, which fails with no_reads. A failed one ends the
+ * posting, with OUTCOME_INTERNAL if the queue is full. After failed work of the queue pair, works are dropped without a
+ * completion.
  */
 enum outcome endpoint_post(struct endpoint *endpoint, const struct work *work, size_t count);
 

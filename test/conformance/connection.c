@@ -93,6 +93,66 @@ CASE(server_never_answers)
 	REQUIRE(bench, clock_now() - start < 3 * CLOCK_NS_PER_S);
 }
 
+/* Before its request is answered. Only some backends report that at once; on others the answer fails. */
+CASE(client_withdraws)
+{
+	struct endpoint_options options = bench_options(bench);
+	enum outcome outcome = OUTCOME_OK;
+
+	options.timeout = 0;
+	bench->answer_requests = false;
+	REQUIRE(bench, bench_listen(bench, &options));
+	REQUIRE(bench, bench_resolve(bench, NULL));
+	REQUIRE(bench, !endpoint_connect(bench->client.endpoint, NULL, 0));
+	REQUIRE(bench, bench_await_event(bench, &bench->listening, EVENT_REQUEST));
+	endpoint_destroy(bench->client.endpoint);
+	bench->client.endpoint = NULL;
+	bench_linger(bench, 50);
+	if (!bench->server.count)
+		outcome = bench_accept(bench);
+	bench_report(bench);
+	if (!outcome) {
+		REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_FAILED));
+		outcome = bench->server.records[bench->server.count - 1].outcome;
+	}
+	REQUIRE(bench, outcome == OUTCOME_NO_CONNECTION);
+	REQUIRE(bench, *bench->error.cause);
+	REQUIRE(bench, bench->server.count <= 1);
+	REQUIRE(bench, bench->listener->state == ENDPOINT_LISTENING);
+}
+
+/* It has no effect on a reported request; one that arrives at the same time is rejected. */
+CASE(listener_is_destroyed_at_a_request)
+{
+	static struct end other;
+	struct endpoint_options options = bench_options(bench);
+	const struct end *rejected = &other;
+
+	options.timeout = 0;
+	bench->answer_requests = false;
+	bench->listening.destroy_at = EVENT_REQUEST;
+	REQUIRE(bench, bench_listen(bench, &options));
+	REQUIRE(bench, bench_resolve(bench, &options));
+	other = bench->client;
+	other.endpoint->context = &other;
+	region_destroy(bench->client_region);
+	bench->client = (struct end){ .bench = bench };
+	REQUIRE(bench, bench_resolve(bench, &options));
+	bench->listener = NULL;
+	REQUIRE(bench, !endpoint_connect(bench->client.endpoint, NULL, 0));
+	REQUIRE(bench, !endpoint_connect(other.endpoint, NULL, 0));
+	REQUIRE(bench, bench_await_event(bench, &bench->listening, EVENT_REQUEST));
+	if (bench->server.endpoint->peer.port == other.endpoint->local.port)
+		rejected = &bench->client;
+	REQUIRE(bench, bench_await_event(bench, rejected, EVENT_FAILED));
+	REQUIRE(bench, rejected->records[rejected->count - 1].outcome == OUTCOME_NO_CONNECTION);
+	REQUIRE(bench, !bench_accept(bench));
+	REQUIRE(bench, bench_await_event(bench, &bench->server, EVENT_ESTABLISHED));
+	REQUIRE(bench, bench_await_event(bench, rejected == &other ? &bench->client : &other, EVENT_ESTABLISHED));
+	REQUIRE(bench, end_events(&bench->listening, EVENT_REQUEST) == 1);
+	endpoint_destroy(other.endpoint);
+}
+
 static void disconnect_from(struct bench *bench, struct end *leaver, struct end *other)
 {
 	bench->accept_receives = 4;

@@ -83,6 +83,34 @@ CASE(order_of_news)
 	}
 }
 
+/* They take the client's messages, which may come before the event. */
+CASE(receives_posted_while_accepting)
+{
+	struct work work;
+
+	bench->answer_requests = false;
+	REQUIRE(bench, bench_listen(bench, NULL));
+	REQUIRE(bench, bench_resolve(bench, NULL));
+	REQUIRE(bench, !endpoint_connect(bench->client.endpoint, NULL, 0));
+	REQUIRE(bench, bench_await_event(bench, &bench->listening, EVENT_REQUEST));
+	REQUIRE(bench, !bench_accept(bench));
+	for (uint32_t tag = 0; tag < 2; tag++) {
+		work = (struct work){ .kind = WORK_RECEIVE, .tag = tag, .region = bench->server_region, .length = 100 };
+		REQUIRE(bench, !endpoint_post(bench->server.endpoint, &work, 1));
+	}
+	REQUIRE(bench, bench_await_event(bench, &bench->client, EVENT_ESTABLISHED));
+	for (uint32_t tag = 0; tag < 2; tag++) {
+		work = send_of(bench, tag, 10 + tag);
+		REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
+	}
+	REQUIRE(bench, bench_await_completions(bench, &bench->server, WORK_RECEIVE, 2));
+	REQUIRE(bench, bench->server.records[0].event == EVENT_ESTABLISHED);
+	for (uint32_t tag = 0; tag < 2; tag++) {
+		REQUIRE(bench, bench->server.records[1 + tag].completion.tag == tag);
+		REQUIRE(bench, bench->server.records[1 + tag].completion.length == 10 + tag);
+	}
+}
+
 CASE(read_and_write)
 {
 	struct work work;
@@ -180,6 +208,44 @@ CASE(message_longer_than_the_receive)
 	REQUIRE(bench, !endpoint_post(bench->client.endpoint, &work, 1));
 	REQUIRE(bench, bench_await_completions(bench, &bench->server, WORK_RECEIVE, 1));
 	REQUIRE(bench, end_last_completion(&bench->server, WORK_RECEIVE)->status != COMPLETION_OK);
+}
+
+/* Its last completion is the second, which failed. */
+static bool ends_at_second(const struct end *end, enum work_kind kind)
+{
+	const struct completion *last = end_last_completion(end, kind);
+
+	return end_completions(end, kind) == 2 && last->tag == 1 && last->status != COMPLETION_OK;
+}
+
+/*
+ * Work before a failed one completes, work behind it does not, whenever it was posted. On iWARP a send completes once
+ * TCP has it.
+ */
+CASE(work_after_a_failed_one)
+{
+	static const uint32_t lengths[] = { 100, 200, 100, 100 };
+	struct work sends[4], receive;
+
+	REQUIRE(bench, connected(bench, 0));
+	for (uint32_t tag = 0; tag < 4; tag++) {
+		receive = (struct work){
+			.kind = WORK_RECEIVE, .tag = tag, .region = bench->server_region, .length = 100
+		};
+		REQUIRE(bench, !endpoint_post(bench->server.endpoint, &receive, 1));
+		sends[tag] = send_of(bench, tag, lengths[tag]);
+	}
+	REQUIRE(bench, !endpoint_post(bench->client.endpoint, sends, 4));
+	REQUIRE(bench, bench_await_trouble(bench, &bench->client));
+	REQUIRE(bench, bench_await_completions(bench, &bench->server, WORK_RECEIVE, 2));
+	REQUIRE(bench, !endpoint_post(bench->client.endpoint, sends, 4));
+	REQUIRE(bench, !endpoint_post(bench->server.endpoint, &receive, 1));
+	bench_linger(bench, 600);
+	REQUIRE(bench, ends_at_second(&bench->server, WORK_RECEIVE));
+	if (bench->client.endpoint->domain->fabric == FABRIC_IWARP)
+		return;
+	REQUIRE(bench, ends_at_second(&bench->client, WORK_SEND));
+	REQUIRE(bench, !end_events(&bench->client, EVENT_FAILED) && !end_events(&bench->server, EVENT_FAILED));
 }
 
 /* Sends that arrive before their receives wait, but not long. */

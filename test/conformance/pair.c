@@ -75,18 +75,33 @@ static void end_completion(void *context, struct endpoint *endpoint, const struc
 
 static const struct endpoint_handlers end_handlers = { end_event, end_completion };
 
-static bool post_receives(struct endpoint *endpoint, struct region *region, size_t count)
+static enum outcome post_receives(struct endpoint *endpoint, struct region *region, size_t count)
 {
-	for (size_t index = 0; index < count; index++) {
+	enum outcome outcome = OUTCOME_OK;
+
+	for (size_t index = 0; index < count && !outcome; index++) {
 		struct work work = { .kind = WORK_RECEIVE,
 				     .tag = (uint32_t)index,
 				     .region = region,
 				     .length = (uint32_t)region->length };
 
-		if (endpoint_post(endpoint, &work, 1))
-			return false;
+		outcome = endpoint_post(endpoint, &work, 1);
 	}
-	return true;
+	return outcome;
+}
+
+enum outcome bench_accept(struct bench *bench)
+{
+	struct endpoint *endpoint = bench->server.endpoint;
+	enum outcome outcome = OUTCOME_OK;
+
+	if (!bench->server_region)
+		outcome = region_create(endpoint->domain, bench->region_size, bench->access, &bench->server_region);
+	if (!outcome)
+		outcome = endpoint_create_qp(endpoint);
+	if (!outcome)
+		outcome = post_receives(endpoint, bench->server_region, bench->accept_receives);
+	return outcome ? outcome : endpoint_accept(endpoint, "welcome", 7);
 }
 
 static void answer(struct bench *bench, struct endpoint *endpoint)
@@ -103,11 +118,7 @@ static void answer(struct bench *bench, struct endpoint *endpoint)
 		end->endpoint = NULL;
 		return;
 	}
-	if (!bench->server_region &&
-	    region_create(endpoint->domain, bench->region_size, bench->access, &bench->server_region))
-		return;
-	if (!endpoint_create_qp(endpoint) && post_receives(endpoint, bench->server_region, bench->accept_receives))
-		endpoint_accept(endpoint, "welcome", 7);
+	bench_accept(bench);
 }
 
 static void listener_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)

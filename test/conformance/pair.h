@@ -105,6 +105,8 @@ const struct completion *end_last_completion(const struct end *end, enum work_ki
 struct endpoint *end_create(struct end *end, enum endpoint_kind kind, const struct endpoint_options *options);
 /* A listener on the tested address; it answers requests as the testbed says, with options. */
 bool bench_listen(struct bench *bench, const struct endpoint_options *options);
+/* Accepts the request that the testbed has not answered. */
+enum outcome bench_accept(struct bench *bench);
 /* A client that starts to resolve the listener's address. */
 bool bench_start_client(struct bench *bench, const struct endpoint_options *options);
 /* A client that gets as far as EVENT_ROUTE_RESOLVED, with its queue and region. */

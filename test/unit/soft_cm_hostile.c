@@ -149,6 +149,42 @@ TEST(test_timeout_rej_without_our_id, testbed_open, testbed_close)
 	assert_int_equal(closed, 2);
 }
 
+/* The state after a MAD from the peer itself, in the order of response_kinds; 0: the MAD has no effect. */
+static const enum cm_state states_after[][LENGTH(response_kinds)] = {
+	/*			MRA REJ		 REP		 RTU		 DREQ	      DREP */
+	[CM_REQ_SENT] = { 0, CM_TIMEWAIT, CM_ESTABLISHED, 0, 0, 0 },
+	[CM_REQ_RECEIVED] = { 0, CM_TIMEWAIT, 0, 0, 0, 0 },
+	[CM_REP_SENT] = { 0, CM_TIMEWAIT, 0, CM_ESTABLISHED, CM_TIMEWAIT, 0 },
+	[CM_ESTABLISHED] = { 0, CM_TIMEWAIT, 0, 0, CM_TIMEWAIT, 0 },
+	[CM_DREQ_SENT] = { 0, CM_TIMEWAIT, 0, 0, CM_TIMEWAIT, CM_TIMEWAIT },
+	[CM_TIMEWAIT] = { 0, 0, 0, 0, 0, 0 },
+};
+
+/* A confused peer: the identifiers are right, and the MAD may be early, late, repeated, or one that only we send. */
+TEST(test_untimely_mads)
+{
+	for (unsigned kind = 0; kind < LENGTH(response_kinds); kind++) {
+		struct conn *conns[10];
+
+		testbed_open(NULL);
+		create_all_states(conns);
+		for (unsigned i = 0; i < LENGTH(conns); i++) {
+			const struct host *peer = &cm_hosts.hosts[conns[i]->host == &cm_hosts.hosts[0]];
+			struct mad mad = mad_forge(response_kinds[kind], conns[i], peer);
+			enum cm_state before = state_of(conns[i]), after = states_after[before][kind];
+			uint64_t all = state_hash();
+
+			if (mad.kind == MAD_DREQ)
+				mad.dreq.remote_qpn = conns[i]->endpoint.cm_id->local_qpn;
+			testbed_inject(peer, conns[i]->host, &mad);
+			assert_int_equal(state_of(conns[i]), after ? after : before);
+			if (!after && mad.kind != MAD_MRA)
+				assert_int_equal(state_hash(), all);
+		}
+		testbed_close(NULL);
+	}
+}
+
 /* A response does not show whether an identifier exists: a MAD from another host gets the same response with a valid
  * and an invalid one. */
 TEST(test_no_oracle, testbed_open, testbed_close)

@@ -701,6 +701,21 @@ TEST(packets_of_other_senders_are_dropped, NULL, bench_close)
 	assert_int_equal(testbed.hosts[1].cm_packets, 1);
 }
 
+/* The server has not accepted yet. Afterwards they are valid before the RTU, and stand for it. */
+TEST(packets_before_the_answer_are_dropped, NULL, bench_close)
+{
+	struct packet packet;
+
+	responder_open(4);
+	packet = bench_packet(OPCODE_WRITE_ONLY, 100, 16);
+	qp_of(&bench.pair, 1)->state = QP_INIT;
+	assert_ignored(&packet, testbed.hosts[1].socket, &testbed.hosts[0].address);
+	qp_of(&bench.pair, 1)->state = QP_RTR;
+	host_send_packet(&testbed.hosts[0], &testbed.hosts[1], &packet);
+	script("= A100");
+	assert_int_equal(testbed.hosts[1].cm_packets, 1);
+}
+
 /* A region belongs to the process, as with verbs to the protection domain. */
 TEST(key_is_valid_on_any_connection, NULL, bench_close)
 {

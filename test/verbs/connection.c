@@ -274,12 +274,15 @@ TEST(a_request_without_memory, NULL, end)
 /* The client has gone before its request is answered, and its withdrawal has not arrived yet. */
 TEST(an_answer_to_a_withdrawn_request, NULL, end)
 {
-	begin(PROVIDER_ROCE);
-	bench.answer_requests = false;
-	cm_ask_end(ask(&(struct rdma_conn_param){ .qp_num = 99 }));
-	provider_pump();
-	EXPECT_TOLD("the peer withdrew the request",
-		    assert_int_equal(endpoint_create_qp(bench.server.endpoint), OUTCOME_NO_CONNECTION));
+	for (int own_qp = 0; own_qp < 2; own_qp++) {
+		begin(PROVIDER_ROCE);
+		options.own_qp = own_qp;
+		bench.answer_requests = false;
+		cm_ask_end(ask(&(struct rdma_conn_param){ .qp_num = 99 }));
+		provider_pump();
+		EXPECT_TOLD("the peer withdrew the request",
+			    assert_int_equal(endpoint_create_qp(bench.server.endpoint), OUTCOME_NO_CONNECTION));
+	}
 }
 
 /* The client's first message comes before its RTU. The kernel sends a DREQ only after that, without an error. */

@@ -73,24 +73,12 @@ void soft_endpoint_destroy(struct endpoint *base)
 	soft_reap_later(transport);
 }
 
-static void leave_group(struct endpoint *base)
-{
-	struct soft_endpoint *endpoint = soft_endpoint_of(base);
-
-	loop_timer_stop(&endpoint->deferred);
-	if (endpoint->group_socket)
-		soft_group_socket_leave(endpoint->group_socket);
-	endpoint->group_socket = NULL;
-}
-
 void soft_endpoint_free(struct soft_endpoint *endpoint)
 {
 	struct soft_transport *transport = soft_of(endpoint->base.transport);
 
-	loop_timer_stop(&endpoint->base.timer);
-	loop_timer_stop(&endpoint->deferred);
-	if (endpoint_is_group(&endpoint->base))
-		leave_group(&endpoint->base);
+	if (endpoint_is_group(&endpoint->base) && endpoint->group_socket)
+		soft_group_socket_leave(endpoint->group_socket);
 	if (endpoint->base.kind == ENDPOINT_LISTENER)
 		for (struct soft_endpoint *other = transport->endpoints; other; other = other->next)
 			if (other->listener == endpoint)

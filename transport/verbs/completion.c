@@ -54,6 +54,7 @@ static void dispatch_completion(struct verbs_transport *transport, const struct 
 			completion.immediate = be32toh(wc->imm_data);
 		}
 	}
+	endpoint->failed |= completion.status != COMPLETION_OK;
 	if (completion.status && (!WITH_DIAGNOSTICS || !completion_status_text(completion.status)))
 		words = ibv_wc_status_str(wc->status);
 	if (completion.kind != WORK_RECEIVE && endpoint->outstanding)

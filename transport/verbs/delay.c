@@ -76,7 +76,7 @@ static void no_cause_reported(void *context)
 {
 	struct verbs_endpoint *endpoint = context;
 
-	if (endpoint->base.state != ENDPOINT_ESTABLISHED)
+	if (endpoint->base.state != ENDPOINT_ESTABLISHED || endpoint->failed)
 		return;
 	error_set(endpoint_error(&endpoint->base), endpoint->base.name,
 		  "the queue pair failed, and the device gives no reason");

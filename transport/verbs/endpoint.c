@@ -103,7 +103,6 @@ void verbs_endpoint_destroy(struct endpoint *base)
 
 void verbs_endpoint_free(struct verbs_endpoint *endpoint)
 {
-	loop_timer_stop(&endpoint->base.timer);
 	loop_timer_stop(&endpoint->timer);
 	/* First: verbs_qp_destroy() handles completions, and those of this endpoint must no longer find it. */
 	slot_release(verbs_of(endpoint->base.transport), endpoint);

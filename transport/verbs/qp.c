@@ -48,6 +48,18 @@ static int create_qp_within_limits(struct verbs_endpoint *endpoint, struct ibv_q
 	return error;
 }
 
+/* Sets the error if the peer has withdrawn its request: librdmacm then has no attributes for a QP. */
+static bool is_withdrawn(struct verbs_endpoint *endpoint, int error)
+{
+	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_INIT };
+	int mask;
+
+	if (endpoint->base.state != ENDPOINT_REQUESTED || !rdma_init_qp_attr(endpoint->id, &attributes, &mask))
+		return false;
+	endpoint_no_connection(&endpoint->base, "accepting", error, "the peer withdrew the request");
+	return true;
+}
+
 /* Moves our own QP from INIT to that state. */
 static enum outcome qp_advance(struct verbs_endpoint *endpoint, enum ibv_qp_state last)
 {
@@ -55,18 +67,14 @@ static enum outcome qp_advance(struct verbs_endpoint *endpoint, enum ibv_qp_stat
 		int error = verbs_qp_modify(endpoint, (enum ibv_qp_state)state, 0);
 
 		if (error) {
+			if (is_withdrawn(endpoint, error))
+				return OUTCOME_NO_CONNECTION;
 			error_errno(endpoint_error(&endpoint->base), endpoint->base.name, error,
 				    "moving the queue pair to state %d", state);
 			return OUTCOME_INTERNAL;
 		}
 	}
 	return OUTCOME_OK;
-}
-
-/* Whether the peer has withdrawn its request: librdmacm then has no attributes for a QP. */
-static bool is_withdrawn(struct verbs_endpoint *endpoint)
-{
-	return endpoint->base.state == ENDPOINT_REQUESTED && verbs_qp_modify(endpoint, IBV_QPS_INIT, 0);
 }
 
 static enum outcome create_qp_failed(struct verbs_endpoint *endpoint, int error)
@@ -76,8 +84,8 @@ static enum outcome create_qp_failed(struct verbs_endpoint *endpoint, int error)
 	uint32_t inline_size = (uint32_t)endpoint_option_or(base, inline_size, 0);
 	bool no_flag = error == EOPNOTSUPP || error == EINVAL || error == ENOSYS;
 
-	if (is_withdrawn(endpoint))
-		return endpoint_no_connection(base, "accepting", error, "the peer withdrew the request");
+	if (is_withdrawn(endpoint, error))
+		return OUTCOME_NO_CONNECTION;
 	if (HAS_GROUPS && base->options.no_loopback && no_flag) {
 		endpoint_no_connection(base, "the device cannot keep multicast from looping back", error,
 				       strerror(error));

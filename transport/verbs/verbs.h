@@ -123,6 +123,7 @@ struct verbs_endpoint {
 	uint32_t outstanding;		/* signalled sends without a completion */
 	bool disconnect_pending;	/* the peer has disconnected; EVENT_DISCONNECTED waits for outstanding sends */
 	bool delayed;			/* EVENT_ESTABLISHED, with private_data */
+	bool failed;			/* a completion has reported why the QP is in the error state */
 	uint8_t private_length;
 	struct loop_timer timer; /* of a delayed event, or of its cause */
 	bool is_member;		 /* joined or joining: the id has to leave */

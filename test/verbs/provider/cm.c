@@ -414,10 +414,15 @@ static void reject_arrives(struct action *action)
 {
 	struct cm_id *id = end_of(action);
 	struct cm_event *event;
+	bool answered;
 
 	if (!id || id->state < CM_REQ_SENT || id->state == CM_CLOSED)
 		return;
+	/* The kernel reports nothing of a request before its answer. */
+	answered = id->state != CM_REQ_RECEIVED;
 	id->state = CM_CLOSED;
+	if (!answered)
+		return;
 	event = cm_raise(id, RDMA_CM_EVENT_REJECTED, action->status);
 	if (action->status == REJECTED_BY_CONSUMER || action->status == -ECONNRESET)
 		add_data(event, action, REJ_DATA);

@@ -36,6 +36,7 @@ char *log_text_list(char *text, size_t size, const char *format, va_list list)
 {
 	static const char cut[] = "...";
 
+	/* In less room than that of the mark it replaces the end of the list that log_add() or log_fill() extends. */
 	if (vsnprintf(text, size, format, list) >= (int)size)
 		memcpy(text + size - sizeof(cut), cut, sizeof(cut));
 	replace_controls(text);

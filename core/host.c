@@ -2,6 +2,7 @@
 #include "core/host.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -343,6 +344,24 @@ static void find_passed_card(const struct host *host, char cause[CARDS_SIZE])
 	sysfs_names_free(&devices);
 }
 
+/* Writes soft-RoCE's last warning or error in the kernel's log, if this user may read it: syslog's levels 0 to 4. */
+static void find_complaint(const struct host *host, char cause[CARDS_SIZE])
+{
+	char line[SYSFS_PATH_SIZE];
+	int fd = open(sysfs_path(line, "%s/dev/kmsg", host->root), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+
+	while (file && fgets(line, sizeof(line), file)) {
+		const char *text = strchr(line, ';');
+
+		if (text && strtoul(line, NULL, 10) % 8 <= 4 && !strncmp(text, ";rdma_rxe: ", 11))
+			log_text(cause, CARDS_SIZE, "; the kernel's log has: %.*s", (int)strcspn(text + 1, "\n"),
+				 text + 1);
+	}
+	if (file)
+		fclose(file);
+}
+
 /* Suggests ways to get a device or to do without. cause: what the cards lack. */
 static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char cause[CARDS_SIZE])
 {
@@ -367,6 +386,8 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char 
 				 "param",
 				 (int)strcspn(failed->driver, "."), failed->driver, failed->module);
 		} else {
+			if (!*cause)
+				find_complaint(host, cause);
 			add_remedy(host, remedy_find(PROBLEM_NO_DEVICE, facts, find_link(name), kernel.release),
 				   software_module(host), text);
 		}

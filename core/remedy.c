@@ -18,6 +18,7 @@
 #define BEFORE_4_19                                                                                                    \
 	": before Linux 4.19 RoCE connects only in the host's network namespace\n"                                     \
 	"start the container with --network host, or use a newer kernel"
+#define IF_IT_FAILS    "; if it fails: journalctl -k -g "
 #define BOOT_INSTALLED "boot the kernel of /lib/modules: the running one has no modules there"
 #define LIMITS_OF_JOBS "limits.conf does not apply to jobs: LimitMEMLOCK=infinity for the service "
 
@@ -108,6 +109,8 @@ static const struct row rows[] = {
 	{ PROBLEM_PORT, 0, FACT_HERE | FACT_ADMIN, FACT_UP, "ip link set @ up" },
 	{ PROBLEM_PORT, 0, FACT_HERE | FACT_UP, FACT_LINK | FACT_TUNNEL, CHECK_CABLE },
 
+	{ PROBLEM_VIRTUAL, 0, 0, 0, "on the host: ip link set PF vf N state auto; then " CHECK_CABLE },
+
 	{ PROBLEM_MODULE_ORDER, FACT_MODULES, 0, 0, "modprobe -r rdma_ucm rdma_cm; modprobe rdma_ucm" },
 	{ PROBLEM_NO_MODULES, FACT_MODULES, FACT_CONTAINER, 0, "modprobe rdma_ucm" },
 	{ PROBLEM_NO_MODULES, 0, FACT_UBUNTU, 0, "as root: apt install linux-modules-extra-#" },
@@ -119,9 +122,9 @@ static const struct row rows[] = {
 	{ PROBLEM_NO_DEVICE, 0, 0, FACT_RXE | FACT_SIW, "install an RDMA card, or a kernel with rdma_rxe or siw" },
 	{ PROBLEM_NO_DEVICE, FACT_ADMIN, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK, FACT_CONTAINER,
 	  "software device: rdma link add rxe0 type rxe netdev @ (before Linux 5.17 also: modprobe rdma_rxe; echo @ "
-	  ">/sys/module/rdma_rxe/parameters/add)" },
+	  ">/sys/module/rdma_rxe/parameters/add)" IF_IT_FAILS "rdma_rxe" },
 	{ PROBLEM_NO_DEVICE, FACT_ADMIN, FACT_SIW | FACT_NAMED | FACT_FIRST_NETWORK, FACT_CONTAINER,
-	  "software device: rdma link add siw0 type siw netdev @" },
+	  "software device: rdma link add siw0 type siw netdev @" IF_IT_FAILS "siw" },
 
 	{ PROBLEM_LOOPBACK, 0, FACT_ADMIN, 0, "ip link set lo up" },
 #endif

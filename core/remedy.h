@@ -11,6 +11,7 @@ enum problem {
 	PROBLEM_NONE,	      /* no cause and no remedy is known */
 	PROBLEM_ADDRESS,      /* no address leads to a device; @: its interface */
 	PROBLEM_PORT,	      /* a port is not active; @: its interface */
+	PROBLEM_VIRTUAL,      /* the port of a virtual function is down */
 	PROBLEM_MODULES,      /* not loaded; @: their names */
 	PROBLEM_MODULE_ORDER, /* ib_uverbs was loaded after rdma_cm */
 	PROBLEM_NO_MODULES,   /* the kernel has none to load */

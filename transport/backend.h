@@ -40,6 +40,11 @@ struct backend {
 	/* Whether a local address belongs to the device in the options. NULL: every address does. */
 	bool (*source_fits)(struct transport *transport, const struct path_options *options,
 			    const struct address *source);
+#if WITH_EXTRAS
+	/* The GID index that an address on such a device has, or PATH_UNSET. NULL: none has one. */
+	int64_t (*source_gid)(struct transport *transport, const struct path_options *options,
+			      const struct address *source);
+#endif
 	void (*path)(const struct endpoint *endpoint, struct path *path); /* path is initialised; NULL: unknown */
 	void (*timeout_cause)(const struct endpoint *endpoint,
 			      char text[]); /* endpoint_timeout_cause(); NULL: unknown */

@@ -135,6 +135,44 @@ void path_exclude(const struct endpoint *request)
 		      "only %s is served", path_names(request->options.path, names));
 }
 
+/* The loopback interface has every 127.x.x.x; no IPv6 address of an interface begins with 127 (0x7f). */
+static bool has_address(const struct interface_address *entry, const struct address *address)
+{
+	struct address wanted = *address;
+
+	/* The options' interface implies the scope, which the kernel omits in a request's addresses. */
+	if (!wanted.scope)
+		wanted.scope = entry->address.scope;
+	return address_same_host(&entry->address, &wanted) ||
+	       (entry->address.bytes[0] == 127 && address->bytes[0] == 127);
+}
+
+#if WITH_EXTRAS
+/* Names the GID index that belongs to each address that would be used without the requested one. */
+static void hint_at_gid(const struct endpoint *endpoint, enum address_family family, const struct address *source)
+{
+	const struct path_options *options = endpoint->options.path;
+	const struct backend *backend = backend_of(endpoint->transport);
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	char host[ADDRESS_TEXT_SIZE], text[ERROR_HINT_SIZE] = "";
+	size_t count = options->gid_index != PATH_UNSET && backend->source_gid ? interface_addresses(list) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct address *address = &list[i].address;
+		int64_t index = PATH_UNSET;
+
+		if (address->family == family && (is_unset(source) || has_address(&list[i], source)) &&
+		    (!options->interface || interface_is_named(list[i].name, options->interface)))
+			index = backend->source_gid(endpoint->transport, options, address);
+		if (index != PATH_UNSET)
+			log_add(text, sizeof(text), ", ", "%s has GID index %d", address_host(address, host),
+				(int)index);
+	}
+	if (*text)
+		error_hint(endpoint_error(endpoint), "%s", text);
+}
+#endif
+
 static enum outcome path_no_source(const struct endpoint *endpoint, enum address_family family,
 				   const struct address *source)
 {
@@ -151,19 +189,10 @@ static enum outcome path_no_source(const struct endpoint *endpoint, enum address
 			  address_host(source, host), names);
 	if (down)
 		error_hint(endpoint_error(endpoint), "the interface %s is down", options->interface);
+#if WITH_EXTRAS
+	hint_at_gid(endpoint, family, source);
+#endif
 	return is_unset(source) || down ? OUTCOME_NO_CONNECTION : OUTCOME_USAGE;
-}
-
-/* The loopback interface has every 127.x.x.x; no IPv6 address of an interface begins with 127 (0x7f). */
-static bool has_address(const struct interface_address *entry, const struct address *address)
-{
-	struct address wanted = *address;
-
-	/* The options' interface implies the scope, which the kernel omits in a request's addresses. */
-	if (!wanted.scope)
-		wanted.scope = entry->address.scope;
-	return address_same_host(&entry->address, &wanted) ||
-	       (entry->address.bytes[0] == 127 && address->bytes[0] == 127);
 }
 
 enum outcome path_find_source(const struct endpoint *endpoint, enum address_family family, struct address *source)

@@ -170,6 +170,11 @@ void devices_free(struct device *devices)
 	}
 }
 
+bool devices_is_rxe(const struct device *device)
+{
+	return !strcmp(device->driver, "rdma_rxe");
+}
+
 struct device *devices_find(struct device *devices, const char *name)
 {
 	while (devices && strcmp(devices->name, name))
@@ -301,8 +306,7 @@ void devices_find_rxe(struct doctor *doctor)
 
 	doctor->rxe_holds_port = host_rxe_holds_port(doctor->host.root);
 	for (struct device *device = doctor->devices; device; device = device->next) {
-		if (strcmp(device->driver, "rdma_rxe") != 0 || !device->port_count ||
-		    !(devices_facts(device->ports) & FACT_HERE))
+		if (!devices_is_rxe(device) || !device->port_count || !(devices_facts(device->ports) & FACT_HERE))
 			continue;
 		device->elsewhere = !held && sysfs_has("%s/proc/self/net/udp", doctor->host.root);
 	}
@@ -340,6 +344,14 @@ static void check_class(struct doctor *doctor, const struct device *device, cons
 			    port->number, value >> 2, class, port->number);
 }
 
+/* The host's policy decides about a virtual function's link, and no physical state tells it from a missing cable. */
+static bool waits_for_host(const struct doctor *doctor, const struct device *device, const struct port *port,
+			   unsigned facts)
+{
+	return !strcmp(port->state, "DOWN") && !(facts & FACT_NO_GUID) && facts & (FACT_INFINIBAND | FACT_UP) &&
+	       sysfs_has("%s/sys/class/infiniband/%s/device/physfn", doctor->host.root, device->name);
+}
+
 static void check_port(struct doctor *doctor, const struct device *device, const struct port *port)
 {
 	unsigned facts = doctor->host.facts | host_device_facts(doctor->host.root, device->name) | devices_facts(port);
@@ -351,7 +363,8 @@ static void check_port(struct doctor *doctor, const struct device *device, const
 		log_text(mtu, sizeof(mtu), ", MTU %u", port->mtu);
 	log_text(number, sizeof(number), "%u", port->number);
 	if (!good)
-		remedy = remedy_find(PROBLEM_PORT, facts, port->netdev, number);
+		remedy = remedy_find(waits_for_host(doctor, device, port, facts) ? PROBLEM_VIRTUAL : PROBLEM_PORT,
+				     facts, port->netdev, number);
 	finding_add(doctor, good ? FINDING_READ : FINDING_WARN, "port", "%s/%u: %s, %s, %s%s, %s\n%s", device->name,
 		    port->number, port->state, port->physical_state, port->link_layer, mtu, port->rate, remedy.text);
 	if (facts & FACT_INFINIBAND && port->partition)
@@ -360,18 +373,23 @@ static void check_port(struct doctor *doctor, const struct device *device, const
 
 /*
  * RoCE v2 finds a GID's link-layer address by its IP address: whether the interface is known to lack that. The kernel
- * makes the first GID from the MAC address, whatever the interface's link-local address.
+ * makes the first GID from the MAC address, whatever the interface's link-local address. Of a card's such GID others
+ * derive the MAC address; for soft-RoCE the kernel asks on the link, and only an interface with the address answers.
  */
-static bool lacks_address(const struct port *port, const struct gid *gid)
+static bool lacks_address(const struct device *device, const struct port *port, const struct gid *gid)
 {
 	const struct interface interface = interface_read(gid->netdev);
 	const unsigned asked = INTERFACE_UP | INTERFACE_LINK;
+	struct address address = gid->address;
 	char name[IF_NAMESIZE];
 
 	if (!interface.facts || !is_interface_of(port, gid->netdev, &interface))
 		return false;
-	return address_is_link_local(&gid->address) ? (interface.facts & (asked | INTERFACE_LINK_LOCAL)) == asked
-						    : !interface_of(&gid->address, name);
+	if (!address_is_link_local(&address))
+		return !interface_of(&address, name);
+	address.scope = interface_index(gid->netdev);
+	return (interface.facts & asked) == asked &&
+	       !(devices_is_rxe(device) ? interface_of(&address, name) : interface.facts & INTERFACE_LINK_LOCAL);
 }
 
 static void check_gids(struct doctor *doctor, const struct device *device, const struct port *port)
@@ -381,11 +399,11 @@ static void check_gids(struct doctor *doctor, const struct device *device, const
 
 	for (unsigned i = 0; i < port->gid_count && !routed; i++)
 		if (strstr(port->gids[i].type, "v2") && !address_is_link_local(&port->gids[i].address) &&
-		    !lacks_address(port, &port->gids[i]))
+		    !lacks_address(device, port, &port->gids[i]))
 			routed = &port->gids[i];
 	for (unsigned i = 0; i < port->gid_count; i++) {
 		const struct gid *gid = &port->gids[i];
-		bool compared = routed && strstr(gid->type, "v2"), stale = compared && lacks_address(port, gid);
+		bool compared = routed && strstr(gid->type, "v2"), stale = compared && lacks_address(device, port, gid);
 
 		*fix = 0;
 		if (stale)

@@ -68,6 +68,7 @@ struct device {
 struct device *devices_read(const char *root);
 void devices_free(struct device *devices);
 
+bool devices_is_rxe(const struct device *device);
 struct device *devices_find(struct device *devices, const char *name);
 /* The same, or a new one with only a name, as without /sys. NULL: no memory. */
 struct device *devices_need(struct device **devices, const char *name);

@@ -197,19 +197,23 @@ enum {
 	TRACE_HOPS_MAX = 30
 };
 
+/* The meaning of an error queue message for a packet. */
+enum trace_answer {
+	TRACE_OTHER,	  /* none, or for another host */
+	TRACE_ROUTER,	  /* its hop limit expired at a router */
+	TRACE_REFUSED,	  /* it gets no further, whatever its hop limit */
+	TRACE_CLOSED,	  /* the same: port unreachable */
+	TRACE_PROHIBITED, /* the same, by a firewall */
+};
+
 struct trace {
 	uint16_t port;				/* UDP source port */
 	bool asked;				/* the port was available */
 	unsigned limit;				/* the last hop to try; 0: TRACE_HOPS_MAX */
 	unsigned hops;				/* up to the last answering router */
 	struct address routers[TRACE_HOPS_MAX]; /* ADDRESS_NONE: it did not answer */
-};
-
-/* The meaning of an error queue message for a packet. */
-enum trace_answer {
-	TRACE_OTHER,   /* none, or for another host */
-	TRACE_ROUTER,  /* its hop limit expired at a router */
-	TRACE_REFUSED, /* it gets no further, whatever its hop limit */
+	enum trace_answer refusal;		/* TRACE_CLOSED or TRACE_PROHIBITED: what it met, ... */
+	struct address refuser;			/* ... from here */
 };
 
 /*
@@ -221,6 +225,12 @@ enum trace_answer trace_read_answer(const struct msghdr *message, const struct a
 void trace_links(struct doctor *doctor, const struct address *peer);
 /* Finds the routers of paths from doctor->local, with packets of that many bytes. Takes --timeout at most. */
 void trace_routers(struct doctor *doctor, const struct address *peer, size_t size, struct trace *traces, size_t count);
+/*
+ * Writes who refuses packets to the peer's RoCE port, and what to do, if somebody does. A device does not report ICMP
+ * errors: an ordinary socket's packets meet the same firewalls. Silence says nothing: the peer's device drops them,
+ * too.
+ */
+bool trace_refusal(struct doctor *doctor, const struct address *peer, char text[ERROR_HINT_SIZE]);
 /* Whether that router has answered. */
 bool trace_has(const struct trace *trace, const struct address *router);
 

@@ -41,10 +41,14 @@ static unsigned pings_of(const struct doctor *doctor)
 }
 
 /* A firewall must accept UDP port 4791 for RoCE, the server's own TCP port for iWARP. The ping may know more. */
-static void hint_at_firewall(const struct doctor *doctor, struct error *error)
+static void hint_at_firewall(struct doctor *doctor, const struct address *address, struct error *error)
 {
 	bool tcp = doctor->fabric == FABRIC_IWARP;
+	char text[ERROR_HINT_SIZE];
 
+	if (WITH_EXTRAS && !doctor->silent && doctor->fabric == FABRIC_ROCE && !*error->hint &&
+	    trace_refusal(doctor, address, text))
+		error_hint(error, "%s", text);
 	if (doctor->silent)
 		log_text(error->hint, sizeof(error->hint), "this host's device first, see address above");
 	else if (doctor->fabric == FABRIC_INFINIBAND)
@@ -308,7 +312,7 @@ void ping_check(struct doctor *doctor, const struct address *address)
 	doctor->unexplained = doctor->unanswered && !doctor->run->transport->explained;
 	/* soft has its own hints. */
 	if (error->kind == ERROR_NO_REPLY && doctor->verbs_selected)
-		hint_at_firewall(doctor, error);
+		hint_at_firewall(doctor, address, error);
 	if (!ping.run.outcome) {
 		add_passed(doctor, ping.run.verdict, &facts);
 		if (facts.answered > pings_of(doctor) && facts.mtu && doctor->fabric != FABRIC_IWARP)

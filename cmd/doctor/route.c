@@ -8,15 +8,12 @@
 
 #include "cmd/doctor/doctor.h"
 
+#define NO_INTERFACE ": no interface of it is in this network namespace"
+
 enum {
 	PROBE_REGION_SIZE = 64 << 10, /* bytes */
 	SILENCES_MAX = 16
 };
-
-static bool is_rxe(const struct device *device)
-{
-	return !strcmp(device->driver, "rdma_rxe");
-}
 
 static void add_address(struct device *device, const char *host)
 {
@@ -34,7 +31,7 @@ static bool is_own_interface(const struct device *device, const char *interface)
 {
 	const char *own = device->ports->netdev;
 
-	return !is_rxe(device) || !*own || !strcmp(own, interface);
+	return !devices_is_rxe(device) || !*own || !strcmp(own, interface);
 }
 
 /*
@@ -56,8 +53,8 @@ static void try_ping(struct doctor *doctor, struct device *device, const struct 
 	outcome = probe_itself(doctor, doctor->verbs, address, MAX(timeout, CLOCK_NS_PER_MS));
 	doctor->silences += outcome && doctor->silences < SILENCES_MAX;
 	/* A card may be unable to send to itself. */
-	device->may_work |=
-		!outcome || (outcome == OUTCOME_NO_CONNECTION && !is_rxe(device) && strcmp(device->driver, "siw") != 0);
+	device->may_work |= !outcome || (outcome == OUTCOME_NO_CONNECTION && !devices_is_rxe(device) &&
+					 strcmp(device->driver, "siw") != 0);
 	if (!outcome && is_own_interface(device, interface)) {
 		add_address(device, host);
 		device->link_local = address_is_link_local(address);
@@ -152,10 +149,24 @@ void route_check(struct doctor *doctor)
 			try_route(doctor, &list[i].address);
 }
 
+/* In /sys a card's folder "net" has only this network namespace's interfaces. */
+static bool has_no_interface(const struct doctor *doctor, const struct device *device)
+{
+	char path[SYSFS_PATH_SIZE];
+	struct names names =
+		sysfs_names(sysfs_path(path, "%s/sys/class/infiniband/%s/device/net", doctor->host.root, device->name));
+	bool none = !names.count && !strcmp(device->ports->link_layer, "Ethernet") && !*device->ports->netdev &&
+		    sysfs_has("%s/sys/class/infiniband/%s/device", doctor->host.root, device->name);
+
+	sysfs_names_free(&names);
+	return none;
+}
+
 static void report_no_address(struct doctor *doctor, const struct device *device)
 {
 	const struct port *port = device->port_count ? device->ports : NULL;
 	struct remedy remedy;
+	const char *text;
 
 	for (unsigned i = 0; i < device->port_count && !port->active; i++)
 		if (device->ports[i].active)
@@ -164,11 +175,17 @@ static void report_no_address(struct doctor *doctor, const struct device *device
 			     doctor->host.facts | host_device_facts(doctor->host.root, device->name) |
 				     devices_facts(port) | (doctor->usable ? FACT_USABLE : 0),
 			     port ? port->netdev : NULL, NULL);
+	text = remedy.text;
+	if (!*text && port && has_no_interface(doctor, device))
+		text = doctor->host.facts & FACT_CONTAINER ? NO_INTERFACE
+			       "\nstart the container with --network host, or give it an interface of the "
+			       "card (SR-IOV, macvlan)"
+							   : NO_INTERFACE;
+	else if (!*text && port && !port->gid_count)
+		text = ": its port has no GID, so RoCE is off\n"
+		       "devlink dev eswitch show: mode legacy, not switchdev; devlink dev param show: enable_roce true";
 	finding_add(doctor, doctor->host.failure, "address", "no address of this host leads to %s%s", device->name,
-		    *remedy.text || !port || port->gid_count ? remedy.text
-							     : ": its port has no GID, so RoCE is off\n"
-							       "devlink dev eswitch show: mode legacy, not switchdev; "
-							       "devlink dev param show: enable_roce true");
+		    text);
 }
 
 static void warn_v1(struct doctor *doctor, const struct device *device, const char *text)
@@ -196,7 +213,7 @@ static void report_silence(struct doctor *doctor, const struct device *device)
 	}
 	log_text(error.object, sizeof(error.object), "%s leads to %s%s", device->silence.object, device->name, suffix);
 	*error.hint = '\0';
-	if (!device->within_host && is_rxe(device) && is_own_interface(device, device->silent))
+	if (!device->within_host && devices_is_rxe(device) && is_own_interface(device, device->silent))
 		error_hint(&error, "rdma link delete %s; rdma link add %s type rxe netdev %s", device->name,
 			   device->name, device->silent);
 	finding_add_error(doctor, status, "address", &error);
@@ -204,6 +221,7 @@ static void report_silence(struct doctor *doctor, const struct device *device)
 
 static void report_reached(struct doctor *doctor, const struct device *device)
 {
+	unsigned facts = devices_facts(device->ports);
 	char text[256];
 
 	log_text(text, sizeof(text), "%s %s to %s%s", device->addresses, device->address_count == 1 ? "leads" : "lead",
@@ -213,9 +231,14 @@ static void report_reached(struct doctor *doctor, const struct device *device)
 				   : "");
 	if (device->v1)
 		warn_v1(doctor, device, text);
-	else if (device->link_local && devices_facts(device->ports) & FACT_VRF)
+	else if (device->link_local && facts & FACT_VRF)
 		finding_add(doctor, FINDING_WARN, "address", "%s; other addresses of %s do not: it belongs to a VRF",
 			    text, device->ports->netdev);
+	else if (device->link_local && (facts & (FACT_HERE | FACT_ADDRESS)) == FACT_HERE)
+		finding_add(doctor, FINDING_WARN, "address", "%s, for this link only: %s has no other address\n%s%s",
+			    text, device->ports->netdev,
+			    doctor->host.facts & FACT_ADMIN ? "ip address add ADDRESS/BITS dev " : "",
+			    doctor->host.facts & FACT_ADMIN ? device->ports->netdev : "");
 	else
 		finding_add(doctor, FINDING_PINGED, "address", "%s", text);
 }

@@ -150,6 +150,19 @@ static bool read_address(const void *bytes, size_t length, struct address *addre
 	return address_from_socket(&whole, address);
 }
 
+/* 9, 10 and 13 are a firewall's codes; it may also send 3, as a host without such a port does. */
+static enum trace_answer refusal_of(bool four, uint8_t type, uint8_t code)
+{
+	if (type != (four ? ICMP_DEST_UNREACH : ICMP6_DST_UNREACH))
+		return TRACE_REFUSED;
+	if (code == (four ? ICMP_PORT_UNREACH : ICMP6_DST_UNREACH_NOPORT))
+		return TRACE_CLOSED;
+	return (four ? code == ICMP_NET_ANO || code == ICMP_HOST_ANO || code == ICMP_PKT_FILTERED
+		     : code == ICMP6_DST_UNREACH_ADMIN)
+		       ? TRACE_PROHIBITED
+		       : TRACE_REFUSED;
+}
+
 enum trace_answer trace_read_answer(const struct msghdr *message, const struct address *peer, struct address *from)
 {
 	const struct cmsghdr *row = CMSG_FIRSTHDR(message);
@@ -173,7 +186,9 @@ enum trace_answer trace_read_answer(const struct msghdr *message, const struct a
 	    !read_address(CMSG_DATA(row) + sizeof(error), row->cmsg_len - CMSG_LEN(sizeof(error)), from) ||
 	    from->family != peer->family)
 		return TRACE_OTHER;
-	return error.ee_type == (four ? ICMP_TIMXCEED : ICMP6_TIME_EXCEEDED) ? TRACE_ROUTER : TRACE_REFUSED;
+	return error.ee_type == (four ? ICMP_TIMXCEED : ICMP6_TIME_EXCEEDED)
+		       ? TRACE_ROUTER
+		       : refusal_of(four, error.ee_type, error.ee_code);
 }
 
 /* Reads one answer. Returns false if there is none. */
@@ -213,7 +228,11 @@ static bool read_answer(struct path_trace *path)
 	    (from.family && !address_same_host(&from, &path->tracer->peer) &&
 	     !address_same_host(&from, &path->tracer->doctor->local) && !trace_has(path->trace, &from)))
 		router_answered(path, &from, hop, quoted);
-	if (answer == TRACE_REFUSED)
+	if (answer > TRACE_REFUSED) {
+		path->trace->refusal = answer;
+		path->trace->refuser = from;
+	}
+	if (answer >= TRACE_REFUSED)
 		path_ends(path);
 	return true;
 }
@@ -339,6 +358,24 @@ void trace_routers(struct doctor *doctor, const struct address *peer, size_t siz
 		close(paths[i].fd);
 	}
 	free(paths);
+}
+
+bool trace_refusal(struct doctor *doctor, const struct address *peer, char text[ERROR_HINT_SIZE])
+{
+	struct trace trace = { .port = 0 };
+	char host[ADDRESS_TEXT_SIZE];
+
+	trace_routers(doctor, peer, 0, &trace, 1);
+	address_host(&trace.refuser, host);
+	if (trace.refusal == TRACE_PROHIBITED)
+		log_text(text, ERROR_HINT_SIZE,
+			 "let %s pass UDP port 4791 both ways: its firewall has just refused a packet", host);
+	else if (trace.refusal == TRACE_CLOSED)
+		log_text(text, ERROR_HINT_SIZE,
+			 "%s has just called UDP port 4791 unreachable: a firewall rejects it, or no RDMA device there "
+			 "has the address (run there: rdmatest doctor)",
+			 host);
+	return trace.refusal;
 }
 
 /* The kernel takes a host without a route by that interface as on its link, and asks for it there. */

@@ -9,9 +9,12 @@ enum {
 	GOOD = PRESENT | FACT_UP | FACT_LINK | FACT_ADDRESS
 };
 
-#define OR_PARAMETER " (before Linux 5.17 also: modprobe rdma_rxe; echo NAME >/sys/module/rdma_rxe/parameters/add)"
-#define BEFORE_4_19  ": before Linux 4.19 RoCE connects only in the host's network namespace"
-#define USE_HOSTS    "start the container with --network host, or use a newer kernel"
+#define IF_IT_FAILS "; if it fails: journalctl -k -g "
+#define OR_PARAMETER                                                                                                   \
+	" (before Linux 5.17 also: modprobe rdma_rxe; echo NAME >/sys/module/rdma_rxe/parameters/add)" IF_IT_FAILS     \
+	"rdma_rxe"
+#define BEFORE_4_19 ": before Linux 4.19 RoCE connects only in the host's network namespace"
+#define USE_HOSTS   "start the container with --network host, or use a newer kernel"
 
 static const struct {
 	enum problem problem;
@@ -60,6 +63,8 @@ static const struct {
 	  "check cable and switch: iblinkinfo shows what both ends can do" },
 	{ PROBLEM_PORT, FACT_INFINIBAND | PRESENT, "",
 	  "check cable and switch: are both ends InfiniBand (mlxconfig LINK_TYPE_P1)?" },
+	{ PROBLEM_VIRTUAL, FACT_INFINIBAND, "",
+	  "on the host: ip link set PF vf N state auto; then check cable and switch" },
 	{ PROBLEM_PORT, PRESENT | FACT_ADMIN, "", "ip link set NAME up" },
 	{ PROBLEM_PORT, PRESENT | FACT_NO_GUID, "", "" },
 	{ PROBLEM_PORT, PRESENT | FACT_UP, "", "check cable and switch" },
@@ -111,9 +116,10 @@ static const struct {
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_SIW | FACT_NAMED | FACT_FIRST_NETWORK | FACT_ADMIN, "",
 	  "software device: rdma link add rxe0 type rxe netdev NAME" OR_PARAMETER },
 	{ PROBLEM_NO_DEVICE, FACT_SIW | FACT_NAMED | FACT_FIRST_NETWORK | FACT_ADMIN, "",
-	  "software device: rdma link add siw0 type siw netdev NAME" },
+	  "software device: rdma link add siw0 type siw netdev NAME" IF_IT_FAILS "siw" },
 	{ PROBLEM_NO_DEVICE, FACT_SIW | FACT_NAMED | FACT_FIRST_NETWORK | FACT_ADMIN | FACT_SEALED, "",
-	  "after a boot, as kernel.modules_disabled is 1: software device: rdma link add siw0 type siw netdev NAME" },
+	  "after a boot, as kernel.modules_disabled is 1: software device: rdma link add siw0 type siw netdev "
+	  "NAME" IF_IT_FAILS "siw" },
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_EXCLUSIVE | FACT_SEALED, "", "" },
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_NAMED, "", "" },
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_FIRST_NETWORK, "", "" },

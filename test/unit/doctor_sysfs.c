@@ -33,6 +33,7 @@ static struct {
 	bool in_vrf;	 /* the addresses of this host */
 	bool has_limits; /* as of a login on no container: etc/security */
 	bool has_eth0;	 /* the host has no other interface */
+	unsigned facts;	 /* eth0's */
 } tree;
 
 size_t __real_interface_addresses(struct interface_address *list);
@@ -55,7 +56,8 @@ size_t __wrap_interface_addresses(struct interface_address *list)
 
 struct interface __wrap_interface_read(const char *name)
 {
-	return tree.has_eth0 ? (struct interface){ .link_length = 6 } : __real_interface_read(name);
+	return tree.has_eth0 ? (struct interface){ .facts = tree.facts, .link_length = 6 }
+			     : __real_interface_read(name);
 }
 
 bool __real_privileges_in_container(void);
@@ -506,7 +508,25 @@ TEST(module_kept_out, set_up, tear_down)
 
 #define RXE                                                                                                            \
 	"software device: rdma link add rxe0 type rxe netdev eth0 (before Linux 5.17 also: modprobe "                  \
-	"rdma_rxe; echo eth0 >/sys/module/rdma_rxe/parameters/add); without a device: --transport soft"
+	"rdma_rxe; echo eth0 >/sys/module/rdma_rxe/parameters/add); if it fails: journalctl -k -g rdma_rxe; without "  \
+	"a device: --transport soft"
+
+/* The command of the remedy may have failed: the kernel's log says why. */
+TEST(failed_software_device, set_up, tear_down)
+{
+	struct host *host = &bench.doctor.host;
+
+	add("sys/class/misc/null/dev", "1:3\n");
+	add("dev/kmsg", "6,1,10,-;rdma_rxe: loaded\n");
+	host_read(host);
+	host_find_none(host);
+	assert_false(has_finding(FINDING_FAIL, "verbs", "log"));
+	add("dev/kmsg", "4,1,10,-;rdma_rxe: first\n SUBSYSTEM=x\n3,2,20,-;rdma_rxe: failed to allocate crc algorithm "
+			"err:-2\n6,3,30,-;rdma_rxe: loaded\n3,4,40,-;other: rdma_rxe: no\n");
+	host_find_none(host);
+	assert_found(FINDING_FAIL, "verbs",
+		     "is empty); the kernel's log has: rdma_rxe: failed to allocate crc algorithm err:-2");
+}
 
 /* The same before a card's module, and before that of a software device. */
 TEST(device_module_kept_out, set_up, tear_down)
@@ -806,6 +826,32 @@ TEST(interface_facts, set_up, tear_down)
 		     "fe80::1%lo leads to rxe0; other addresses of lo do not: it belongs to a VRF");
 }
 
+/* Other networks do not reach it, nor does IPv4. */
+TEST(only_a_link_local_address, set_up, tear_down)
+{
+	struct device *device;
+
+	add("sys/class/infiniband/rxe0/parent", "eth0");
+	add("sys/class/infiniband/rxe0/ports/1/link_layer", "Ethernet\n");
+	tree.has_eth0 = true;
+	device = read_devices();
+	strcpy(device->addresses, "fe80::1%eth0");
+	device->address_count = 1;
+	device->roce_v2 = device->link_local = true;
+	bench.doctor.host.facts = FACT_ADMIN;
+	tree.facts = INTERFACE_HERE | INTERFACE_ADDRESS;
+	route_report(&bench.doctor);
+	assert_found(FINDING_OK, "address", "fe80::1%eth0 leads to rxe0 over RoCE v2");
+	tree.facts = INTERFACE_HERE;
+	route_report(&bench.doctor);
+	assert_found(FINDING_WARN, "address",
+		     "fe80::1%eth0 leads to rxe0 over RoCE v2, for this link only: eth0 has no other address");
+	assert_string_equal(remedy_of("address"), "ip address add ADDRESS/BITS dev eth0");
+	bench.doctor.host.facts = 0;
+	route_report(&bench.doctor);
+	assert_string_equal(remedy_of("address"), "");
+}
+
 /* librdmacm knows devices by their GUID, and finds none without. */
 TEST(node_without_guid, set_up, tear_down)
 {
@@ -1017,6 +1063,8 @@ TEST(slow_processor, set_up, tear_down)
 	}
 }
 
+#define VF_STATE "on the host: ip link set PF vf N state auto; then check cable and switch"
+
 /* Causes of inactive InfiniBand ports: disabled by this host, the cable, or the subnet manager. */
 TEST(infiniband_ports, set_up, tear_down)
 {
@@ -1061,6 +1109,41 @@ TEST(infiniband_ports, set_up, tear_down)
 	add(PORT "rate", "25 Gb/sec (1X EDR)");
 	run_check(devices_check);
 	assert_int_equal(bench.doctor.findings.counts[FINDING_WARN], LENGTH(rows));
+}
+
+/* The host decides about its link, before any cable does. */
+TEST(port_of_virtual_function, set_up, tear_down)
+{
+	static const struct {
+		const char *layer, *state, *physical, *guid, *remedy;
+		unsigned interface;
+	} rows[] = {
+		{ "InfiniBand", "1: DOWN", "2: Polling", "9803", VF_STATE, 0 },
+		{ "InfiniBand", "1: DOWN", "5: LinkUp", "9803", VF_STATE, 0 },
+		{ "InfiniBand", "1: DOWN", "3: Disabled", "9803", VF_STATE, 0 },
+		{ "InfiniBand", "1: DOWN", "3: Disabled", "0000", "on the host: ip link set PF vf N node_guid", 0 },
+		{ "InfiniBand", "2: INIT", "5: LinkUp", "9803", "start a subnet manager", 0 },
+		{ "Ethernet", "1: DOWN", "3: Disabled", "9803", VF_STATE, INTERFACE_HERE | INTERFACE_UP },
+		{ "Ethernet", "1: DOWN", "3: Disabled", "9803", "ip link set eth0 up", INTERFACE_HERE },
+	};
+	char guid[64];
+
+	add_card();
+	add(DEVICE "device/physfn/vendor", "0x15b3\n");
+	add(PORT "gid_attrs/ndevs/1", "eth0\n");
+	tree.has_eth0 = true;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		snprintf(guid, sizeof(guid), "0000:0000:0000:%s\n", rows[i].guid);
+		add(DEVICE "node_guid", guid);
+		add(PORT "link_layer", rows[i].layer);
+		add(PORT "state", rows[i].state);
+		add(PORT "phys_state", rows[i].physical);
+		tree.facts = rows[i].interface;
+		read_devices();
+		bench.doctor.host.facts = FACT_ADMIN;
+		devices_check(&bench.doctor);
+		assert_memory_equal(remedy_of("port"), rows[i].remedy, strlen(rows[i].remedy));
+	}
 }
 
 /* Two limited members of a partition do not reach each other. Only InfiniBand uses partitions. */
@@ -1120,6 +1203,36 @@ TEST(port_without_gids, set_up, tear_down)
 	assert_found(FINDING_FAIL, "address", "no address of this host leads to mlx5_1: its port has no GID");
 	assert_non_null(strstr(remedy_of("address"), "devlink dev eswitch show"));
 	assert_false(has_finding(FINDING_FAIL, "address", "mlx5_0: its port has no GID"));
+}
+
+/* A card whose interfaces are all elsewhere, as in a pod with the network of another interface, with or without GIDs.
+ */
+TEST(card_without_interface_here, set_up, tear_down)
+{
+	static const char *const gids[] = { "0000:0000:0000:0000:0000:0000:0000:0000\n",
+					    "0000:0000:0000:0000:0000:ffff:0a00:0001\n" };
+
+	add(PORT "state", "4: ACTIVE\n");
+	add(PORT "link_layer", "Ethernet\n");
+	add_link(DEVICE "device/driver", "../../../../bus/pci/drivers/mlx5_core");
+	for (size_t i = 0; i < LENGTH(gids); i++) {
+		add(PORT "gids/0", gids[i]);
+		forget_findings();
+		read_devices();
+		bench.doctor.host.facts = FACT_CONTAINER;
+		route_report(&bench.doctor);
+		assert_found(
+			FINDING_FAIL, "address",
+			"no address of this host leads to mlx5_0: no interface of it is in this network namespace");
+		assert_memory_equal(remedy_of("address"), "start the container with --network host", 39);
+	}
+	bench.doctor.host.facts = 0;
+	route_report(&bench.doctor);
+	assert_string_equal(remedy_of("address"), "");
+	add(PORT "link_layer", "InfiniBand\n");
+	forget_findings();
+	run_check(route_report);
+	assert_false(has_finding(FINDING_FAIL, "address", "in this network namespace"));
 }
 
 /* The cause of missing addresses is looked for at the active port. */

@@ -88,20 +88,29 @@ TEST(addresses)
 	}
 }
 
-/* What this host's tables say of a silent peer is the remedy, in place of the list of what is possible. */
+/*
+ * What this host's tables say of a silent peer is the remedy, in place of the list of what is possible; then what
+ * becomes of an ordinary packet.
+ */
 TEST(silent_peer)
 {
-	static const char *const causes[] = { NULL, "10.0.0.2 answers no ARP on lo" };
+	static const struct {
+		const char *cause, *refusal, *fix;
+	} peers[] = {
+		{ NULL, NULL, "check that the host is up, that it also uses RoCE" },
+		{ NULL, "let 10.0.0.2 pass", "let 10.0.0.2 pass" },
+		{ "10.0.0.2 answers no ARP on lo", "let 10.0.0.2 pass", "10.0.0.2 answers no ARP on lo" },
+	};
 	struct capture capture;
 	char fix[64], *text;
 
-	for (size_t i = 0; i < LENGTH(causes); i++) {
+	for (size_t i = 0; i < LENGTH(peers); i++) {
 		provider_begin(PROVIDER_ROCE, 0);
-		provider.route_cause = causes[i];
+		provider.route_cause = peers[i].cause;
+		provider.refusal = peers[i].refusal;
 		provider_fail("rdma_connect", EHOSTUNREACH, 4); /* after the pings of this host's addresses */
 		line_run(DOCTOR " 10.0.0.2", &capture, &text);
-		snprintf(fix, sizeof(fix), "fix: %s",
-			 causes[i] ? causes[i] : "check that the host is up, that it also uses RoCE");
+		snprintf(fix, sizeof(fix), "fix: %s", peers[i].fix);
 		if (!strstr(text, "FAIL  ping      10.0.0.2:7174: connecting: ") || !strstr(text, fix))
 			fail_msg("%s", text);
 		free(text);

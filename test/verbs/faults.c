@@ -182,7 +182,8 @@ TEST(machines_without)
 		{ { "/sys/class/infiniband", "/dev/infiniband" },
 		  .cause = ": no RDMA device on this machine (/sys/class/infiniband is empty)\n",
 		  .hint = "software device: rdma link add rxe0 type rxe netdev lo (before Linux 5.17 also: modprobe "
-			  "rdma_rxe; echo lo >/sys/module/rdma_rxe/parameters/add); "
+			  "rdma_rxe; echo lo >/sys/module/rdma_rxe/parameters/add); if it fails: journalctl -k -g "
+			  "rdma_rxe; "
 			  "without a device: --transport soft" },
 		{ { "/sys", "/dev/infiniband" },
 		  .cause = ": no RDMA device, module or port can be seen in /sys: it is not mounted (2)\n" },

@@ -143,6 +143,16 @@ TEST(the_requested_path, NULL, end)
 	}
 }
 
+/* Of the address's two entries the connection manager uses the one for RoCE v2. */
+TEST(the_gid_index_of_an_address, NULL, end)
+{
+	begin(PROVIDER_ROCE);
+	path.gid_index = 0;
+	bench.listener = end_create(&bench.listening, ENDPOINT_LISTENER, &options);
+	EXPECT_TOLD("10.0.0.1 has GID index 3",
+		    assert_int_equal(endpoint_listen(bench.listener, &bench.address), OUTCOME_USAGE));
+}
+
 /* Before a run begins: missing devices, and the existing ones. */
 TEST(options_are_looked_up, NULL, end)
 {

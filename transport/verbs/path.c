@@ -145,11 +145,16 @@ enum outcome verbs_check_path(struct transport *transport, const struct path_opt
 
 /* ---- which device an address has ---- */
 
-/* Binds an id to the address, which gives it the device. */
-bool verbs_source_fits(struct transport *transport, const struct path_options *options, const struct address *source)
+/*
+ * Binds an id to the address, which gives it the device. gid_index: of its last entry, NULL: not wanted. On RoCE that
+ * is the one for v2, which the connection manager prefers.
+ */
+static bool bind_source(struct transport *transport, const struct path_options *options, const struct address *source,
+			int64_t *gid_index)
 {
 	struct endpoint_options address_options = { .port_space = PORT_SPACE_TCP, .path = options };
 	struct sockaddr_storage storage;
+	struct ibv_port_attr port;
 	struct rdma_cm_id *id;
 	bool fits;
 
@@ -160,8 +165,27 @@ bool verbs_source_fits(struct transport *transport, const struct path_options *o
 	if (fits)
 		verbs_domain_watch(verbs_of(transport), id, &address_options);
 	fits = fits && !unmet_option(id, options);
+	if (fits && gid_index && !ibv_query_port(id->verbs, id->port_num, &port))
+		for (int i = port.gid_tbl_len; i-- && *gid_index == PATH_UNSET;)
+			if (has_gid(id, i))
+				*gid_index = i;
 	rdma_destroy_id(id);
 	return fits;
+}
+
+bool verbs_source_fits(struct transport *transport, const struct path_options *options, const struct address *source)
+{
+	return bind_source(transport, options, source, NULL);
+}
+
+int64_t verbs_source_gid(struct transport *transport, const struct path_options *options, const struct address *source)
+{
+	struct path_options device = *options;
+	int64_t gid_index = PATH_UNSET;
+
+	device.gid_index = PATH_UNSET;
+	bind_source(transport, &device, source, &gid_index);
+	return gid_index;
 }
 
 void verbs_hint_route(const struct endpoint *endpoint)

@@ -323,6 +323,14 @@ bool __wrap_interface_of(const struct address *address, char name[IF_NAMESIZE])
 	return true;
 }
 
+struct doctor;
+
+bool __wrap_trace_refusal(struct doctor *doctor, const struct address *peer, char text[ERROR_HINT_SIZE])
+{
+	log_text(text, ERROR_HINT_SIZE, "%s", provider.refusal ? provider.refusal : "");
+	return *text;
+}
+
 /* The kernel's tables, which do not have these devices. */
 bool __wrap_route_cause(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {

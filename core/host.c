@@ -210,16 +210,23 @@ static char *add_remedy(const struct host *host, struct remedy remedy, const cha
 static void add_missing_modules(struct host *host, const char *missing, bool some)
 {
 	enum finding_status failure = host->has_devices ? host->failure : FINDING_WARN;
+	unsigned absent = find_absent(host);
 	char hint[ERROR_HINT_SIZE];
 	struct utsname names;
+	bool known = COMMAND_doctor && !uname(&names);
 
-	for (size_t i = 0; COMMAND_doctor && i < sizeof(modules) / sizeof(modules[0]); i++)
-		some = some || may_have(host, modules[i].module);
-	if (some || !COMMAND_doctor || uname(&names))
+	for (size_t i = 0; known && i < sizeof(modules) / sizeof(modules[0]); i++) {
+		if (!may_have(host, modules[i].module))
+			continue;
+		some = true;
+		if (strstr(missing, modules[i].module))
+			absent &= FACT_GONE;
+	}
+	if (some || !known)
 		host_add(host, failure, "modules", "kernel modules not loaded: %s\n%s", missing,
 			 add_remedy(host,
-				    remedy_find(PROBLEM_MODULES, host->facts | (find_absent(host) & FACT_GONE), missing,
-						NULL),
+				    remedy_find(PROBLEM_MODULES, host->facts | absent, missing,
+						known ? names.release : NULL),
 				    missing, hint));
 	else
 		host_add(host, failure, "modules",
@@ -326,17 +333,23 @@ static const char *software_module(const struct host *host)
 	return has_module(host, module) ? "" : module;
 }
 
-/* Writes that a network card (PCI class 02) is passed to another user of devices. */
-static void find_passed_card(const struct host *host, char cause[CARDS_SIZE])
+/*
+ * Writes that a network card (PCI class 02) is passed to another user of devices, or has no driver: then as bare, too.
+ */
+static void find_other_card(const struct host *host, char cause[CARDS_SIZE], char bare[SYSFS_TEXT_SIZE])
 {
 	char path[SYSFS_PATH_SIZE], class[SYSFS_TEXT_SIZE], driver[SYSFS_TEXT_SIZE];
 	struct names devices = sysfs_names(sysfs_path(path, "%s/sys/bus/pci/devices", host->root));
 
+	*bare = 0;
 	for (int i = 0; i < devices.count && !*cause; i++) {
 		const char *name = devices.entries[i]->d_name;
 
-		if (sysfs_line(class, "%s/%s/class", path, name) && !strncmp(class, "0x02", 4) &&
-		    sysfs_link(driver, "%s/%s/driver", path, name) && strstr(driver, "vfio"))
+		if (!sysfs_line(class, "%s/%s/class", path, name) || strncmp(class, "0x02", 4) != 0)
+			continue;
+		if (!sysfs_link(driver, "%s/%s/driver", path, name))
+			log_text(cause, CARDS_SIZE, "; the network card %s has no driver", strcpy(bare, name));
+		else if (strstr(driver, "vfio"))
 			log_text(cause, CARDS_SIZE,
 				 "; the network card %s has the driver %s, for a virtual machine or DPDK", name,
 				 driver);
@@ -367,7 +380,7 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char 
 {
 	bool held = host_rxe_holds_port(host->root);
 	unsigned facts = has_module(host, "rdma_rxe") ? host->facts & ~(unsigned)FACT_SEALED : host->facts;
-	char name[SYSFS_TEXT_SIZE], missing[CARDS_SIZE];
+	char name[SYSFS_TEXT_SIZE], bare[SYSFS_TEXT_SIZE], missing[CARDS_SIZE];
 	const struct card *failed;
 	struct utsname kernel;
 
@@ -375,7 +388,7 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char 
 	if (WITH_VERBS && COMMAND_doctor && !uname(&kernel)) {
 		unsigned known = find_card_modules(host, missing, cause, &failed, name);
 
-		find_passed_card(host, cause);
+		find_other_card(host, cause, bare);
 		if (*missing) {
 			add_remedy(host, remedy_find(PROBLEM_MODULES, host->facts | known, missing, kernel.release),
 				   missing, text);
@@ -385,6 +398,11 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char 
 				 "see the kernel's log: journalctl -k -g '\\b(%.*s|%s)'; RoCE may be off: devlink dev "
 				 "param",
 				 (int)strcspn(failed->driver, "."), failed->driver, failed->module);
+		} else if (*bare) {
+			log_text(text, ERROR_HINT_SIZE,
+				 "as root on the host: modprobe $(cat /sys/bus/pci/devices/%s/modalias); if there is "
+				 "no such module: install the driver of lspci -nns %s",
+				 bare, bare);
 		} else {
 			if (!*cause)
 				find_complaint(host, cause);

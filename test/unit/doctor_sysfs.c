@@ -432,8 +432,11 @@ TEST(card_of_virtual_machine, set_up, tear_down)
 	host_find_none(host);
 	assert_found(FINDING_FAIL, "verbs", "no RDMA device on this machine (/sys/class/infiniband is empty)");
 	assert_false(has_finding(FINDING_FAIL, "verbs", "is empty);"));
-	add_link("sys/bus/pci/devices/0000:03:00.0/driver", "../../drivers/mlx5_vfio_pci");
 	add("sys/bus/pci/devices/0000:03:00.0/class", "0x020700\n");
+	host_find_none(host);
+	assert_found(FINDING_FAIL, "verbs", "is empty); the network card 0000:03:00.0 has no driver");
+	assert_non_null(strstr(remedy_of("verbs"), "modprobe $(cat /sys/bus/pci/devices/0000:03:00.0/modalias); if "));
+	add_link("sys/bus/pci/devices/0000:03:00.0/driver", "../../drivers/mlx5_vfio_pci");
 	host_find_none(host);
 	assert_found(FINDING_FAIL, "verbs",
 		     "is empty); the network card 0000:03:00.0 has the driver mlx5_vfio_pci, for a virtual machine "
@@ -465,6 +468,24 @@ TEST(modules_of_another_kernel, set_up, tear_down)
 	add("sys/module/ib_core/refcnt", "1\n");
 	host_find_modules(host);
 	assert_string_equal(remedy_of("modules"), boot);
+}
+
+/* A kernel with only a part of RDMA; then its other modules are installed. */
+TEST(modules_that_this_kernel_lacks, set_up, tear_down)
+{
+	struct host *host = &bench.doctor.host;
+	char name[256];
+
+	add("sys/class/misc/null/dev", "1:3\n");
+	add("sys/module/ib_core/refcnt", "1\n");
+	add(module_file(name, "modules.dep"), "kernel/drivers/infiniband/core/ib_core.ko:\n");
+	host_read(host);
+	host->facts = FACT_MODULES;
+	host_find_modules(host);
+	assert_non_null(strstr(remedy_of("modules"), "not in /lib/modules/"));
+	add(module_file(name, "modules.dep"), "kernel/drivers/infiniband/core/rdma_ucm.ko:\n");
+	host_find_modules(host);
+	assert_non_null(strstr(remedy_of("modules"), "modprobe -a "));
 }
 
 #define MODPROBE "modprobe -a ib_core ib_uverbs rdma_cm rdma_ucm"
@@ -1041,7 +1062,7 @@ TEST(slow_processor, set_up, tear_down)
 		{ "powersave\n", "acpi-cpufreq\n", "3000000\n", false },
 		{ "schedutil\n", "acpi-cpufreq\n", "800000\n", false },
 	};
-	char name[128];
+	char name[256];
 	cpu_set_t set;
 	unsigned processor = 0;
 

@@ -6,14 +6,12 @@
  * longest ones for a second, one at a time: a few pings pass a network that is slow, or loses packets under load.
  */
 #include <inttypes.h>
-#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 
 #include "cmd/doctor/doctor.h"
 #include "core/clock.h"
-#include "core/interface.h"
 #include "core/route.h"
 #include "core/units.h"
 
@@ -46,10 +44,10 @@ static unsigned pings_of(const struct doctor *doctor)
 static void hint_at_firewall(struct doctor *doctor, const struct address *address, struct error *error)
 {
 	bool tcp = doctor->fabric == FABRIC_IWARP;
-	char text[ERROR_HINT_SIZE], name[IF_NAMESIZE];
+	char text[ERROR_HINT_SIZE];
 
 	if (WITH_EXTRAS && !doctor->silent && doctor->fabric == FABRIC_ROCE && !*error->hint &&
-	    !interface_of(address, name) && trace_refusal(doctor, address, text))
+	    !route_leads_here(address, false) && trace_refusal(doctor, address, text))
 		error_hint(error, "%s", text);
 	if (doctor->silent)
 		log_text(error->hint, sizeof(error->hint), "this host's device first, see address above");

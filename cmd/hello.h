@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The private data that this program sends with connect, accept and reject. The hello lets the ends agree on sizes and
- * counts before data moves. A stock peer ignores it and sends none. A hostile peer may send any
- * bytes.
+ * counts before data moves. A stock peer ignores it and sends none. A hostile peer may send any bytes.
  *
  *   0       4         5      6     8          12            16      24           28       32 bytes
  *   | magic | version | tool | run | capacity | connections | count | connection | window |  numbers in network order

@@ -213,25 +213,25 @@ static void add_missing_modules(struct host *host, const char *missing, bool som
 	unsigned absent = find_absent(host);
 	char hint[ERROR_HINT_SIZE];
 	struct utsname names;
-	bool known = COMMAND_doctor && !uname(&names);
+	bool known = COMMAND_doctor && !uname(&names), installed = !known;
 
 	for (size_t i = 0; known && i < sizeof(modules) / sizeof(modules[0]); i++) {
-		if (!may_have(host, modules[i].module))
-			continue;
-		some = true;
-		if (strstr(missing, modules[i].module))
-			absent &= FACT_GONE;
+		bool may = may_have(host, modules[i].module);
+
+		some |= may;
+		installed |= may && strstr(missing, modules[i].module);
 	}
 	if (some || !known)
-		host_add(host, failure, "modules", "kernel modules not loaded: %s\n%s", missing,
-			 add_remedy(host,
-				    remedy_find(PROBLEM_MODULES, host->facts | absent, missing,
-						known ? names.release : NULL),
-				    missing, hint));
+		host_add(
+			host, failure, "modules", "kernel modules not loaded: %s\n%s", missing,
+			add_remedy(host,
+				   remedy_find(PROBLEM_MODULES, host->facts | (installed ? absent & FACT_GONE : absent),
+					       missing, installed ? NULL : names.release),
+				   missing, hint));
 	else
 		host_add(host, failure, "modules",
 			 "no RDMA modules for this kernel: none loaded, none in /lib/modules/%s\n%s", names.release,
-			 remedy_find(PROBLEM_NO_MODULES, host->facts | find_absent(host), NULL, names.release).text);
+			 remedy_find(PROBLEM_NO_MODULES, host->facts | absent, NULL, names.release).text);
 }
 
 void host_find_modules(struct host *host)

@@ -90,8 +90,7 @@ void loop_timer_stop(struct loop_timer *timer);
 
 /*
  * The run's deadline. A phase that lasts until then ends by its own timer (loop_phase_start()). expired is called two
- * iterations later, unless the run has ended. Phases that begin after loop_deadline_stop() have only their own
- * limits.
+ * iterations later, unless the run has ended. Phases that begin after loop_deadline_stop() have only their own limits.
  */
 void loop_deadline_start(struct loop *loop, int64_t nanoseconds, loop_callback *expired, void *context);
 void loop_deadline_stop(struct loop *loop);

@@ -40,11 +40,9 @@ struct backend {
 	/* Whether a local address belongs to the device in the options. NULL: every address does. */
 	bool (*source_fits)(struct transport *transport, const struct path_options *options,
 			    const struct address *source);
-#if WITH_EXTRAS
 	/* The GID index that an address on such a device has, or PATH_UNSET. NULL: none has one. */
 	int64_t (*source_gid)(struct transport *transport, const struct path_options *options,
 			      const struct address *source);
-#endif
 	void (*path)(const struct endpoint *endpoint, struct path *path); /* path is initialised; NULL: unknown */
 	void (*timeout_cause)(const struct endpoint *endpoint,
 			      char text[]); /* endpoint_timeout_cause(); NULL: unknown */
@@ -181,9 +179,6 @@ enum outcome endpoint_no_connection(const struct endpoint *endpoint, const char 
 enum outcome endpoint_outcome(const struct endpoint *endpoint);
 
 /* ---- path.c ---- */
-
-/* From dscp or type_of_service, or PATH_UNSET. */
-int endpoint_type_of_service(const struct endpoint *endpoint);
 
 /*
  * If the endpoint's options name an interface or device: sets *source, if it has no family or is the any address, to a

@@ -362,7 +362,7 @@ static void note_untried(const struct endpoint *endpoint)
 	if (endpoint->domain->fabric != FABRIC_ROCE || address_is_loopback(&endpoint->peer) ||
 	    address_same_host(&endpoint->local, &endpoint->peer))
 		return;
-	if (endpoint_type_of_service(endpoint) == PATH_UNSET)
+	if (path_type_of_service(endpoint->options.path) == PATH_UNSET)
 		transport->untried |= UNTRIED_CLASS;
 	if (!backend_of(transport)->opens_devices)
 		transport->untried |= UNTRIED_PATH;

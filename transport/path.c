@@ -16,11 +16,9 @@ enum {
 
 const struct path_options path_unset = PATH_OPEN;
 
-int endpoint_type_of_service(const struct endpoint *endpoint)
+int path_type_of_service(const struct path_options *options)
 {
-	int64_t dscp = endpoint_option(endpoint, dscp);
-
-	return (int)(dscp == PATH_UNSET ? endpoint->options.path->type_of_service : dscp << 2);
+	return (int)(!WITH_EXTRAS || options->dscp == PATH_UNSET ? options->type_of_service : options->dscp << 2);
 }
 
 static bool names_device(const struct path_options *options)
@@ -147,7 +145,6 @@ static bool has_address(const struct interface_address *entry, const struct addr
 	       (entry->address.bytes[0] == 127 && address->bytes[0] == 127);
 }
 
-#if WITH_EXTRAS
 /* Names the GID index that belongs to each address that would be used without the requested one. */
 static void hint_at_gid(const struct endpoint *endpoint, enum address_family family, const struct address *source)
 {
@@ -171,7 +168,6 @@ static void hint_at_gid(const struct endpoint *endpoint, enum address_family fam
 	if (*text)
 		error_hint(endpoint_error(endpoint), "%s", text);
 }
-#endif
 
 static enum outcome path_no_source(const struct endpoint *endpoint, enum address_family family,
 				   const struct address *source)
@@ -189,9 +185,8 @@ static enum outcome path_no_source(const struct endpoint *endpoint, enum address
 			  address_host(source, host), names);
 	if (down)
 		error_hint(endpoint_error(endpoint), "the interface %s is down", options->interface);
-#if WITH_EXTRAS
-	hint_at_gid(endpoint, family, source);
-#endif
+	if (WITH_EXTRAS)
+		hint_at_gid(endpoint, family, source);
 	return is_unset(source) || down ? OUTCOME_NO_CONNECTION : OUTCOME_USAGE;
 }
 

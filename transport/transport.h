@@ -342,6 +342,8 @@ enum {
 
 /* For endpoints without path options. */
 extern const struct path_options path_unset;
+/* From dscp or type_of_service, or PATH_UNSET. */
+int path_type_of_service(const struct path_options *options);
 
 /* The path in use. Unknown: 0, NULL or "". */
 struct path {

@@ -256,8 +256,7 @@ static void trace_readable(void *context)
  */
 static int open_socket(const struct address *local, uint16_t port, const struct path_options *options)
 {
-	int64_t dscp = options->dscp == PATH_UNSET ? MAX(options->type_of_service, 0) : options->dscp << 2;
-	int service = (int)dscp & DSCP;
+	int service = MAX(path_type_of_service(options), 0) & DSCP;
 	bool four = local->family == ADDRESS_IP4;
 	int level = four ? IPPROTO_IP : IPPROTO_IPV6, on = 1, probe = four ? IP_PMTUDISC_PROBE : IPV6_PMTUDISC_PROBE;
 	struct address bound = *local;

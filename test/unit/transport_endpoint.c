@@ -593,14 +593,14 @@ TEST(type_of_service, create_loop, destroy_loop)
 	struct path_options path = PATH_OPEN;
 	struct endpoint *endpoint = create(ENDPOINT_CONNECTION, &path);
 
-	assert_int_equal(endpoint_type_of_service(endpoint), PATH_UNSET);
+	assert_int_equal(path_type_of_service(endpoint->options.path), PATH_UNSET);
 	path.type_of_service = 0x61;
-	assert_int_equal(endpoint_type_of_service(endpoint), 0x61);
+	assert_int_equal(path_type_of_service(endpoint->options.path), 0x61);
 	path.type_of_service = PATH_UNSET;
 	path.dscp = 46;
-	assert_int_equal(endpoint_type_of_service(endpoint), 0xb8);
+	assert_int_equal(path_type_of_service(endpoint->options.path), 0xb8);
 	finish(endpoint);
 	endpoint = create(ENDPOINT_CONNECTION, NULL);
-	assert_int_equal(endpoint_type_of_service(endpoint), PATH_UNSET);
+	assert_int_equal(path_type_of_service(endpoint->options.path), PATH_UNSET);
 	finish(endpoint);
 }

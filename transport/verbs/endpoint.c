@@ -133,7 +133,7 @@ static int verbs_set_option(struct verbs_endpoint *endpoint, int option, int64_t
 static enum outcome set_options(struct verbs_endpoint *endpoint)
 {
 	struct error *reason = endpoint_error(&endpoint->base);
-	int type_of_service = endpoint_type_of_service(&endpoint->base);
+	int type_of_service = path_type_of_service(endpoint->base.options.path);
 	int64_t ack_timeout = endpoint->base.options.path->ack_timeout;
 	int error = verbs_set_option(endpoint, RDMA_OPTION_ID_TOS, type_of_service);
 

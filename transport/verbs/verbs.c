@@ -96,9 +96,7 @@ const struct backend verbs_backend = {
 	.migrate = verbs_migrate,
 	.check_path = WITH_EXTRAS ? verbs_check_path : NULL,
 	.source_fits = WITH_EXTRAS ? verbs_source_fits : NULL,
-#if WITH_EXTRAS
-	.source_gid = verbs_source_gid,
-#endif
+	.source_gid = WITH_EXTRAS ? verbs_source_gid : NULL,
 	.local_addresses = WITH_EXTRAS ? path_local_addresses : NULL,
 	.path = WITH_REPORT || COMMAND_doctor ? verbs_path : NULL,
 	.counters = WITH_REPORT ? verbs_counters_update : NULL,

@@ -56,10 +56,10 @@ struct mad soft_cm_reply(const struct mad *received, enum mad_kind kind)
 	};
 }
 
-/* QPNs 0 and 1 are for management, 0xffffff is for multicast. */
+/* QPNs 0 and 1 are for management. */
 bool soft_cm_is_qpn(uint32_t number)
 {
-	return number > MAD_QPN && number < PSN_MASK;
+	return number > MAD_QPN && number < GROUP_QPN;
 }
 
 /* ---- until an answer ---- */

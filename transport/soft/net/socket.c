@@ -356,7 +356,7 @@ static enum outcome open_route_socket(const struct endpoint *endpoint, struct so
 
 void soft_path_apply_options(struct soft_path *path, const struct endpoint *endpoint)
 {
-	int type_of_service = endpoint_type_of_service(endpoint);
+	int type_of_service = path_type_of_service(endpoint->options.path);
 	int64_t mtu = endpoint_option(endpoint, mtu);
 
 	if (type_of_service != PATH_UNSET)

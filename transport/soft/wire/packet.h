@@ -119,7 +119,7 @@ static inline uint8_t packet_pad(size_t length)
 #define PSN_HALF UINT32_C(0x800000)
 
 enum {
-	GROUP_QPN = 0xffffff /* the destination of each multicast datagram (IBTA 10.5.1) */
+	GROUP_QPN = 0xffffff /* the destination of each multicast datagram: Linux's IB_MULTICAST_QPN */
 };
 
 static inline uint32_t psn_add(uint32_t psn, uint32_t count)

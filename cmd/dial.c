@@ -11,6 +11,10 @@
 #define PAUSE	    (100 * CLOCK_NS_PER_MS)
 #define LOOKUP_EACH CLOCK_NS_PER_S /* in an outage */
 
+enum {
+	STALE_MAX = 64 /* attempts of a round that are repeated: a peer may reject them without end */
+};
+
 /* Without both there is one attempt, and no hint: its error stays the transport's. */
 #define KEEPS_ERROR (WITH_NAMES || WITH_DIAGNOSTICS)
 
@@ -136,28 +140,27 @@ void dial_again(struct dial *dial)
 void dial_begin(struct dial *dial)
 {
 	dial->address_next = 0;
-	dial->stale = false;
+	dial->stale = 0;
 	attempt_ended(dial, connect_next(dial));
 }
 
-/* The peer drops its older connection when it rejects the request that shows it (IBTA 12.9.8.3.1). */
-static bool is_first_stale(struct dial *dial)
+bool dial_repeats(struct dial *dial)
 {
 	const struct run *run = dial->options.run;
 	struct error *error = &run->transport->error;
 
-	if (!KEEPS_ERROR || dial->stale || !error_is_set(error) || error->kind != ERROR_STALE ||
+	if (!KEEPS_ERROR || dial->stale >= STALE_MAX || !error_is_set(error) || error->kind != ERROR_STALE ||
 	    loop_deadline_passed(run->loop))
 		return false;
 	log_debug(&run->log, "%s: %s: once more", error->object, error->cause);
 	error_clear(error);
-	dial->stale = true;
+	dial->stale++;
 	return true;
 }
 
 void dial_failed(struct dial *dial, enum outcome outcome)
 {
-	if (is_first_stale(dial))
+	if (dial_repeats(dial))
 		outcome = connect_once(dial);
 	else
 		keep_error(dial);

@@ -4,8 +4,8 @@
  * again, at intervals, until a server accepts or the time is over. It also waits for a name that is not known yet.
  * After a lost connection it looks the name up again beside the attempts: the server may have another address by then.
  *
- * An attempt tries one address, a round all of them; the first attempt rejected as stale is repeated. The owner makes
- * the attempts. The dial keeps one error: the last one without a listener, else the last one. If another address
+ * An attempt tries one address, a round all of them; an attempt rejected as stale is repeated. The owner makes the
+ * attempts. The dial keeps one error: the last one without a listener, else the last one. If another address
  * follows without --wait-server, the error becomes a hint. Another round replaces it. Otherwise it is reported.
  */
 #pragma once
@@ -54,7 +54,7 @@ struct dial {
 	struct error *error;	      /* NULL: none */
 	int64_t until;	/* end of --wait-server, on the clock; 0: no waiting; INT64_MAX: until the run ends */
 	bool may_retry; /* an address of this round failed with another kind than ERROR_OTHER */
-	bool stale;	/* an attempt of this round failed with ERROR_STALE, and was repeated */
+	unsigned stale; /* how many attempts of this round failed with ERROR_STALE, and were repeated */
 	struct loop_timer pause;
 	struct resolver resolver;   /* the addresses */
 	struct dial_lookup *lookup; /* while the loop runs; NULL: none */
@@ -76,6 +76,13 @@ void dial_begin(struct dial *dial);
 
 /* The attempt has failed, with the transport's error. Calls connect() for the next address, paused(), or failed(). */
 void dial_failed(struct dial *dial, enum outcome outcome);
+
+/*
+ * Whether to try the same address again: the peer has rejected the request as that of an older connection's queue pair,
+ * and dropped that connection (IBTA 12.9.8.3.1). A client that comes back after a crash may meet several. Clears the
+ * transport's error if so. dial_failed() asks for itself.
+ */
+bool dial_repeats(struct dial *dial);
 
 /* The connection is lost: calls paused(), and begins rounds until the run ends, whatever their errors. */
 void dial_again(struct dial *dial);

@@ -85,8 +85,8 @@ void run_finish(struct run *run, enum outcome outcome, const char *device, const
 	__attribute__((format(printf, 4, 5)));
 
 /*
- * Runs the loop until loop_stop(), which the end of a run also calls. Returns false if this run has ended. Reports a
- * failure of the loop, which ends the run.
+ * Runs the loop until a callback calls loop_stop(), as the end of each run does, of a child's too: wait in a loop for a
+ * condition. Returns false if this run has ended. Reports a failure of the loop, which ends the run.
  */
 bool run_wait(struct run *run);
 

@@ -289,10 +289,9 @@ static bool run_iteration(struct loop *loop)
 
 bool loop_run(struct loop *loop)
 {
+	loop->stopped = false;
 	while (!loop->stopped && run_iteration(loop))
 		;
-	/* Cleared here, not at the start: loop_stop() before loop_run() counts. */
-	loop->stopped = false;
 	return !loop->watch_failed;
 }
 

@@ -70,8 +70,8 @@ struct loop *loop_create(void);
 void loop_destroy(struct loop *loop);
 
 /*
- * Runs callbacks until loop_stop(), or until no watcher is active. Returns false if the kernel refused to watch a
- * descriptor.
+ * Runs callbacks until one of them calls loop_stop(), or until no watcher is active. Returns false if the kernel
+ * refused to watch a descriptor.
  */
 bool loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);

@@ -146,9 +146,10 @@ static const char *got_text(struct report_value value, char text[REPORTING_VALUE
 {
 	if (value.kind == REPORT_TIME)
 		return units_exact_time((int64_t)value.number, text);
-	if (value.kind == REPORT_RATE || value.kind == REPORT_BANDWIDTH)
-		return log_text(text, REPORTING_VALUE_SIZE, "%.6g", value.rate);
-	return reporting_value_text(value, text);
+	if (value.kind != REPORT_RATE && value.kind != REPORT_BANDWIDTH)
+		return reporting_value_text(value, text);
+	snprintf(text, REPORTING_VALUE_SIZE, "%.6g", value.rate); /* log_text() takes no such number */
+	return text;
 }
 
 static struct reporting *reporting_of(struct report *report)

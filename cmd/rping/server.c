@@ -44,6 +44,7 @@ static enum outcome server_verdict(const struct rping_server *server)
 static void stop_listening(struct rping_server *server)
 {
 	server->ending = true;
+	loop_timer_stop(&server->idle);
 	endpoint_destroy(server->listener);
 	server->listener = NULL;
 }
@@ -61,17 +62,11 @@ static void server_finish(struct rping_server *server, enum outcome outcome)
 		   units_plural(figures->served), figures->answered, units_plural(figures->answered), failures);
 }
 
-static void idle_expired(void *context);
-
-/* Called after each change: a server with all its clients stops listening, and one without sessions is idle or ends. */
+/* Called after each change: a server with all its clients stops listening, and one without sessions then ends. */
 static void server_advance(struct rping_server *server)
 {
 	if (is_limit_reached(server, ended_sessions(server)))
 		stop_listening(server);
-	if (server->options->idle_timeout && !server->sessions && !server->ending)
-		loop_timer_start(server->run->loop, &server->idle, server->options->idle_timeout, idle_expired, server);
-	else
-		loop_timer_stop(&server->idle);
 	if (server->ending && !server->sessions && !server->run->ended)
 		server_finish(server, server_verdict(server));
 }
@@ -83,6 +78,15 @@ static void idle_expired(void *context)
 	server->idle_expired = true;
 	stop_listening(server);
 	server_advance(server);
+}
+
+/* Called when a client has come or gone. A request is no client yet: it may be forged, or refused. */
+static void watch_idle(struct rping_server *server)
+{
+	if (server->options->idle_timeout && !server->figures.connected && !server->ending)
+		loop_timer_start(server->run->loop, &server->idle, server->options->idle_timeout, idle_expired, server);
+	else
+		loop_timer_stop(&server->idle);
 }
 
 /* Resources for a client are missing. A one-shot server ends, because it would wait forever. */
@@ -111,6 +115,7 @@ static void count_session(struct rping_server *server, const struct session *ses
 	server->figures.connected--;
 	server->figures.failed += outcome != OUTCOME_OK;
 	server->figures.served += !outcome && session->peer.pings;
+	watch_idle(server);
 	run_record_outcome(server->run, outcome);
 }
 
@@ -170,12 +175,14 @@ static void session_event(void *context, struct endpoint *endpoint, const struct
 
 	(void)endpoint;
 	peer_print_event(&session->peer, event->kind);
-	if (event->kind == EVENT_ESTABLISHED)
+	if (event->kind == EVENT_ESTABLISHED) {
 		session_established(session);
-	else if (event->kind == EVENT_DISCONNECTED)
+		watch_idle(session->server);
+	} else if (event->kind == EVENT_DISCONNECTED) {
 		session_end(session, session_verdict(session));
-	else if (event->kind == EVENT_FAILED)
+	} else if (event->kind == EVENT_FAILED) {
 		session_end(session, event->outcome);
+	}
 }
 
 static const struct endpoint_handlers session_handlers = {
@@ -273,7 +280,7 @@ static enum outcome listen_at(struct rping_server *server, struct address *addre
 	if (outcome)
 		return outcome;
 	server->listened = true;
-	server_advance(server);
+	watch_idle(server);
 	run_listens(server->run, server->listener, server->host, server->run->log.name, "ready");
 	return OUTCOME_OK;
 }

@@ -36,7 +36,7 @@ struct rping_server {
 	struct server_figures figures, before;
 	struct log_limit no_ping_limit;
 	struct log silent;	/* errors of clients without a ping, which could fill the log */
-	struct loop_timer idle; /* --idle-timeout, while there is no session */
+	struct loop_timer idle; /* --idle-timeout, while no client is connected */
 };
 
 /* Indexes of its peer's data. */

@@ -114,6 +114,14 @@ static enum outcome connection_established(struct ucmatose_connection *connectio
 	return ucmatose->is_server ? OUTCOME_OK : ucmatose_messages_begin(connection);
 }
 
+static enum outcome resolve(struct ucmatose_connection *connection);
+
+static void connect_again(struct ucmatose_connection *connection)
+{
+	ucmatose_connection_reset(connection);
+	ucmatose_connection_check(connection, resolve(connection));
+}
+
 static void connection_failed(struct ucmatose_connection *connection, enum outcome outcome)
 {
 	struct ucmatose *ucmatose = connection->ucmatose;
@@ -123,6 +131,8 @@ static void connection_failed(struct ucmatose_connection *connection, enum outco
 		drop_request(connection);
 	else if (connecting && !ucmatose->is_server && !connection->index) /* it may be tried again */
 		dial_failed(&ucmatose->dial, outcome);
+	else if (connecting && !ucmatose->is_server && dial_repeats(&ucmatose->dial))
+		connect_again(connection);
 	else
 		ucmatose_connection_check(connection, outcome);
 }

@@ -263,6 +263,17 @@ TEST(late_timer_does_not_hold_up_others, create, destroy)
 	assert_string_equal(letters, "ol");
 }
 
+/* Only a callback of the same run stops it. */
+TEST(stop_outside_does_not_count, create, destroy)
+{
+	struct actor once = { .letter = 'o' };
+
+	loop_stop(loop);
+	loop_timer_start(loop, &once.timer, 0, note_and_stop, &once);
+	loop_run(loop);
+	assert_string_equal(letters, "o");
+}
+
 /* The loop ends although the alarm is set. */
 TEST(stopped_timer_does_not_keep_loop_running, create, destroy)
 {

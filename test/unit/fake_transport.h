@@ -13,7 +13,7 @@
 #include "transport/backend.h"
 
 enum {
-	ENDPOINTS_MAX = 64,
+	ENDPOINTS_MAX = 80,
 	RECEIVES_MAX = 16,
 	FAKE_ADDRESSES = 0x5000 /* a region's remote address minus its memory's address */
 };
@@ -55,6 +55,7 @@ static struct fake {
 	} next;			      /* the result of the next call */
 	unsigned char hello_other_by; /* how far the version of a client's hello is from ours */
 	bool dropped, sent_before_drop;
+	bool begins; /* an endpoint listens or resolves */
 	bool time_is_over;
 	FAKE_FIELDS
 	char arguments[256];
@@ -125,15 +126,21 @@ static inline void fake_endpoint_destroy(struct endpoint *endpoint)
 	loop_timer_stop(&endpoint->timer);
 }
 
+static inline void fake_begins(const struct endpoint *endpoint)
+{
+	fake.begins = true;
+	loop_stop(endpoint->transport->loop);
+}
+
 static inline enum outcome fake_listen(struct endpoint *endpoint)
 {
-	loop_stop(endpoint->transport->loop);
+	fake_begins(endpoint);
 	return OUTCOME_OK;
 }
 
 static inline enum outcome fake_resolve(struct endpoint *endpoint)
 {
-	loop_stop(endpoint->transport->loop);
+	fake_begins(endpoint);
 	return once(&fake.next.resolve);
 }
 
@@ -276,11 +283,18 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* Starts the command, up to an endpoint that listens or resolves. */
+/* Runs up to an endpoint that listens or resolves. */
+static inline void await_endpoint(void)
+{
+	while (!fake.begins && !fake.run.ended)
+		loop_run(fake.run.loop);
+	fake.begins = false;
+}
+
 static inline void start(void)
 {
 	assert_int_equal(fake.command->start(&fake.run, &fake.options, &fake.state), OUTCOME_OK);
-	loop_run(fake.run.loop);
+	await_endpoint();
 }
 
 /* The run has ended with that outcome, and these words on stderr ("": no output). */
@@ -419,6 +433,7 @@ static inline void run_for(int64_t nanoseconds)
 	loop_timer_start(fake.run.loop, &timer, nanoseconds, time_is_over, NULL);
 	while (!fake.time_is_over && !fake.run.ended)
 		loop_run(fake.run.loop);
+	fake.begins = false;
 	loop_timer_stop(&timer);
 }
 
@@ -478,7 +493,7 @@ WORD(pass)
 /* Waits until the command connects again. */
 WORD(again)
 {
-	loop_run(fake.run.loop);
+	await_endpoint();
 }
 
 WORD(interrupt)
@@ -629,6 +644,12 @@ WORD(rejected)
 }
 
 /* this many have been made or requested. */
+WORD(stale)
+{
+	failed_for(connection(number), endpoint_rejection_kind(REJECTED_STALE), "an older connection");
+	endpoint_fail(connection(number), OUTCOME_NO_CONNECTION);
+}
+
 WORD(connections)
 {
 	assert_int_equal(fake.endpoint_count - (fake.endpoints[0]->base.kind == ENDPOINT_LISTENER), number);

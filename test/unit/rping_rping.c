@@ -85,10 +85,11 @@ WORD(busy)
 	endpoint_rejected(connection(number), (const uint8_t *)HELLO_BUSY, strlen(HELLO_BUSY));
 }
 
-WORD(stale)
+/* That many connections, one after the other. */
+WORD(all_stale)
 {
-	failed_for(connection(number), endpoint_rejection_kind(REJECTED_STALE), "an older connection");
-	endpoint_fail(connection(number), OUTCOME_NO_CONNECTION);
+	for (unsigned i = 0; i < number; i++)
+		word_stale(i, text);
 }
 
 /* Reads the client's current advertisement. */
@@ -311,14 +312,14 @@ static const struct script client_runs[] = {
 	      "nobody 0; again; connections 2; pass 1; meet 1; reports \"connect\":{\"resolve_address_ns\":1000000,; "
 	      "reports_not 1000000000; pings 1; leave 1",
 	  OUTCOME_OK, "" },
-	{ "a peer that still has an older connection of the queue pair drops it, and takes the next one",
-	  RUN "-C 1; stale 0; connections 2; meet 1; pings 1; leave 1", OUTCOME_OK, "" },
-	{ "unless it rejects that, too", RUN "-C 1; stale 0; connections 2; stale 1; connections 2",
-	  OUTCOME_NO_CONNECTION, TARGET "connecting: an older connection\n" },
-	{ "with --wait-server each round tries twice",
+	{ "a peer that still has older connections of the queue pairs drops each, and takes the next one",
+	  RUN "-C 1; all_stale 3; connections 4; meet 3; pings 1; leave 3", OUTCOME_OK, "" },
+	{ "unless it rejects them without end", RUN "-C 1; all_stale 65; connections 65", OUTCOME_NO_CONNECTION,
+	  TARGET "connecting: an older connection\n" },
+	{ "with --wait-server each round tries again",
 	  RUN
-	  "-C 1 --wait-server 10s; stale 0; stale 1; wait 150; connections 3; stale 2; connections 4; meet 3; pings 1; "
-	  "leave 3",
+	  "-C 1 --wait-server 10s; all_stale 65; wait 150; connections 66; stale 65; connections 67; meet 66; pings "
+	  "1; leave 66",
 	  OUTCOME_OK, "" },
 	{ "privileges are dropped before the first ping",
 	  "soft; " RUN "-C 1 --transport soft; meet 0; dropped 1; unsent; pings 1; leave 0", OUTCOME_OK, "" },
@@ -695,6 +696,8 @@ static const struct script server_runs[] = {
 	  "run -s -P --idle-timeout 1s --timeout 10s; take 0; ping 0 32; wait 900; ping 0 32; wait 900; listens; leave "
 	  "0; again",
 	  OUTCOME_OK, "" },
+	{ "a pending request is no client", "run -s -P --idle-timeout 200ms; wait 150; ask 0; wait 100; fails 0 4",
+	  OUTCOME_FAILED, "rping: no client came for 0.2 s (--idle-timeout)\n" },
 	{ "the listener fails: the connected client may finish, and the run fails",
 	  "run -s -P; take 1; listener_fails 3; open 0; ping 0 32; leave 0", OUTCOME_NO_DEVICE, "" },
 	{ "a request that is withdrawn is no failure, one that cannot be accepted is",

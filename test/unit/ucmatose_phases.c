@@ -102,12 +102,14 @@ WORD(take)
 	word_confirm((unsigned)fake.endpoint_count - 2, text);
 }
 
-/* An rdmatest server accepts, or a stock one. */
+/* An rdmatest server accepts, or a stock one. "2 1": the third endpoint is the second connection. */
 WORD(meet)
 {
-	struct hello hello = hello_of(number);
+	const char *of = strchr(text, ' ');
+	unsigned connected = of ? (unsigned)strtoul(of, NULL, 10) : number;
+	struct hello hello = hello_of(connected);
 
-	fake.numbers[number] = number;
+	fake.numbers[number] = connected;
 	connect_endpoint(connection(number), &hello);
 }
 
@@ -467,6 +469,10 @@ static const struct script client_runs[] = {
 	{ "it does not wait for ever for the end", "run -s 10.0.0.1; meet 0; transfer 0; wait 399; running; wait 3",
 	  OUTCOME_FAILED,
 	  SERVER "connection 0 (transferred): timed out after 0.4 s: sent 1, received 1 of 1 message\n" },
+	{ "each connection passes older ones of its queue pair at the peer",
+	  "run -s 10.0.0.1 -c 2; stale 0; connections 2; meet 1 0; connections 3; stale 2; connections 4; meet 3 1; "
+	  "transfer 1; transfer 3; finish",
+	  OUTCOME_OK, "" },
 	/* A connection in progress has its own limit. */
 	{ "a connection waits for those that are being made",
 	  "run -s 10.0.0.1 -c 2; meet 0; wait 300; address 1; wait 200; open 0; meet 1; transfer 0; transfer 1; finish",

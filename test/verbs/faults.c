@@ -527,3 +527,21 @@ TEST(selftest)
 		provider_end();
 	}
 }
+
+/* A part that fails, even at once, leaves nothing that fails the next one. */
+TEST(selftest_after_a_failed_part)
+{
+	for (unsigned after = 0; after < 2; after++) {
+		struct capture capture;
+		char *text;
+
+		provider_begin(PROVIDER_ROCE, 1);
+		provider_fail("rdma_create_qp_ex", EAGAIN, after);
+		provider.fails_once = true;
+		assert_int_not_equal(line_run("selftest --transport verbs", &capture, &text), OUTCOME_OK);
+		if (!strstr(text, " rping: FAILED") || !strstr(text, " ucmatose: ok") || !strstr(text, " mckey: ok"))
+			fail_msg("%s", text);
+		free(text);
+		provider_end();
+	}
+}

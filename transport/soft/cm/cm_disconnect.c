@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* REJ, DREQ, DREP, exhausted resends, ICMP errors, release by the endpoint. */
+/* REJ, DREQ, DREP, ICMP errors, release by the endpoint. */
 #include "transport/soft/cm/cm_internal.h"
 
 #include <errno.h>

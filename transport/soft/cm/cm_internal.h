@@ -38,8 +38,8 @@
  * enters TIMEWAIT with SOFT_EVENT_FAILED. Both states end after CM_TIMEWAIT_TIME, when the cm_id is freed.
  *
  * Local identifiers cannot be guessed. A message changes a cm_id only if it comes from the peer's address and names
- * both identifiers (as far as each has been sent). A message that matches no cm_id gets the same answer whether or not
- * one of its identifiers is right.
+ * both identifiers (as far as each has been sent; the REJ of a timeout may name its sender's GUID in place of ours). A
+ * message that matches no cm_id gets the same answer whether or not one of its identifiers is right.
  */
 #pragma once
 

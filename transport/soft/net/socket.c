@@ -540,8 +540,9 @@ static int open_all_local(struct soft_transport *transport, const struct address
 	freeifaddrs(list);
 	if (left_out && log_allows(&transport->base.request_log_limit))
 		log_hint(transport->base.log,
-			 "not listening on %s and %u more local addresses: the open-file limit is %ju (ulimit -n)",
-			 host, left_out - 1, (uintmax_t)limit.rlim_cur);
+			 "not listening on %u of this host's addresses, the first %s: the open-file limit is %ju "
+			 "(ulimit -n)",
+			 left_out, host, (uintmax_t)limit.rlim_cur);
 	return error;
 }
 

@@ -286,7 +286,7 @@ void recovery_rnr(struct soft_qp *qp, int64_t nanoseconds);
 
 void requester_connect(struct soft_qp *qp, const struct soft_agreement *agreement);
 void requester_post(struct soft_qp *qp, const struct work *work);
-/* Posts a zero-length WRITE without completion. No other request may be posted. */
+/* Posts a zero-length WRITE without completion: its ACK or NAK tells whether what was sent before has arrived. */
 void requester_probe(struct soft_qp *qp);
 /* Sends what the window allows. */
 void requester_transmit(struct soft_qp *qp);

@@ -13,6 +13,11 @@
 
 #define HOST_NETNS_MODE "/sys/module/ib_core/parameters/netns_mode"
 
+/* As root: the port's connections use GIDs of that type, "IB/RoCE v1" or "RoCE v2". */
+#define HOST_ROCE_MODE(device, port, type)                                                                             \
+	"cd /sys/kernel/config/rdma_cm && mkdir -p " device " && echo " type " >" device "/ports/" port                \
+	"/default_roce_mode"
+
 enum {
 	HOST_MEMORY_SIZE = 128
 };

@@ -499,18 +499,40 @@ static void find_diversion(int fd, const struct address *local, const struct add
 		*text = '\0';
 }
 
-static void find_stray(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+/* Whether the local address belongs to one interface, and the route to another one, and has not chosen the address. */
+static bool strays(int fd, const struct address *local, const struct address *peer, char name[IF_NAMESIZE],
+		   char other[IF_NAMESIZE])
 {
 	const struct address any = { .family = peer->family };
-	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE], other[IF_NAMESIZE];
 	struct route route, chosen;
 
-	if (address_is_any(local) || find_route(fd, peer, local, &route) || route.is_local ||
-	    !if_indextoname(route.interface, name) || !interface_elsewhere(local, route.interface, other) ||
-	    (!find_route(fd, peer, &any, &chosen) && address_same_host(&chosen.source, local)))
+	return !address_is_any(local) && !find_route(fd, peer, local, &route) && !route.is_local &&
+	       if_indextoname(route.interface, name) && interface_elsewhere(local, route.interface, other) &&
+	       (find_route(fd, peer, &any, &chosen) || !address_same_host(&chosen.source, local));
+}
+
+static void find_stray(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE], other[IF_NAMESIZE];
+
+	if (strays(fd, local, peer, name, other))
+		log_text(text, ROUTE_CAUSE_SIZE, "packets from %s leave by %s, though %s has it",
+			 address_host(local, host), name, other);
+}
+
+static void find_other_way(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE], other[IF_NAMESIZE], device[SYSFS_TEXT_SIZE];
+	struct route route;
+	bool card;
+
+	if (!strays(fd, local, peer, name, other) || route_by_interface(fd, peer, local, if_nametoindex(other), &route))
 		return;
-	log_text(text, ROUTE_CAUSE_SIZE, "packets from %s leave by %s, though %s has it", address_host(local, host),
-		 name, other);
+	card = host_find_card(name, device);
+	log_text(text, ROUTE_CAUSE_SIZE,
+		 "%s is on %s, but the route to the peer is by %s%s%s%s: %sgive %s a route there",
+		 address_host(local, host), other, name, card ? " (" : "", device, card ? ")" : "",
+		 card ? "use that one, or " : "", other);
 }
 
 static void find_hops(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
@@ -643,9 +665,10 @@ bool route_diverted(const struct address *local, const struct address *peer, cha
 	return look(find_diversion, local, peer, text);
 }
 
-bool route_strays(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+bool route_strays(const struct address *local, const struct address *peer, bool from_device,
+		  char text[ROUTE_CAUSE_SIZE])
 {
-	return look(find_stray, local, peer, text);
+	return look(from_device ? find_other_way : find_stray, local, peer, text);
 }
 
 bool route_misses_card(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])

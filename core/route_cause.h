@@ -43,10 +43,12 @@ bool route_diverted(const struct address *local, const struct address *peer, cha
 #define ROUTE_DIVERTED_HINT "see ip rule, and ip route show table all"
 
 /*
- * Writes that packets from the local address leave by an interface without it, unless the route to the peer has chosen
- * the address. Only for sockets: RDMA devices send from the address's interface.
+ * Writes that a socket's packets from the local address leave by an interface without it, unless the route to the peer
+ * has chosen the address. from_device: that the address's interface, from which an RDMA device sends, has no route
+ * there, but another one has.
  */
-bool route_strays(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
+bool route_strays(const struct address *local, const struct address *peer, bool from_device,
+		  char text[ROUTE_CAUSE_SIZE]);
 
 #define ROUTE_STRAYS_HINT "give that interface a route there: ip route, or ip rule from"
 

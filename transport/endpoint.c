@@ -157,6 +157,14 @@ static bool has_just_asked(const struct endpoint *endpoint)
 	return false;
 }
 
+/* From the kernel's tables. Soft tells its strays itself, beside an ICMP error. */
+static bool find_route_cause(const struct endpoint *endpoint, char why[ROUTE_CAUSE_SIZE])
+{
+	return (backend_of(endpoint->transport)->opens_devices &&
+		route_strays(&endpoint->local, &endpoint->peer, true, why)) ||
+	       route_cause(&endpoint->local, &endpoint->peer, why);
+}
+
 const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[ENDPOINT_TIMEOUT_CAUSE_SIZE])
 {
 	char why[ROUTE_CAUSE_SIZE], dropped[DROPS_SIZE], time[UNITS_TEXT_SIZE];
@@ -172,7 +180,7 @@ const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[EN
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; %s", still);
 	else if (backend_of(endpoint->transport)->timeout_cause)
 		backend_of(endpoint->transport)->timeout_cause(endpoint, text);
-	if (!*text && route_cause(&endpoint->local, &endpoint->peer, why))
+	if (!*text && find_route_cause(endpoint, why))
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; %s", why);
 	if (!*text && endpoint->took && (limit = short_limit(endpoint)))
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; connecting took %s: try a longer %s",
@@ -263,7 +271,7 @@ static void hint_at_route(const struct endpoint *endpoint, int code)
 	char why[ROUTE_CAUSE_SIZE];
 
 	if (route_cause_local(&endpoint->local, why) ||
-	    ((code == ENETUNREACH || code == EHOSTUNREACH) && route_cause(&endpoint->local, &endpoint->peer, why)))
+	    ((code == ENETUNREACH || code == EHOSTUNREACH) && find_route_cause(endpoint, why)))
 		error_hint(endpoint_error(endpoint), "%s", why);
 }
 

@@ -211,6 +211,20 @@ const struct gid *devices_gid(const struct port *port, const struct address *add
 	return found;
 }
 
+bool devices_lacks_mode(const struct device *device, const struct port *port, struct error *error)
+{
+	bool found = !*port->roce || !port->gid_count || port->gids_left_out;
+
+	for (unsigned i = 0; i < port->gid_count && !found; i++)
+		found = !strcmp(port->gids[i].type, port->roce);
+	if (found)
+		return false;
+	error_clear(error);
+	error_set(error, NULL, "connections use %s, and no GID has it", port->roce);
+	error_hint(error, HOST_ROCE_MODE("%s", "%u", "%s"), device->name, port->gids->type, device->name, port->number);
+	return true;
+}
+
 /*
  * Whether the interface here is the port's, not another one of that name: the GIDs are its addresses, and one that ends
  * in the last three bytes of its MAC address.
@@ -396,6 +410,7 @@ static void check_gids(struct doctor *doctor, const struct device *device, const
 {
 	char host[ADDRESS_TEXT_SIZE], fix[UNITS_TEXT_SIZE];
 	const struct gid *routed = NULL; /* the first routable one */
+	struct error mode;
 
 	for (unsigned i = 0; i < port->gid_count && !routed; i++)
 		if (strstr(port->gids[i].type, "v2") && !address_is_link_local(&port->gids[i].address) &&
@@ -419,6 +434,10 @@ static void check_gids(struct doctor *doctor, const struct device *device, const
 	if (port->gids_left_out)
 		finding_add(doctor, FINDING_READ, "gid", "%s/%u: %u more GID%s", device->name, port->number,
 			    port->gids_left_out, units_plural(port->gids_left_out));
+	if (devices_lacks_mode(device, port, &mode)) {
+		log_text(mode.object, sizeof(mode.object), "%s/%u", device->name, port->number);
+		finding_add_error(doctor, FINDING_WARN, "gid", &mode);
+	}
 }
 
 static void check_device(struct doctor *doctor, const struct device *device)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/address.h"
+#include "core/log.h"
 #include "core/sysfs.h"
 
 enum {
@@ -75,9 +76,12 @@ struct device *devices_need(struct device **devices, const char *name);
 
 /*
  * The port's GID for connections from this address, NULL without one, as on iWARP. Linux's RDMA CM uses one GID type
- * per port: RoCE v2 if the device supports it, unless configfs has another (cma_roce_mode).
+ * per port: RoCE v2 if the device supports it, unless configfs has another.
  */
 const struct gid *devices_gid(const struct port *port, const struct address *address);
+
+/* Whether no GID of the port has that type: then the error says so, with the remedy. False if unknown. */
+bool devices_lacks_mode(const struct device *device, const struct port *port, struct error *error);
 
 /* The port's and its interface's facts for remedy_find(). port may be NULL. */
 unsigned devices_facts(const struct port *port);

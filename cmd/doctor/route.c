@@ -166,6 +166,7 @@ static void report_no_address(struct doctor *doctor, const struct device *device
 {
 	const struct port *port = device->port_count ? device->ports : NULL;
 	struct remedy remedy;
+	struct error mode;
 	const char *text;
 
 	for (unsigned i = 0; i < device->port_count && !port->active; i++)
@@ -184,6 +185,11 @@ static void report_no_address(struct doctor *doctor, const struct device *device
 	else if (!*text && port && !port->gid_count)
 		text = ": its port has no GID, so RoCE is off\n"
 		       "devlink dev eswitch show: mode legacy, not switchdev; devlink dev param show: enable_roce true";
+	if (!*text && port && devices_lacks_mode(device, port, &mode)) {
+		log_text(mode.object, sizeof(mode.object), "no address of this host leads to %s", device->name);
+		finding_add_error(doctor, doctor->host.failure, "address", &mode);
+		return;
+	}
 	finding_add(doctor, doctor->host.failure, "address", "no address of this host leads to %s%s", device->name,
 		    text);
 }
@@ -196,7 +202,9 @@ static void warn_v1(struct doctor *doctor, const struct device *device, const ch
 	error_set(&error, NULL, "%s RoCE v1: no router forwards it, and both ends must use it", text);
 	for (unsigned i = 0; i < port->gid_count; i++)
 		if (strstr(port->gids[i].type, "v2"))
-			error_hint(&error, "cma_roce_mode -d %s -p %u -m 2", device->name, port->number);
+			error_hint(&error, HOST_ROCE_MODE("%s", "%u", "RoCE v2"), device->name, device->name,
+				   port->number);
+	error_hint(&error, "on hosts with v2: " HOST_ROCE_MODE("DEVICE", "1", "IB/RoCE v1"));
 	finding_add_error(doctor, FINDING_WARN, "address", &error);
 }
 

@@ -4,6 +4,18 @@
 
 #include "cmd/doctor/doctor.h"
 
+/* For packets from the local address, if there is one; those of a device, by its interface. */
+static void see_route(const struct doctor *doctor, const struct endpoint *target, struct error *error)
+{
+	char peer[ADDRESS_TEXT_SIZE], local[ADDRESS_TEXT_SIZE], interface[IF_NAMESIZE] = "";
+	bool given = !address_is_any(&target->local);
+
+	if (given && doctor->verbs_selected)
+		interface_of(&target->local, interface);
+	error_hint(error, "see ip route get %s%s%s%s%s", address_host(&target->peer, peer), given ? " from " : "",
+		   given ? address_host(&target->local, local) : "", *interface ? " oif " : "", interface);
+}
+
 static void no_route(struct doctor *doctor)
 {
 	const struct address *last;
@@ -22,7 +34,6 @@ static void no_route(struct doctor *doctor)
 		finding_add(doctor, FINDING_WARN, "route", "to %s: not tried: %s\n%s", host, error->cause, error->hint);
 		return;
 	}
-	error_hint(error, "see ip route get %s", host);
 	ping_blame(doctor, last, "route", error);
 }
 
@@ -76,7 +87,7 @@ static void add_route(struct doctor *doctor, const struct endpoint *target)
 		if (WITH_EXTRAS && route_misses_card(&target->local, &target->peer, other))
 			finding_add(doctor, FINDING_WARN, "route", "%s", other);
 	}
-	if (!doctor->verbs_selected && !diverted && route_strays(&target->local, &target->peer, other))
+	if (!doctor->verbs_selected && !diverted && route_strays(&target->local, &target->peer, false, other))
 		finding_add(doctor, FINDING_WARN, "route", "%s\n" ROUTE_STRAYS_HINT, other);
 	if (!address_is_loopback(&target->peer) && route_leads_here(&target->peer, false))
 		finding_add(doctor, FINDING_READ, "route", "%s is an address of this host: nothing leaves it", peer);
@@ -99,6 +110,8 @@ static enum outcome resolve_target(struct doctor *doctor, struct address *addres
 		outcome = probe_wait(doctor, EVENT_ROUTE_RESOLVED);
 	if (outcome) {
 		probe_failed(doctor, doctor->run->transport);
+		if (target && doctor->probe.errors.first.kind != ERROR_HELD)
+			see_route(doctor, target, &doctor->probe.errors.first);
 	} else {
 		doctor->fabric = target->domain->fabric;
 		doctor->mtu = find_mtu(doctor, target);

@@ -265,15 +265,43 @@ TEST(roce_version, set_up, tear_down)
 	device->v1 = device->ports;
 	route_report(&bench.doctor);
 	assert_found(FINDING_WARN, "address", "10.0.0.1 leads to mlx5_0 over RoCE v1: no");
-	assert_string_equal(remedy_of("address"), "cma_roce_mode -d mlx5_0 -p 1 -m 2");
+	assert_string_equal(remedy_of("address"), "cd /sys/kernel/config/rdma_cm && mkdir -p mlx5_0 && echo RoCE v2 "
+						  ">mlx5_0/ports/1/default_roce_mode");
 	device->ports[0].gid_count = 1;
 	forget_findings();
 	route_report(&bench.doctor);
-	assert_string_equal(remedy_of("address"), "");
+	assert_string_equal(remedy_of("address"),
+			    "on hosts with v2: cd /sys/kernel/config/rdma_cm && mkdir -p DEVICE && "
+			    "echo IB/RoCE v1 >DEVICE/ports/1/default_roce_mode");
 	device->v1 = NULL;
 	device->roce_v2 = true;
 	route_report(&bench.doctor);
 	assert_found(FINDING_OK, "address", "10.0.0.1 leads to mlx5_0 over RoCE v2");
+}
+
+/* Then no address has a device. */
+TEST(roce_version_without_a_gid, set_up, tear_down)
+{
+	const char *mode = "connections use IB/RoCE v1, and no GID has it";
+	const char *fix = "cd /sys/kernel/config/rdma_cm && mkdir -p mlx5_0 && echo RoCE v2 "
+			  ">mlx5_0/ports/1/default_roce_mode";
+
+	add_card();
+	add("sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_mode", "IB/RoCE v1\n");
+	run_check(devices_check);
+	assert_false(has_finding(FINDING_WARN, "gid", mode));
+	add(PORT "gid_attrs/types/1", "RoCE v2\n");
+	run_check(devices_check);
+	assert_found(FINDING_WARN, "gid", mode);
+	assert_string_equal(remedy_of("gid"), fix);
+	*bench.doctor.devices->ports[0].netdev = '\0'; /* its interface has no fault */
+	route_report(&bench.doctor);
+	assert_found(FINDING_FAIL, "address", mode);
+	assert_string_equal(remedy_of("address"), fix);
+	forget_findings();
+	bench.doctor.devices->ports[0].gids_left_out = 1;
+	devices_check(&bench.doctor);
+	assert_false(has_finding(FINDING_WARN, "gid", mode));
 }
 
 /* Unreadable files are named, and no conclusions are drawn from them. */

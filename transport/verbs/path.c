@@ -244,8 +244,9 @@ enum outcome verbs_gid_check(struct verbs_endpoint *endpoint)
 	error_set(reason, endpoint->base.name,
 		  "the connection manager uses GID index %d of %s, port %u, not the requested %d", (int)used,
 		  device_name(endpoint->id), endpoint->id->port_num, (int)wanted);
-	error_hint(reason, "set the RoCE version that the connection manager uses: cma_roce_mode -d %s -p %u -m MODE",
-		   device_name(endpoint->id), endpoint->id->port_num);
+	error_hint(reason,
+		   "to change its RoCE version, to IB/RoCE v1 or RoCE v2: " HOST_ROCE_MODE("%s", "%u", "VERSION"),
+		   device_name(endpoint->id), device_name(endpoint->id), endpoint->id->port_num);
 	return OUTCOME_NO_CONNECTION;
 }
 

@@ -338,6 +338,13 @@ bool __wrap_route_cause(const struct address *local, const struct address *peer,
 	return *text;
 }
 
+bool __wrap_route_strays(const struct address *local, const struct address *peer, bool from_device,
+			 char text[ROUTE_CAUSE_SIZE])
+{
+	log_text(text, ROUTE_CAUSE_SIZE, "%s", from_device && provider.route_stray ? provider.route_stray : "");
+	return *text;
+}
+
 /* ---- begin and end ---- */
 
 void provider_begin(enum provider_fabric fabric, unsigned seed)

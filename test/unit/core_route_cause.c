@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,--wrap=route_open -Wl,--wrap=route_find -Wl,--wrap=route_by_interface -Wl,--wrap=interface_elsewhere */
+/* link: -Wl,--wrap=if_indextoname -Wl,--wrap=if_nametoindex -Wl,--wrap=host_find_card */
+/* Causes from the kernel's tables: what only RDMA devices would show. The others: test/soft/routes. */
+#include "test/unit/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "core/host.h"
+#include "core/route.h"
+#include "core/route_cause.h"
+
+enum {
+	F0 = 2, /* has the local address */
+	F1 = 3	/* has the route */
+};
+
+static bool by_f0; /* the peer has a route by that interface, too */
+static const char *card;
+
+int __wrap_route_open(void)
+{
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+int __wrap_route_find(int fd, unsigned vrf, const struct address *peer, const struct address *source,
+		      struct route *route)
+{
+	*route = (struct route){ .interface = F1 };
+	return 0;
+}
+
+bool __wrap_route_by_interface(int fd, const struct address *peer, const struct address *source, unsigned interface,
+			       struct route *route)
+{
+	return interface == F0 && by_f0;
+}
+
+bool __wrap_interface_elsewhere(const struct address *address, unsigned index, char name[])
+{
+	strcpy(name, "f0");
+	return true;
+}
+
+char *__wrap_if_indextoname(unsigned index, char name[])
+{
+	return strcpy(name, index == F1 ? "f1" : "f0");
+}
+
+unsigned __wrap_if_nametoindex(const char *name)
+{
+	return strcmp(name, "f1") ? F0 : F1;
+}
+
+bool __wrap_host_find_card(const char *interface, char device[])
+{
+	assert_string_equal(interface, "f1");
+	strcpy(device, card);
+	return *card;
+}
+
+/* A socket's packets take the route, a device's the interface of the local address, if that has one. */
+TEST(address_of_another_interface, NULL, NULL)
+{
+	static const struct {
+		bool from_device, by_f0;
+		const char *card, *text;
+	} rows[] = {
+		{ false, false, "mlx5_1", "packets from 10.0.0.2 leave by f1, though f0 has it" },
+		{ false, true, "mlx5_1", "packets from 10.0.0.2 leave by f1, though f0 has it" },
+		{ true, true, "mlx5_1", "" },
+		{ true, false, "mlx5_1",
+		  "10.0.0.2 is on f0, but the route to the peer is by f1 (mlx5_1): use that one, or give f0 a route "
+		  "there" },
+		{ true, false, "", "10.0.0.2 is on f0, but the route to the peer is by f1: give f0 a route there" },
+	};
+	const struct address local = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 2 } };
+	const struct address peer = { .family = ADDRESS_IP4, .bytes = { 10, 100, 0, 14 } };
+	char text[ROUTE_CAUSE_SIZE];
+
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		by_f0 = rows[row].by_f0;
+		card = rows[row].card;
+		assert_int_equal(route_strays(&local, &peer, rows[row].from_device, text), *rows[row].text != 0);
+		assert_string_equal(text, rows[row].text);
+	}
+}

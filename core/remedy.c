@@ -61,7 +61,8 @@ static const struct row rows[] = {
 	  LIMITS_OF_JOBS "slurmd, and PropagateResourceLimitsExcept=MEMLOCK in slurm.conf" },
 	{ PROBLEM_MEMORY, 0, FACT_PBS, 0, LIMITS_OF_JOBS "that starts them" },
 #endif
-	{ PROBLEM_MEMORY, 0, FACT_CONTAINER, 0, "start the container with --ulimit memlock=-1" },
+	{ PROBLEM_MEMORY, 0, FACT_CONTAINER, 0,
+	  "start the container with --ulimit memlock=-1 (Kubernetes: LimitMEMLOCK=infinity for the service containerd)" },
 #if COMMAND_doctor
 	{ PROBLEM_MEMORY, 0, FACT_ALLOWED, 0,
 	  "limits.conf applies only to new logins: log in again; a service needs LimitMEMLOCK=infinity" },

@@ -92,14 +92,18 @@ static const struct {
 	{ PROBLEM_NO_DEVICE, FACT_UBUNTU, "",
 	  "install an RDMA card, or linux-modules-extra-NUMBER, which has rdma_rxe and siw" },
 	{ PROBLEM_MEMORY, FACT_MAY_RAISE | FACT_CONTAINER, "", "ulimit -l unlimited" },
-	{ PROBLEM_MEMORY, FACT_CONTAINER, "", "start the container with --ulimit memlock=-1" },
+	{ PROBLEM_MEMORY, FACT_CONTAINER, "",
+	  "start the container with --ulimit memlock=-1 (Kubernetes: LimitMEMLOCK=infinity for the service "
+	  "containerd)" },
 	{ PROBLEM_MEMORY, FACT_ROOT | FACT_LIMITS | FACT_CONTAINER, "", "ulimit -l unlimited" },
 	{ PROBLEM_MEMORY, FACT_SLURM | FACT_CONTAINER, "",
 	  "limits.conf does not apply to jobs: LimitMEMLOCK=infinity for the service slurmd, and "
 	  "PropagateResourceLimitsExcept=MEMLOCK in slurm.conf" },
 	{ PROBLEM_MEMORY, FACT_PBS | FACT_ALLOWED, "",
 	  "limits.conf does not apply to jobs: LimitMEMLOCK=infinity for the service that starts them" },
-	{ PROBLEM_MEMORY, FACT_ALLOWED | FACT_CONTAINER, "", "start the container with --ulimit memlock=-1" },
+	{ PROBLEM_MEMORY, FACT_ALLOWED | FACT_CONTAINER, "",
+	  "start the container with --ulimit memlock=-1 (Kubernetes: LimitMEMLOCK=infinity for the service "
+	  "containerd)" },
 	{ PROBLEM_MEMORY, FACT_ALLOWED, "",
 	  "limits.conf applies only to new logins: log in again; a service needs LimitMEMLOCK=infinity" },
 	{ PROBLEM_MEMORY, FACT_ROOT, "",

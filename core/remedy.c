@@ -92,7 +92,7 @@ static const struct row rows[] = {
 	  IS_DOWN " and has no address\nip link set @ up; " ADD_ADDRESS },
 	{ PROBLEM_ADDRESS, 0, FACT_ADMIN, FACT_UP, IS_DOWN "\nip link set @ up" },
 	{ PROBLEM_ADDRESS, 0, 0, FACT_UP, IS_DOWN },
-	{ PROBLEM_ADDRESS, 0, 0, FACT_LINK, ": its interface @ has no link\n" CHECK_CABLE },
+	{ PROBLEM_ADDRESS, 0, 0, FACT_LINK, ": its interface @ has no link" },
 	{ PROBLEM_ADDRESS, 0, FACT_ADMIN, FACT_ADDRESS, HAS_NO_ADDRESS "\n" ADD_ADDRESS },
 	{ PROBLEM_ADDRESS, 0, 0, FACT_ADDRESS, HAS_NO_ADDRESS },
 	{ PROBLEM_ADDRESS, 0, FACT_APART, 0, BEFORE_4_19 },

@@ -61,7 +61,8 @@ static const struct row rows[] = {
 	  LIMITS_OF_JOBS "slurmd, and PropagateResourceLimitsExcept=MEMLOCK in slurm.conf" },
 	{ PROBLEM_MEMORY, 0, FACT_PBS, 0, LIMITS_OF_JOBS "that starts them" },
 #endif
-	{ PROBLEM_MEMORY, 0, FACT_CONTAINER, 0, "start the container with --ulimit memlock=-1" },
+	{ PROBLEM_MEMORY, 0, FACT_CONTAINER, 0,
+	  "start the container with --ulimit memlock=-1 (Kubernetes: LimitMEMLOCK=infinity for the service containerd)" },
 #if COMMAND_doctor
 	{ PROBLEM_MEMORY, 0, FACT_ALLOWED, 0,
 	  "limits.conf applies only to new logins: log in again; a service needs LimitMEMLOCK=infinity" },
@@ -91,7 +92,7 @@ static const struct row rows[] = {
 	  IS_DOWN " and has no address\nip link set @ up; " ADD_ADDRESS },
 	{ PROBLEM_ADDRESS, 0, FACT_ADMIN, FACT_UP, IS_DOWN "\nip link set @ up" },
 	{ PROBLEM_ADDRESS, 0, 0, FACT_UP, IS_DOWN },
-	{ PROBLEM_ADDRESS, 0, 0, FACT_LINK, ": its interface @ has no link\n" CHECK_CABLE },
+	{ PROBLEM_ADDRESS, 0, 0, FACT_LINK, ": its interface @ has no link" },
 	{ PROBLEM_ADDRESS, 0, FACT_ADMIN, FACT_ADDRESS, HAS_NO_ADDRESS "\n" ADD_ADDRESS },
 	{ PROBLEM_ADDRESS, 0, 0, FACT_ADDRESS, HAS_NO_ADDRESS },
 	{ PROBLEM_ADDRESS, 0, FACT_APART, 0, BEFORE_4_19 },

@@ -170,18 +170,23 @@ static void add_passed(struct doctor *doctor, const char *verdict, const struct 
 static void add_passed_sizes(struct doctor *doctor, const struct address *address, uint32_t mtu, uint32_t longest)
 {
 	char own[48] = "", more[96] = "";
+	bool roce = WITH_EXTRAS && doctor->fabric == FABRIC_ROCE, differ = false; /* the ends */
 	struct route route;
 
 	/* The path MTU is a power of two. */
-	if (WITH_EXTRAS && doctor->fabric == FABRIC_ROCE && mtu < MTU_MOST &&
-	    route_look_up(address, &doctor->local, &route) && route.mtu < 2 * mtu + HEADERS)
+	if (roce && mtu < MTU_MOST && route_look_up(address, &doctor->local, &route) && route.mtu < 2 * mtu + HEADERS) {
 		log_text(more, sizeof(more), "; path MTU %d needs MTU %d at both ends: on %s it is %" PRIu32, MTU_MOST,
 			 ETHERNET_MOST, doctor->netdev, route.mtu);
-	if (doctor->mtu > mtu)
-		log_text(own, sizeof(own), " (of this host %" PRIu32 ")", doctor->mtu);
-	finding_add(doctor, FINDING_OK, "mtu",
-		    "path MTU %" PRIu32 "%s: packets of up to that size pass both ways, and %" PRIu32 " in a row%s",
-		    mtu, own, longest / mtu, more);
+	} else if (doctor->mtu > mtu) {
+		differ = roce;
+		log_text(own, sizeof(own), " (of this host %" PRIu32 "%s)", doctor->mtu,
+			 differ ? ", so the ends differ" : "");
+	}
+	finding_add(doctor, differ ? FINDING_WARN : FINDING_OK, "mtu",
+		    "path MTU %" PRIu32 "%s: packets of up to that size pass both ways, and %" PRIu32
+		    " in a row%s\n%s%s",
+		    mtu, own, longest / mtu, more, differ ? "compare both ends: ip link show " : "",
+		    differ ? doctor->netdev : "");
 }
 
 /* Bytes per second; not above 0: unknown, as of a loopback interface. */

@@ -23,7 +23,10 @@ static unsigned long read_pcie(const struct doctor *doctor, const struct device 
 	return rate;
 }
 
-/* A card may support more than its ports need, or less: each of two functions has a part of some cards' link. */
+/*
+ * A card may support more than its ports need, or less: each of two functions has a part of some cards' link. No file
+ * has the most that a port can do, but few cards have a link of more than twice that.
+ */
 static void check_link(struct doctor *doctor, const struct device *device)
 {
 	char now[2 * SYSFS_TEXT_SIZE], most[2 * SYSFS_TEXT_SIZE];
@@ -33,6 +36,11 @@ static void check_link(struct doctor *doctor, const struct device *device)
 	for (unsigned i = 0; i < device->port_count; i++)
 		if (device->ports[i].active)
 			ports += strtoul(device->ports[i].rate, NULL, 10);
+	if (ports && rate / 2 > ports)
+		finding_add(
+			doctor, FINDING_READ, "pcie",
+			"%s: PCIe link %s, its ports have %lu: if the card can do more, a cable or switch limits it",
+			device->name, now, ports);
 	if (!rate || !limit || rate >= (limit > ports ? limit : ports))
 		return;
 	finding_add(doctor, rate < ports && rate < limit ? FINDING_WARN : FINDING_READ, "pcie",

@@ -3,6 +3,7 @@
  * Counters of the ports in use; as text only those that show a loss, congestion or a bad link, in words. It is only a
  * note: no counter fails a run, because others use the port, too.
  */
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,13 +16,15 @@
 #define CONGESTION "2"
 #define LINK	   "3"
 #define TWICE	   "4"
+#define HELD	   "5"
+#define HOLDS	   "6"
 /* Printed only beside a LOSS: soft-RoCE repeats requests without need, and a busy peer is late. */
-#define LOSS_TOO "5"
+#define LOSS_TOO "7"
 /* A LOSS of packets to this port, or from it. Without an answer it may be either. */
-#define LOSS_HERE  "6"
-#define LOSS_THERE "7"
+#define LOSS_HERE  "8"
+#define LOSS_THERE "9"
 /* On a card LOSS_THERE: its peer missed the answer. Else LOSS_TOO. */
-#define UNANSWERED "8"
+#define UNANSWERED "A"
 
 enum way {
 	HERE = 1,
@@ -30,16 +33,22 @@ enum way {
 
 static const char ways[][18] = { "", " on the way here", " on the way there", " both ways" };
 
-static const char conclusions[][33] = {
-	": packets were lost or late", ": a receiver was not ready",	   ": congestion",
-	": check the cable",	       ": the network duplicates packets",
+static const char conclusions[][40] = {
+	": packets were lost or late",
+	": a receiver was not ready",
+	": congestion",
+	": check the cable",
+	": the network duplicates packets",
+	": the switch or peer slows this host",
+	": this host slows the switch or peer",
 };
 
 /*
  * One row per line of a note: its conclusion, its words, with * for the plural s, and the counters that it sums up. The
  * names are from Linux's drivers/infiniband, in this order: mlx5 (hw/mlx5/counters.c) and soft, rxe
  * (sw/rxe/rxe_hw_counters.c), bnxt_re (hw/bnxt_re/hw_counters.c), irdma (hw/irdma/verbs.c). The last ones are in every
- * driver's folder "counters" (core/sysfs.c).
+ * driver's folder "counters" (core/sysfs.c). Those of pauses are in drivers/net/ethernet: mlx5, bnxt and qede, ice,
+ * i40e, mlx4, and igb; # is a priority. A PFC frame may pause several.
  */
 /* clang-format off */
 static const char rows[] =
@@ -64,6 +73,10 @@ static const char rows[] =
 	CONGESTION "ECN mark*|np_ecn_marked_roce_packets|rx_ecn_marked_pkts|RxECNMrkd|\n"
 	CONGESTION "CNP* received|rp_cnp_handled|rx_cnp_pkts|cnpHandled|\n"
 	CONGESTION "CNP* sent|np_cnp_sent|np_cnp_pkts|tx_cnp_pkts|cnpSent|\n"
+	HELD "pause frame* received|rx_pause_ctrl_phy|rx_pause_frames|link_xoff_rx.nic|port.link_xoff_rx|rx_pause|rx_flow_control_xoff|\n"
+	HELD "PFC pause* received|rx_prio#_pause|rx_pfc_frames|rx_priority_#_xoff.nic|port.rx_priority_#_xoff|rx_pause_prio_#|\n"
+	HOLDS "pause frame* sent|tx_pause_ctrl_phy|tx_pause_frames|link_xoff_tx.nic|port.link_xoff_tx|tx_pause|tx_flow_control_xoff|\n"
+	HOLDS "PFC pause* sent|tx_prio#_pause|tx_pfc_frames|tx_priority_#_xoff.nic|port.tx_priority_#_xoff|tx_pause_prio_#|\n"
 	TWICE "response* received twice|duplicate_response|\n"
 	LINK "symbol error*|symbol_error|\n"
 	LINK "receive error*|port_rcv_errors|rx_roce_errors|\n"
@@ -72,11 +85,14 @@ static const char rows[] =
 
 static bool has_name(const char *row, const char *name)
 {
-	size_t length = strlen(name);
+	while (row = strchr(row, '|') + 1, *row != '\n') {
+		const char *rest = name;
 
-	while (row = strchr(row, '|') + 1, *row != '\n')
-		if (!strncmp(row, name, length) && row[length] == '|')
+		while (*row != '|' && (*rest == *row || (*row == '#' && isdigit((unsigned char)*rest))))
+			row++, rest++;
+		if (*row == '|' && !*rest)
 			return true;
+	}
 	return false;
 }
 

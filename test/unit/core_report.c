@@ -247,6 +247,11 @@ TEST(network_in_words)
 		{ "mlx5_0/1 link_downed 1, mlx5_0/1 np_cnp_sent 4, mlx5_0/1 symbol_error 2, mlx5_0/2 out_of_buffer 1",
 		  "mlx5_0/1: 4 CNPs sent: congestion; 2 symbol errors, 1 link failure: check the cable\n"
 		  "mlx5_0/2: 1 message without a receive: a receiver was not ready" },
+		{ "mlx5_0/1 rx_pause_ctrl_phy 5, mlx5_0/1 rx_global_pause 5, mlx5_0/1 tx_prio3_pause 1, mlx5_0/1 "
+		  "rx_prio3_pause_duration 70, irdma0/1 rx_priority_0_xoff.nic 1, irdma0/1 rx_priority_x_xoff.nic 1",
+		  "mlx5_0/1: 5 pause frames received: the switch or peer slows this host; 1 PFC pause sent: this host "
+		  "slows the switch or peer\n"
+		  "irdma0/1: 1 PFC pause received: the switch or peer slows this host" },
 		{ "udp duplicate_request 9, udp duplicate_response 2",
 		  "udp: 2 responses received twice: the network duplicates packets" },
 		/* Any number of late or repeated ones, and one with a loss. */
@@ -263,7 +268,7 @@ TEST(network_in_words)
 	static const struct backend backend = { .name = "fake" };
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct network_counter counters[4] = { 0 };
+		struct network_counter counters[6] = { 0 };
 		struct transport transport = { .backend = &backend, .counters = counters };
 		char *words = strdup(rows[i].counters), *note;
 

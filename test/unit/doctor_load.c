@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=probe_ping -Wl,--wrap=reporting_processor */
+/* link: -Wl,--wrap=probe_ping -Wl,--wrap=reporting_processor -Wl,--wrap=route_look_up */
 /* What doctor says of pings with and without --load, by what rping found. */
 #include "test/unit/doctor_bench.h"
 
@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "core/clock.h"
+#include "core/route.h"
 
 enum {
 	MIB = 1048576
@@ -18,6 +19,8 @@ static struct doctor_bench bench;
 static struct {
 	char root[64];
 	uint64_t few; /* answered pings before the load; 0: they fail */
+	uint32_t mtu; /* of the path */
+	uint32_t route_mtu;
 	/* Of the pings with load: */
 	unsigned loads; /* how often there were any */
 	char options_of_load[128];
@@ -55,6 +58,7 @@ void __wrap_probe_ping(struct doctor *doctor, const char *host, int64_t timeout,
 	assert_int_equal(timeout, 3 * CLOCK_NS_PER_S);
 	if (!load) {
 		facts->answered = test.few;
+		facts->mtu = test.mtu;
 		log_text(ping->run.verdict, sizeof(ping->run.verdict), "%u pings", (unsigned)test.few);
 		ping->run.outcome = test.few ? OUTCOME_OK : OUTCOME_FAILED;
 		if (!test.few)
@@ -70,6 +74,14 @@ void __wrap_probe_ping(struct doctor *doctor, const char *host, int64_t timeout,
 	ping->run.outcome = test.outcome;
 	if (test.outcome)
 		error_set(&doctor->probe.errors.first, NULL, "gone");
+}
+
+bool __wrap_route_look_up(const struct address *peer, const struct address *source, struct route *route);
+
+bool __wrap_route_look_up(const struct address *peer, const struct address *source, struct route *route)
+{
+	route->mtu = test.route_mtu;
+	return true;
 }
 
 static int set_up(void **state)
@@ -148,6 +160,38 @@ TEST(pings_say_that_they_were_without_load, set_up, tear_down)
 #define RATES	"4.19 Gbit/s there, 8.39 Gbit/s back"
 #define BUSY	"; this program ran or waited for a processor "
 #define OF_TIME "of the time\n"
+
+#define PASS "packets of up to that size pass both ways, and "
+
+/* A larger one than this host's route allows is not the other end's fault; on InfiniBand it may be a switch's. */
+TEST(path_mtu, set_up, tear_down)
+{
+	static const struct {
+		uint32_t own, agreed, route;
+		enum fabric fabric;
+		const char *line;
+	} rows[] = {
+		{ 4096, 4096, 9000, FABRIC_ROCE, "OK    mtu       path MTU 4096: " PASS "4 in a row\n" },
+		{ 4096, 1024, 9000, FABRIC_ROCE,
+		  "WARN  mtu       path MTU 1024 (of this host 4096, so the ends differ): " PASS "16 in a row\n"
+		  "                fix: compare both ends: ip link show d0\n" },
+		{ 4096, 1024, 1500, FABRIC_ROCE,
+		  "OK    mtu       path MTU 1024: " PASS
+		  "16 in a row; path MTU 4096 needs MTU 4200 at both ends: on d0 it is 1500\n" },
+		{ 4096, 1024, 9000, FABRIC_INFINIBAND,
+		  "OK    mtu       path MTU 1024 (of this host 4096): " PASS "16 in a row\n" },
+	};
+	char lines[1024] = "";
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		bench.doctor.mtu = rows[i].own;
+		bench.doctor.fabric = rows[i].fabric;
+		test.mtu = rows[i].agreed;
+		test.route_mtu = rows[i].route;
+		strcat(strcat(lines, "OK    ping      90 pings; not under load (--load)\n"), rows[i].line);
+		prints("", lines);
+	}
+}
 
 /* ---- over soft ---- */
 

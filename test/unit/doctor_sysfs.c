@@ -1036,6 +1036,8 @@ TEST(slow_link, set_up, tear_down)
 		{ "16.0 GT/s PCIe", "2", FINDING_READ,
 		  "mlx5_0: PCIe link 16.0 GT/s x2 (32 Gbit/s), of 16.0 GT/s x2 (32 Gbit/s) that the card can do; "
 		  "its ports are faster: another PCIe function" },
+		/* The card can do more than its port does, as far as its link shows. */
+		{ "8.0 GT/s", "16", FINDING_READ, "mlx5_0: PCIe link 8.0 GT/s x16 (128 Gbit/s), its ports have 40: " },
 	};
 
 	add_card();

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* link: -Wl,--wrap=ioctl */
 /* Devices: their limits, and the connections of a failed or removed one. */
 #include "test/verbs/ends.h"
 
 #include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdarg.h>
 
 #include "core/clock.h"
 
@@ -214,6 +219,74 @@ TEST(counters_of_ports, NULL, end)
 	bench_linger(&bench, 5);
 	told(&capture);
 	assert_int_equal(transport_counters(bench.transport)->increase, 2);
+}
+
+static struct {
+	unsigned count;
+	uint64_t values[4];
+	unsigned reads;
+} statistics; /* of eth0 */
+
+int __wrap_ioctl(int fd, unsigned long request, ...);
+
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+	static const char names[][ETH_GSTRING_LEN] = { "rx_bytes", "rx_prio3_pause", "rx_pause_ctrl_phy",
+						       "link_xoff_rx.nic" };
+	struct ifreq *message;
+	va_list list;
+	void *data;
+
+	va_start(list, request);
+	message = va_arg(list, struct ifreq *);
+	va_end(list);
+	data = message->ifr_data;
+	assert_int_equal(request, SIOCETHTOOL);
+	if (strcmp(message->ifr_name, "eth0") != 0) {
+		errno = ENODEV;
+		return -1;
+	}
+	switch (*(uint32_t *)data) {
+	case ETHTOOL_GDRVINFO:
+		((struct ethtool_drvinfo *)data)->n_stats = statistics.count;
+		break;
+	case ETHTOOL_GSTRINGS:
+		assert_int_equal(((struct ethtool_gstrings *)data)->string_set, ETH_SS_STATS);
+		((struct ethtool_gstrings *)data)->len = statistics.count;
+		memcpy(((struct ethtool_gstrings *)data)->data, names, statistics.count * sizeof(*names));
+		break;
+	case ETHTOOL_GSTATS:
+		statistics.reads++;
+		((struct ethtool_stats *)data)->n_stats = statistics.count;
+		memcpy(((struct ethtool_stats *)data)->data, statistics.values, sizeof(statistics.values));
+		break;
+	default:
+		fail();
+	}
+	return 0;
+}
+
+/* A driver with other statistics than before may have them in another order. */
+TEST(pauses_of_an_interface, NULL, end)
+{
+	begin(PROVIDER_ROCE);
+	memset(&statistics, 0, sizeof(statistics));
+	statistics.count = 3;
+	statistics.values[2] = 7;
+	provider_write("eth0\n", PORT_FOLDER "gid_attrs/ndevs/0");
+	provider_write("1\n", PORT_FOLDER "hw_counters/out_of_sequence");
+	assert_true(bench_connect(&bench, &options));
+	assert_null(counter_of("rx_bytes"));
+	assert_int_equal(counter_of("rx_pause_ctrl_phy")->increase, 0);
+	statistics.values[1] = 2;
+	statistics.values[2] = 12;
+	statistics.reads = 0;
+	assert_int_equal(counter_of("rx_pause_ctrl_phy")->increase, 5);
+	assert_int_equal(statistics.reads, 1);
+	assert_int_equal(counter_of("rx_prio3_pause")->increase, 2);
+	statistics.count = 4;
+	statistics.values[2] = 99;
+	assert_int_equal(counter_of("rx_pause_ctrl_phy")->increase, 5);
 }
 
 static void count_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)

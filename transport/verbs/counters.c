@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A port's counters: the files in its /sys folders hw_counters and counters, which differ by driver. The kernel caches
- * hw_counters for some 10 ms (the file lifespan): a shorter run shows no increase.
+ * A port's counters: the files in its /sys folders hw_counters and counters, which differ by driver, and its
+ * interface's counters of pauses, which only ethtool has. The kernel caches hw_counters for some 10 ms (the file
+ * lifespan): a shorter run shows no increase.
  */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/ethtool.h"
 #include "core/sysfs.h"
 #include "transport/verbs/verbs.h"
 
@@ -17,7 +19,8 @@ enum {
 struct counter {
 	struct network_counter base;
 	uint64_t begun;
-	char path[]; /* base.name is its end */
+	uint32_t place, count; /* among the interface's statistics; 0 of 0: a file */
+	char path[];	       /* or "INTERFACE/NAME"; base.name is its end */
 };
 
 /* Returns false for text that is not a number, such as "N/A (no PMA)". */
@@ -52,41 +55,68 @@ static bool counts(const char *name)
 	return true;
 }
 
-static void add_counter(struct verbs_domain *domain, const char *path, const char *name)
+/* Returns NULL if the port has one of that name. */
+static struct counter *add(struct verbs_domain *domain, const char *path, uint64_t begun)
 {
-	struct network_counter **place = find(domain, name);
-	struct counter *counter;
-	uint64_t begun;
+	struct network_counter **place = find(domain, strrchr(path, '/') + 1);
+	struct counter *counter = *place ? NULL : calloc(1, sizeof(*counter) + strlen(path) + 1);
 
-	if (*place || !counts(name) || !read_number(path, &begun))
-		return;
-	counter = calloc(1, sizeof(*counter) + strlen(path) + 1);
 	if (!counter)
-		return;
+		return NULL;
 	memcpy(counter->path, path, strlen(path));
 	counter->begun = begun;
 	counter->base.device = domain->base.device;
 	counter->base.port = domain->port;
 	counter->base.name = strrchr(counter->path, '/') + 1;
 	*place = &counter->base;
+	return counter;
 }
 
 static void add_folder(struct verbs_domain *domain, const char *folder)
 {
 	char path[SYSFS_PATH_SIZE], file[SYSFS_PATH_SIZE];
 	struct dirent **entries;
+	uint64_t begun;
 	int count;
 
 	sysfs_path(path, "/sys/class/infiniband/%s/ports/%u/%s", domain->base.device, domain->port, folder);
 	/* Not sysfs_names(): irdma has names with blanks. */
 	count = scandir(path, &entries, NULL, versionsort);
 	for (int i = 0; i < count; i++) {
-		if (i < COUNTERS_MAX)
-			add_counter(domain, sysfs_path(file, "%s/%s", path, entries[i]->d_name), entries[i]->d_name);
+		if (i < COUNTERS_MAX && counts(entries[i]->d_name) &&
+		    read_number(sysfs_path(file, "%s/%s", path, entries[i]->d_name), &begun))
+			add(domain, file, begun);
 		free(entries[i]);
 	}
 	if (count >= 0)
 		free(entries);
+}
+
+static void add_pauses(struct verbs_domain *domain)
+{
+	char interface[SYSFS_TEXT_SIZE], path[SYSFS_PATH_SIZE];
+	struct ethtool_gstrings *names = NULL;
+	struct ethtool_stats *values = NULL;
+
+	if (sysfs_name(interface, "/sys/class/infiniband/%s/ports/%u/gid_attrs/ndevs/0", domain->base.device,
+		       domain->port)) {
+		names = ethtool_statistics(interface, ETHTOOL_GSTRINGS);
+		values = ethtool_statistics(interface, ETHTOOL_GSTATS);
+	}
+	for (uint32_t i = 0; names && values && names->len == values->n_stats && i < names->len; i++) {
+		const char *name = path + strlen(interface);
+		struct counter *counter = NULL;
+
+		sysfs_path(path, "%s/%.*s", interface, ETH_GSTRING_LEN, names->data + (size_t)i * ETH_GSTRING_LEN);
+		if (strstr(name, "pause") || strstr(name, "xoff") || strstr(name, "pfc"))
+			counter = add(domain, path, values->data[i]);
+		if (!counter)
+			continue;
+		counter->place = i;
+		counter->count = names->len;
+	}
+	free(names);
+	free(values);
 }
 
 void verbs_counters_begin(struct verbs_domain *domain)
@@ -96,17 +126,43 @@ void verbs_counters_begin(struct verbs_domain *domain)
 		return;
 	add_folder(domain, "hw_counters");
 	add_folder(domain, "counters");
+	if (WITH_EXTRAS)
+		add_pauses(domain);
+}
+
+/* values: of the interface before, or NULL. A driver whose statistics have changed is not read. */
+static bool read_pauses(const struct counter *counter, const struct network_counter *last,
+			struct ethtool_stats **values, uint64_t *number)
+{
+	size_t length = (size_t)(counter->base.name - 1 - counter->path);
+	char interface[SYSFS_TEXT_SIZE];
+
+	if (!*values || last->device != counter->base.device || last->port != counter->base.port) {
+		free(*values);
+		*values = ethtool_statistics(log_text(interface, sizeof(interface), "%.*s", (int)length, counter->path),
+					     ETHTOOL_GSTATS);
+	}
+	if (!*values || (*values)->n_stats != counter->count)
+		return false;
+	*number = (*values)->data[counter->place];
+	return true;
 }
 
 void verbs_counters_update(struct transport *transport)
 {
-	for (struct network_counter *next = transport->counters; next; next = next->next) {
+	const struct network_counter *last = NULL;
+	struct ethtool_stats *values = NULL;
+
+	for (struct network_counter *next = transport->counters; next; last = next, next = next->next) {
 		const struct counter *counter = (const struct counter *)next;
 		uint64_t number;
 
-		if (read_number(counter->path, &number) && number > counter->begun)
+		if ((counter->count ? read_pauses(counter, last, &values, &number)
+				    : read_number(counter->path, &number)) &&
+		    number > counter->begun)
 			next->increase = number - counter->begun;
 	}
+	free(values);
 }
 
 void verbs_counters_free(struct verbs_transport *transport)

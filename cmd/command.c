@@ -149,10 +149,7 @@ static void hint_unreachable(const struct run *run, const struct endpoint *liste
 	/* The kernel's listener on 0.0.0.0 serves both families. */
 	else if (!devices && local->family == ADDRESS_IP4 && address_is_any(local) && interface_has_ip6_only())
 		log_hint(&run->log, "no client can connect yet: this host has IPv6 addresses only, add --ipv6");
-	else if (!(devices && names_addresses) && !endpoint_is_reachable(listener)) {
-		host_no_address(&error);
-		if (listener->options.path->interface || listener->options.path->device)
-			error_set(&error, NULL, "no address of this host matches the given device or interface");
+	else if (!(devices && names_addresses) && !endpoint_is_reachable(listener, &error)) {
 		log_hint(&run->log, "no client can connect yet: %s%s%s", error.cause, *error.hint ? "; " : "",
 			 error.hint);
 	} else if (!devices && names_addresses && route_is_alone(why)) {

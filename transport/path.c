@@ -8,6 +8,7 @@
 #include <net/if.h>
 #include <string.h>
 
+#include "core/host.h"
 #include "core/interface.h"
 
 enum {
@@ -67,20 +68,6 @@ static bool is_served(const struct endpoint *listener, const struct interface_ad
 	return path_fits(listener, entry, entry->address.family) &&
 	       (names_device(options) || !backend->source_fits ||
 		backend->source_fits(listener->transport, options, &entry->address));
-}
-
-bool endpoint_is_reachable(const struct endpoint *listener)
-{
-	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-	size_t count;
-
-	if (!listens_anywhere(listener))
-		return true;
-	count = interface_addresses(list);
-	for (size_t i = 0; i < count; i++)
-		if (is_served(listener, &list[i]))
-			return true;
-	return !listener->options.path->interface && !backend_of(listener->transport)->source_fits;
 }
 
 bool path_add_local(char text[ENDPOINT_ADDRESSES_SIZE], const struct address *address)
@@ -145,8 +132,9 @@ static bool has_address(const struct interface_address *entry, const struct addr
 	       (entry->address.bytes[0] == 127 && address->bytes[0] == 127);
 }
 
-/* Names the GID index that belongs to each address that would be used without the requested one. */
-static void hint_at_gid(const struct endpoint *endpoint, enum address_family family, const struct address *source)
+/* Names the GID index of each address of the family, or of any, that would be used without the requested one. */
+static void hint_at_gid(const struct endpoint *endpoint, enum address_family family, const struct address *source,
+			struct error *error)
 {
 	const struct path_options *options = endpoint->options.path;
 	const struct backend *backend = backend_of(endpoint->transport);
@@ -158,7 +146,7 @@ static void hint_at_gid(const struct endpoint *endpoint, enum address_family fam
 		const struct address *address = &list[i].address;
 		int64_t index = PATH_UNSET;
 
-		if (address->family == family && (is_unset(source) || has_address(&list[i], source)) &&
+		if ((!family || address->family == family) && (is_unset(source) || has_address(&list[i], source)) &&
 		    (!options->interface || interface_is_named(list[i].name, options->interface)))
 			index = backend->source_gid(endpoint->transport, options, address);
 		if (index != PATH_UNSET)
@@ -166,7 +154,30 @@ static void hint_at_gid(const struct endpoint *endpoint, enum address_family fam
 				(int)index);
 	}
 	if (*text)
-		error_hint(endpoint_error(endpoint), "%s", text);
+		error_hint(error, "%s", text);
+}
+
+bool endpoint_is_reachable(const struct endpoint *listener, struct error *reason)
+{
+	const struct path_options *options = listener->options.path;
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	char names[NAMES_SIZE];
+	size_t count;
+
+	if (!listens_anywhere(listener))
+		return true;
+	count = interface_addresses(list);
+	for (size_t i = 0; i < count; i++)
+		if (is_served(listener, &list[i]))
+			return true;
+	if (!options->interface && !backend_of(listener->transport)->source_fits)
+		return true;
+	host_no_address(reason);
+	if (WITH_EXTRAS && *path_names(options, names)) {
+		error_set(reason, NULL, "no address of this host belongs to %s", names);
+		hint_at_gid(listener, ADDRESS_NONE, &listener->local, reason);
+	}
+	return false;
 }
 
 static enum outcome path_no_source(const struct endpoint *endpoint, enum address_family family,
@@ -186,7 +197,7 @@ static enum outcome path_no_source(const struct endpoint *endpoint, enum address
 	if (down)
 		error_hint(endpoint_error(endpoint), "the interface %s is down", options->interface);
 	if (WITH_EXTRAS)
-		hint_at_gid(endpoint, family, source);
+		hint_at_gid(endpoint, family, source, endpoint_error(endpoint));
 	return is_unset(source) || down ? OUTCOME_NO_CONNECTION : OUTCOME_USAGE;
 }
 

@@ -483,8 +483,8 @@ enum {
 /* Returns text: a listener's addresses if it is on the any address, " (127.0.0.1, 10.0.0.1)", or "". */
 const char *endpoint_local_addresses(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE]);
 
-/* Returns false for a listener on the any address if no address of this host belongs to its device and interface. */
-bool endpoint_is_reachable(const struct endpoint *listener);
+/* Returns false, and the reason, for a listener on the any address if no address here belongs to its path options. */
+bool endpoint_is_reachable(const struct endpoint *listener, struct error *reason);
 
 /* Moves the endpoint and its pending events to another channel. Not allowed in its event callbacks. */
 enum outcome endpoint_migrate(struct endpoint *endpoint, struct channel *channel);

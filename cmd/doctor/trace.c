@@ -95,12 +95,16 @@ static bool send_probe(const struct path_trace *path)
 
 static void hop_is_silent(void *context);
 
+static unsigned limit_of(const struct tracer *tracer, const struct trace *trace)
+{
+	return MIN(tracer->limit, trace->limit ? trace->limit : TRACE_HOPS_MAX);
+}
+
 /* Tries the next hop with an unknown router. */
 static void ask(struct path_trace *path)
 {
 	struct tracer *tracer = path->tracer;
-
-	unsigned limit = MIN(tracer->limit, path->trace->limit ? path->trace->limit : TRACE_HOPS_MAX);
+	unsigned limit = limit_of(tracer, path->trace);
 
 	while (path->hop < limit && path->trace->routers[path->hop].family)
 		path->hop++;
@@ -292,7 +296,7 @@ static bool has_silent(struct tracer *tracer, const struct trace *traces, size_t
 	for (size_t i = 0; i < count; i++)
 		tracer->limit = MAX(tracer->limit, traces[i].limit ? traces[i].limit : traces[i].hops);
 	for (size_t i = 0; i < count; i++)
-		for (unsigned hop = 0; hop < tracer->limit; hop++)
+		for (unsigned hop = 0; hop < limit_of(tracer, &traces[i]); hop++)
 			silent |= traces[i].asked && !traces[i].routers[hop].family;
 	return silent;
 }

@@ -522,6 +522,7 @@ TEST(timeouts_send_few_packets, NULL, bench_close)
 	assert_in_range(count, 36, SENT_MAX);
 	assert_int_equal(testbed.hosts[0].transport->counts[SOFT_RESENT].increase, count - 32);
 	assert_int_equal(qp_of(&bench.pair, 0)->requester.cwnd, 1);
+	assert_int_equal(qp_of(&bench.pair, 0)->requester.ssthresh, 23); /* further timeouts leave it (RFC 5681, 3.1) */
 	for (size_t index = 0; index < count; index++)
 		assert_int_equal(sent[index].packet.psn, index < 32		 ? FIRST + index
 							 : (index - 32) % 3 == 2 ? FIRST

@@ -309,7 +309,7 @@ enum recovery_step recovery_timed_out(struct soft_qp *qp)
 		probe_host(qp);
 	if (are_retries_exhausted(qp))
 		return RECOVERY_FAILS;
-	if (requester->consecutive_timeouts > 1) {
+	if (requester->consecutive_timeouts == 2) {
 		requester->in_recovery = false;
 		reduce_cwnd(requester);
 		requester->cwnd = 1;

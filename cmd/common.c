@@ -43,7 +43,7 @@ const struct option common_option_table[] = {
 
 const struct option connection_option_table[] = {
 #if WITH_EXTRAS
-	PATH("retry", retry, "0 to 7", OPTION_HELP("Client: retransmissions without an answer; soft: timeouts in a row", "7"), .tags = FOR_CLIENT,
+	PATH("retry", retry, "0 to 7", OPTION_HELP("Client: resends before it gives up; soft: timeouts in a row", "7"), .tags = FOR_CLIENT,
 	     .section = SECTION_PATH),
 	PATH("rnr-retry", rnr_retry, "0 to 7", OPTION_HELP("Number of receiver-not-ready retries; 7: no limit", "7"),
 	     .section = SECTION_PATH),
@@ -68,7 +68,7 @@ const struct option endpoint_option_table[] = {
 	    OPTION_HELP("Also report figures every TIME", "none"), .section = SECTION_OUTPUT),
 #if WITH_EXTRAS
 	ROW(OPTION_LIST, "expect", reporting.expect, "FIGURE", "", "",
-	    OPTION_HELP("Fail unless a --json figure matches: 'p99<=200us', 'lost=0', 'rate>=1000'; repeatable"),
+	    OPTION_HELP("Fail unless a figure of the run matches: 'p99<=200us', 'lost=0', 'rate>=1000'; repeatable"),
 	    .section = SECTION_OUTPUT),
 #endif
 #endif

@@ -31,7 +31,7 @@ static void no_route(struct doctor *doctor)
 	last = &doctor->resolver.addresses[doctor->resolver.count - 1];
 	address_host(last, host);
 	if (error->kind == ERROR_HELD) {
-		finding_add(doctor, FINDING_WARN, "route", "to %s: not tried: %s\n%s", host, error->cause, error->hint);
+		finding_add(doctor, FINDING_FAIL, "route", "to %s: not tried: %s\n%s", host, error->cause, error->hint);
 		return;
 	}
 	ping_blame(doctor, last, "route", error);

@@ -59,7 +59,7 @@ static const struct option rping_option_table[] = {
 	    OPTION_HELP("Client: ping over N paths at once, each with its own UDP port, and compare them",
 			"one path"), .tags = FOR_CLIENT, .section = SECTION_CLIENT),
 	FLAG(0, "equal-paths", equal_paths,
-	     OPTION_HELP("Client: fail if a path loses packets or is slower than the others"),
+	     OPTION_HELP("Client: fail if a path is worse than the others"),
 	     .tags = FOR_CLIENT, .section = SECTION_CLIENT),
 #endif
 	FLAG(0, "reconnect", reconnect,

@@ -152,11 +152,12 @@ TEST(bind_errors, begin, end)
 {
 	static const char another[] = "test: here: another process holds UDP port 4791 on 127.0.0.1 (98)\n"
 				      "test: hint: only one soft process per local address, and a server without -a "
-				      "takes all of them: give this one its own (on one host: 127.0.0.2), or stop the "
-				      "process in: ss -lunp sport = 4791\n";
+				      "takes all of them: stop that process (ss -lunp sport = 4791), or give each an "
+				      "address of its own (-a; client: -I)\n";
 	static const char own[] = "test: here: PID 17 (rping) holds UDP port 4791 on 127.0.0.1 (98)\n"
 				  "test: hint: only one soft process per local address, and a server without -a takes "
-				  "all of them: give this one its own (on one host: 127.0.0.2), or stop it\n";
+				  "all of them: stop that process, or give each an address of its own (-a; "
+				  "client: -I)\n";
 
 	/* rdma_rxe holds all addresses: no transport. */
 	assert_listen_fails(

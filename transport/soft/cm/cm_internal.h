@@ -35,8 +35,8 @@
  *      TIMEWAIT
  *
  * REJ in place of an answer: its sender enters REJECTED and resends the REJ to a peer that missed it; its receiver
- * enters TIMEWAIT with SOFT_EVENT_FAILED (after its DREQ SOFT_EVENT_DISCONNECTED; a REJ for the MTU is answered by another
- * REQ). Both states end after CM_TIMEWAIT_TIME, when the cm_id is freed.
+ * enters TIMEWAIT with SOFT_EVENT_FAILED (after its DREQ SOFT_EVENT_DISCONNECTED; a REJ for the MTU is answered by
+ * another REQ). Both states end after CM_TIMEWAIT_TIME, when the cm_id is freed.
  *
  * Local identifiers cannot be guessed. A message changes a cm_id only if it comes from the peer's address and names
  * both identifiers (as far as each has been sent; the REJ of a timeout may name its sender's GUID in place of ours). A

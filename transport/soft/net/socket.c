@@ -219,11 +219,11 @@ static void report_holder(const struct endpoint *endpoint, const struct address 
 	if (address_is_loopback(address) && address->family == ADDRESS_IP6)
 		error_hint(reason, "IPv6 has one loopback address, for one soft process: use 127.0.0.1, which a server "
 				   "on ::0 serves too");
-	error_hint(
-		reason,
-		"only one soft process per local address, and a server without -a takes all of them: give this one its "
-		"own (on one host: 127.0.0.2), or stop %s",
-		*holder->text ? "it" : "the process in: ss -lunp sport = 4791");
+	error_hint(reason,
+		   "only one soft process per local address, and a server without -a takes all of them: stop that "
+		   "process%s, "
+		   "or give each an address of its own (-a; client: -I)",
+		   *holder->text ? "" : " (ss -lunp sport = 4791)");
 }
 
 static enum outcome socket_report_error(const struct endpoint *endpoint, const struct address *address, int error)

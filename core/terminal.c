@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core/terminal.h"
 
-#include <ctype.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/param.h>
@@ -21,15 +21,26 @@ size_t terminal_width(int fd)
 	return ioctl(fd, TIOCGWINSZ, &size) || !size.ws_col ? TERMINAL_WIDTH : MAX(size.ws_col, NARROWEST);
 }
 
+/* A number before its unit, or an option before its value. */
+static bool belongs_to_next(const char *word, const char *end)
+{
+	char *rest;
+
+	strtod(word, &rest);
+	return rest == end || (*word == '-' && end - word > 1);
+}
+
 size_t terminal_line(const char *text, size_t room, char after)
 {
+	const char *word = text;
 	size_t fits = 0;
 
 	for (size_t length = 1; text[length - 1]; length++) {
-		char last = text[length - 1];
-		bool may_end = after ? last == after : !isdigit((unsigned char)last);
-		bool ends = !text[length] || (text[length] == ' ' && may_end);
+		const char *end = text + length;
+		bool ends = !*end || (*end == ' ' && (after ? end[-1] == after : !belongs_to_next(word, end)));
 
+		if (*end == ' ')
+			word = end + 1;
 		if (ends && (!fits || length <= room))
 			fits = length;
 	}

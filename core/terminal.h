@@ -15,7 +15,7 @@ size_t terminal_width(int fd);
 /*
  * Returns the length of the words that fit into room, or of the first word if it is longer. Lines end at spaces: only
  * at those after the character, if it is not 0, unless the line would then be too long. A number stays with what
- * follows it, such as its unit.
+ * follows it, such as its unit, and so does an option.
  */
 size_t terminal_line(const char *text, size_t room, char after);
 

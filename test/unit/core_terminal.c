@@ -3,7 +3,7 @@
 
 #include "core/terminal.h"
 
-/* Lines end behind commas, but for a part that is too long for a line; never between a number and what follows it. */
+/* Lines end behind commas unless a part is too long, and not between a number, or an option, and the next word. */
 TEST(lines)
 {
 	static const struct {
@@ -22,6 +22,10 @@ TEST(lines)
 		{ 10, 0, "after 12.3 ms", "after" },
 		{ 14, 0, "after 12.3 ms, once", "after 12.3 ms," },
 		{ 2, 0, "5 pings", "5 pings" },
+		{ 16, 0, "to 10.0.0.1:7174 answered", "to 10.0.0.1:7174" },
+		{ 12, 0, "to 10.0.0.1 answered", "to 10.0.0.1" },
+		{ 18, 0, "rping 10.0.0.1 -C 100", "rping 10.0.0.1" },
+		{ 21, 0, "rping 10.0.0.1 -C 100", "rping 10.0.0.1 -C 100" },
 	};
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {

@@ -228,10 +228,10 @@ static const struct report_format report_expect = {
 
 /* ---- a run ---- */
 
-static enum outcome refuse(const struct reporting *reporting, const char *text)
+static enum outcome refuse(const struct reporting *reporting, const char *text, const char *why, const char *hint)
 {
-	log_error(&reporting->run->log, "--expect", "'%s' is not a comparison", text);
-	log_hint(&reporting->run->log, "for example 'p99<=200us', 'lost=0' or 'rate>=1000'");
+	log_error(&reporting->run->log, "--expect", "'%s' %s", text, why);
+	log_hint(&reporting->run->log, "%s", hint);
 	return OUTCOME_USAGE;
 }
 
@@ -248,7 +248,8 @@ enum outcome reporting_expect_parse(struct reporting *reporting)
 	reporting->expect = expect;
 	for (; expect->count < list->count; expect->count++)
 		if (!parse_expectation(list->texts[expect->count], &expect->expectations[expect->count]))
-			return refuse(reporting, list->texts[expect->count]);
+			return refuse(reporting, list->texts[expect->count], "is not a comparison",
+				      "for example 'p99<=200us', 'lost=0' or 'rate>=1000'");
 	return OUTCOME_OK;
 }
 
@@ -292,7 +293,8 @@ enum outcome reporting_expect_check(struct reporting *reporting)
 		if (expectation->fits)
 			continue;
 		if (expectation->exists)
-			return refuse(reporting, expectation->text);
+			return refuse(reporting, expectation->text, "does not fit that figure",
+				      "times have a unit: 200us; flags are true or false; texts have = and != only");
 		log_error(log, "--expect", "no figure '%s'", expectation->name);
 		if (expectation->nearest)
 			log_hint(log, "did you mean %s?", expectation->nearest);

@@ -510,7 +510,10 @@ static bool find_provider(const struct host *host, const char *device, const cha
 		if (!strstr(driver, word) && !strstr(card_module(driver), word) && !strstr(device, word))
 			continue;
 		strcpy(file, name);
-		loaded = sysfs_find(sysfs_path(line, "%s/proc/self/maps", host->root), file);
+		/* Providers with functions of their own, such as mlx5, are links to libraries with other names. */
+		if (!sysfs_link(word, "%s/%s", strchr(maps, '/'), name))
+			strcpy(word, name);
+		loaded = sysfs_find(sysfs_path(line, "%s/proc/self/maps", host->root), word);
 	}
 	sysfs_names_free(&names);
 	return loaded;

@@ -733,6 +733,28 @@ TEST(provider_of_another_version, set_up, tear_down)
 	assert_found(FINDING_FAIL, "device", "kernel driver (abi_version 6): their versions differ");
 }
 
+/* The kernel's map has the name of the file that the provider's link leads to. */
+TEST(provider_is_a_link, set_up, tear_down)
+{
+	char maps[512];
+
+	add("sys/class/infiniband/mlx5_0/node_type", "1: CA\n");
+	add_link("sys/class/infiniband/mlx5_0/device/driver", "../../../../bus/pci/drivers/mlx5_core");
+	add("sys/class/infiniband_verbs/uverbs7/ibdev", "mlx5_0\n");
+	add("sys/class/infiniband_verbs/uverbs7/dev", "1:3\n");
+	add_link("dev/infiniband/uverbs7", "/dev/null");
+	add_link("lib/libibverbs/libmlx5-rdmav34.so", "../libmlx5.so.1.24");
+	read_devices();
+	bench.doctor.host.is_listed = lists_none;
+	snprintf(maps, sizeof(maps),
+		 "7f00-7f01 r-xp 0 fe:00 2   %s/lib/libibverbs.so.1\n"
+		 "7f02-7f03 r-xp 0 fe:00 3   %s/lib/libmlx5.so.1.24\n",
+		 tree.root, tree.root);
+	add("proc/self/maps", maps);
+	kernel_check(&bench.doctor);
+	assert_found(FINDING_FAIL, "device", "mlx5_0: libmlx5-rdmav34.so does not support its kernel driver");
+}
+
 /* Most modules of Ubuntu's kernels are in a separate package. */
 TEST(ubuntu, set_up, tear_down)
 {

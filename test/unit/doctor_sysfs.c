@@ -705,25 +705,34 @@ TEST(provider, set_up, tear_down)
 	assert_true(bench.doctor.devices->cannot_be_opened);
 }
 
+/* A device that libibverbs does not list, although it has loaded the library. */
+static void add_unlisted(const char *device, const char *driver, const char *library)
+{
+	char path[128], text[512];
+
+	snprintf(path, sizeof(path), "sys/class/infiniband/%s/node_type", device);
+	add(path, "1: CA\n");
+	snprintf(path, sizeof(path), "sys/class/infiniband/%s/device/driver", device);
+	snprintf(text, sizeof(text), "../../../../bus/pci/drivers/%s", driver);
+	add_link(path, text);
+	add("sys/class/infiniband_verbs/uverbs7/ibdev", device);
+	add("sys/class/infiniband_verbs/uverbs7/dev", "1:3\n");
+	add_link("dev/infiniband/uverbs7", "/dev/null");
+	read_devices();
+	bench.doctor.host.is_listed = lists_none;
+	snprintf(text, sizeof(text),
+		 "7f00-7f01 r-xp 0 fe:00 2   %s/lib/libibverbs.so.1\n"
+		 "7f02-7f03 r-xp 0 fe:00 3   %s/lib/%s\n",
+		 tree.root, tree.root, library);
+	add("proc/self/maps", text);
+}
+
 /* Nor one whose loaded provider does not support the kernel's driver: there is nothing to install. */
 TEST(provider_of_another_version, set_up, tear_down)
 {
-	char maps[512];
-
-	add("sys/class/infiniband/rocep1s0/node_type", "1: CA\n");
-	add_link("sys/class/infiniband/rocep1s0/device/driver", "../../../../bus/pci/drivers/bnxt_en");
-	add("sys/class/infiniband_verbs/uverbs7/ibdev", "rocep1s0\n");
-	add("sys/class/infiniband_verbs/uverbs7/dev", "1:3\n");
-	add_link("dev/infiniband/uverbs7", "/dev/null");
 	add("lib/libibverbs/libbnxt_re-rdmav34.so", "");
 	add("lib/libibverbs/libbnxt_re-rdmav59.so", "");
-	read_devices();
-	bench.doctor.host.is_listed = lists_none;
-	snprintf(maps, sizeof(maps),
-		 "7f00-7f01 r-xp 0 fe:00 2   %s/lib/libibverbs.so.1\n"
-		 "7f02-7f03 r-xp 0 fe:00 3   %s/lib/libibverbs/libbnxt_re-rdmav34.so\n",
-		 tree.root, tree.root);
-	add("proc/self/maps", maps);
+	add_unlisted("rocep1s0", "bnxt_en", "libibverbs/libbnxt_re-rdmav34.so");
 	kernel_check(&bench.doctor);
 	assert_found(FINDING_FAIL, "device",
 		     "rocep1s0: libbnxt_re-rdmav34.so does not support its kernel driver: their versions differ");
@@ -736,21 +745,8 @@ TEST(provider_of_another_version, set_up, tear_down)
 /* The kernel's map has the name of the file that the provider's link leads to. */
 TEST(provider_is_a_link, set_up, tear_down)
 {
-	char maps[512];
-
-	add("sys/class/infiniband/mlx5_0/node_type", "1: CA\n");
-	add_link("sys/class/infiniband/mlx5_0/device/driver", "../../../../bus/pci/drivers/mlx5_core");
-	add("sys/class/infiniband_verbs/uverbs7/ibdev", "mlx5_0\n");
-	add("sys/class/infiniband_verbs/uverbs7/dev", "1:3\n");
-	add_link("dev/infiniband/uverbs7", "/dev/null");
 	add_link("lib/libibverbs/libmlx5-rdmav34.so", "../libmlx5.so.1.24");
-	read_devices();
-	bench.doctor.host.is_listed = lists_none;
-	snprintf(maps, sizeof(maps),
-		 "7f00-7f01 r-xp 0 fe:00 2   %s/lib/libibverbs.so.1\n"
-		 "7f02-7f03 r-xp 0 fe:00 3   %s/lib/libmlx5.so.1.24\n",
-		 tree.root, tree.root);
-	add("proc/self/maps", maps);
+	add_unlisted("mlx5_0", "mlx5_core", "libmlx5.so.1.24");
 	kernel_check(&bench.doctor);
 	assert_found(FINDING_FAIL, "device", "mlx5_0: libmlx5-rdmav34.so does not support its kernel driver");
 }

@@ -45,7 +45,7 @@ const struct option connection_option_table[] = {
 #if WITH_EXTRAS
 	PATH("retry", retry, "0 to 7", OPTION_HELP("Client: resends before it gives up; soft: timeouts in a row", "7"), .tags = FOR_CLIENT,
 	     .section = SECTION_PATH),
-	PATH("rnr-retry", rnr_retry, "0 to 7", OPTION_HELP("Number of receiver-not-ready retries; 7: no limit", "7"),
+	PATH("rnr-retry", rnr_retry, "0 to 7", OPTION_HELP("Receiver-not-ready retries of the peer; 7: no limit", "7"),
 	     .section = SECTION_PATH),
 	PATH("backlog", backlog, "1 to 32768",
 	     OPTION_HELP("Server: maximum pending connection requests", "1024"),

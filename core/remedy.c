@@ -117,8 +117,7 @@ static const struct row rows[] = {
 	{ PROBLEM_NO_MODULES, 0, FACT_UBUNTU, 0, "as root: apt install linux-modules-extra-#" },
 	{ PROBLEM_NO_MODULES, 0, 0, 0, "use a kernel that has them" },
 
-	{ PROBLEM_NO_DEVICE, 0, FACT_EXCLUSIVE, 0,
-	  "if another one has it (lsns -t net), there: rdma dev set DEVICE netns PID, of a process here" },
+	{ PROBLEM_NO_DEVICE, 0, FACT_EXCLUSIVE, 0, "" },
 	{ PROBLEM_NO_DEVICE, 0, FACT_UBUNTU, FACT_RXE | FACT_SIW | FACT_CONTAINER,
 	  "install an RDMA card, or linux-modules-extra-#, which has rdma_rxe and siw" },
 	{ PROBLEM_NO_DEVICE, 0, 0, FACT_RXE | FACT_SIW, "install an RDMA card, or a kernel with rdma_rxe or siw" },
@@ -161,8 +160,7 @@ struct remedy remedy_find(enum problem problem, unsigned facts, const char *name
 		return remedy;
 	if (row->able && (!(facts & row->able) || facts & FACT_CONTAINER))
 		strcpy(remedy.text, "on the host: ");
-	if (facts & FACT_SEALED && *row->remedy &&
-	    (row->able == FACT_MODULES || (problem == PROBLEM_NO_DEVICE && row->able)))
+	if (facts & FACT_SEALED && *row->remedy && (row->able == FACT_MODULES || problem == PROBLEM_NO_DEVICE))
 		strcat(remedy.text, "after a boot, as kernel.modules_disabled is 1: ");
 	used = strlen(remedy.text);
 	log_fill(remedy.text + used, sizeof(remedy.text) - used, row->remedy, name, number);

@@ -9,7 +9,6 @@ enum {
 	GOOD = PRESENT | FACT_UP | FACT_LINK | FACT_ADDRESS
 };
 
-#define ELSEWHERE   "if another one has it (lsns -t net), there: rdma dev set DEVICE netns PID, of a process here"
 #define IF_IT_FAILS "; if it fails: journalctl -k -g "
 #define OR_PARAMETER                                                                                                   \
 	" (before Linux 5.17 also: modprobe rdma_rxe; echo NAME >/sys/module/rdma_rxe/parameters/add)" IF_IT_FAILS     \
@@ -114,7 +113,7 @@ static const struct {
 	  "LimitMEMLOCK=infinity)" },
 	{ PROBLEM_NO_DEVICE, FACT_NAMED | FACT_FIRST_NETWORK, "",
 	  "install an RDMA card, or a kernel with rdma_rxe or siw" },
-	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK | FACT_EXCLUSIVE, "", ELSEWHERE },
+	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK | FACT_EXCLUSIVE, "", "" },
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK, "",
 	  "on the host: software device: rdma link add rxe0 type rxe netdev NAME" OR_PARAMETER },
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_SIW | FACT_NAMED | FACT_FIRST_NETWORK | FACT_ADMIN, "",
@@ -124,7 +123,7 @@ static const struct {
 	{ PROBLEM_NO_DEVICE, FACT_SIW | FACT_NAMED | FACT_FIRST_NETWORK | FACT_ADMIN | FACT_SEALED, "",
 	  "after a boot, as kernel.modules_disabled is 1: software device: rdma link add siw0 type siw netdev "
 	  "NAME" IF_IT_FAILS "siw" },
-	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_EXCLUSIVE | FACT_SEALED, "", ELSEWHERE },
+	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_EXCLUSIVE | FACT_SEALED, "", "" },
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_NAMED, "", "" },
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_FIRST_NETWORK, "", "" },
 	{ PROBLEM_NO_DEVICE, FACT_RXE | FACT_NAMED | FACT_FIRST_NETWORK | FACT_CONTAINER, "", "" },

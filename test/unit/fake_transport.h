@@ -598,6 +598,12 @@ WORD(leave)
 	disconnect(connection(number));
 }
 
+WORD(stale)
+{
+	failed_for(connection(number), endpoint_rejection_kind(REJECTED_STALE), "an older connection");
+	endpoint_fail(connection(number), OUTCOME_NO_CONNECTION);
+}
+
 /* Over soft a command that is set up drops its privileges, */
 WORD(soft)
 {
@@ -644,12 +650,6 @@ WORD(rejected)
 }
 
 /* this many have been made or requested. */
-WORD(stale)
-{
-	failed_for(connection(number), endpoint_rejection_kind(REJECTED_STALE), "an older connection");
-	endpoint_fail(connection(number), OUTCOME_NO_CONNECTION);
-}
-
 WORD(connections)
 {
 	assert_int_equal(fake.endpoint_count - (fake.endpoints[0]->base.kind == ENDPOINT_LISTENER), number);

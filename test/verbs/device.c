@@ -225,7 +225,7 @@ static struct {
 	unsigned count;
 	uint64_t values[4];
 	unsigned reads;
-} statistics; /* of eth0 */
+} statistics[2]; /* of eth0 and eth1 */
 
 int __wrap_ioctl(int fd, unsigned long request, ...);
 
@@ -234,6 +234,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	static const char names[][ETH_GSTRING_LEN] = { "rx_bytes", "rx_prio3_pause", "rx_pause_ctrl_phy",
 						       "link_xoff_rx.nic" };
 	struct ifreq *message;
+	unsigned number;
 	va_list list;
 	void *data;
 
@@ -242,23 +243,24 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	va_end(list);
 	data = message->ifr_data;
 	assert_int_equal(request, SIOCETHTOOL);
-	if (strcmp(message->ifr_name, "eth0") != 0) {
+	if (sscanf(message->ifr_name, "eth%1u", &number) != 1 || number > 1) {
 		errno = ENODEV;
 		return -1;
 	}
 	switch (*(uint32_t *)data) {
 	case ETHTOOL_GDRVINFO:
-		((struct ethtool_drvinfo *)data)->n_stats = statistics.count;
+		((struct ethtool_drvinfo *)data)->n_stats = statistics[number].count;
 		break;
 	case ETHTOOL_GSTRINGS:
 		assert_int_equal(((struct ethtool_gstrings *)data)->string_set, ETH_SS_STATS);
-		((struct ethtool_gstrings *)data)->len = statistics.count;
-		memcpy(((struct ethtool_gstrings *)data)->data, names, statistics.count * sizeof(*names));
+		((struct ethtool_gstrings *)data)->len = statistics[number].count;
+		memcpy(((struct ethtool_gstrings *)data)->data, names, statistics[number].count * sizeof(*names));
 		break;
 	case ETHTOOL_GSTATS:
-		statistics.reads++;
-		((struct ethtool_stats *)data)->n_stats = statistics.count;
-		memcpy(((struct ethtool_stats *)data)->data, statistics.values, sizeof(statistics.values));
+		statistics[number].reads++;
+		((struct ethtool_stats *)data)->n_stats = statistics[number].count;
+		memcpy(((struct ethtool_stats *)data)->data, statistics[number].values,
+		       sizeof(statistics[number].values));
 		break;
 	default:
 		fail();
@@ -270,23 +272,50 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 TEST(pauses_of_an_interface, NULL, end)
 {
 	begin(PROVIDER_ROCE);
-	memset(&statistics, 0, sizeof(statistics));
-	statistics.count = 3;
-	statistics.values[2] = 7;
+	memset(statistics, 0, sizeof(statistics));
+	statistics[0].count = 3;
+	statistics[0].values[2] = 7;
 	provider_write("eth0\n", PORT_FOLDER "gid_attrs/ndevs/0");
 	provider_write("1\n", PORT_FOLDER "hw_counters/out_of_sequence");
 	assert_true(bench_connect(&bench, &options));
 	assert_null(counter_of("rx_bytes"));
 	assert_int_equal(counter_of("rx_pause_ctrl_phy")->increase, 0);
-	statistics.values[1] = 2;
-	statistics.values[2] = 12;
-	statistics.reads = 0;
+	statistics[0].values[1] = 2;
+	statistics[0].values[2] = 12;
+	statistics[0].reads = 0;
 	assert_int_equal(counter_of("rx_pause_ctrl_phy")->increase, 5);
-	assert_int_equal(statistics.reads, 1);
+	assert_int_equal(statistics[0].reads, 1);
 	assert_int_equal(counter_of("rx_prio3_pause")->increase, 2);
-	statistics.count = 4;
-	statistics.values[2] = 99;
+	statistics[0].count = 4;
+	statistics[0].values[2] = 99;
 	assert_int_equal(counter_of("rx_pause_ctrl_phy")->increase, 5);
+}
+
+/* Each port's interface has its own, whatever else is counted in between. */
+TEST(pauses_of_two_interfaces, NULL, end)
+{
+	unsigned ports = 0;
+
+	begin(PROVIDER_ROCE);
+	memset(statistics, 0, sizeof(statistics));
+	for (unsigned port = 1; port <= 2; port++) {
+		provider_write(port == 1 ? "eth0\n" : "eth1\n",
+			       "/sys/class/infiniband/roce0/ports/%u/gid_attrs/ndevs/0", port);
+		provider_write("1\n", "/sys/class/infiniband/roce0/ports/%u/hw_counters/out_of_sequence", port);
+		statistics[port - 1].count = 3;
+	}
+	assert_true(bench_connect(&bench, &options));
+	reach("10.0.0.2");
+	statistics[0].values[2] = 7;
+	statistics[1].values[2] = 2;
+	for (const struct network_counter *counter = transport_counters(bench.transport); counter;
+	     counter = counter->next) {
+		ports |= 1u << counter->port;
+		assert_int_equal(counter->increase, strcmp(counter->name, "rx_pause_ctrl_phy")
+							    ? 0
+							    : statistics[counter->port - 1].values[2]);
+	}
+	assert_int_equal(ports, 6);
 }
 
 static void count_event(void *context, struct endpoint *endpoint, const struct endpoint_event *event)

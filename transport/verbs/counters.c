@@ -130,7 +130,7 @@ void verbs_counters_begin(struct verbs_domain *domain)
 		add_pauses(domain);
 }
 
-/* values: of the interface before, or NULL. A driver whose statistics have changed is not read. */
+/* values: those of the last counter's interface, or NULL. A driver whose statistics have changed is not read. */
 static bool read_pauses(const struct counter *counter, const struct network_counter *last,
 			struct ethtool_stats **values, uint64_t *number)
 {
@@ -153,7 +153,7 @@ void verbs_counters_update(struct transport *transport)
 	const struct network_counter *last = NULL;
 	struct ethtool_stats *values = NULL;
 
-	for (struct network_counter *next = transport->counters; next; last = next, next = next->next) {
+	for (struct network_counter *next = transport->counters; next; next = next->next) {
 		const struct counter *counter = (const struct counter *)next;
 		uint64_t number;
 
@@ -161,6 +161,8 @@ void verbs_counters_update(struct transport *transport)
 				    : read_number(counter->path, &number)) &&
 		    number > counter->begun)
 			next->increase = number - counter->begun;
+		if (counter->count)
+			last = next;
 	}
 	free(values);
 }

@@ -221,8 +221,7 @@ static void report_holder(const struct endpoint *endpoint, const struct address 
 				   "on ::0 serves too");
 	error_hint(reason,
 		   "only one soft process per local address, and a server without -a takes all of them: stop that "
-		   "process%s, "
-		   "or give each an address of its own (-a; client: -I)",
+		   "process%s, or give each an address of its own (-a; client: -I)",
 		   *holder->text ? "" : " (ss -lunp sport = 4791)");
 }
 

@@ -215,7 +215,7 @@ static bool ends_at_second(const struct end *end, enum work_kind kind)
 {
 	const struct completion *last = end_last_completion(end, kind);
 
-	return end_completions(end, kind) == 2 && last->tag == 1 && last->status != COMPLETION_OK;
+	return end_completions(end, (int)kind) == 2 && last->tag == 1 && last->status != COMPLETION_OK;
 }
 
 /*

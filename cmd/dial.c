@@ -96,7 +96,7 @@ static void pause_over(void *context)
 {
 	struct dial *dial = context;
 
-	if (dial->until == INT64_MAX)
+	if (dial->until == DIAL_FOREVER)
 		look_up_again(dial);
 	if (dial->options.handlers->resumed)
 		dial->options.handlers->resumed(dial->options.context);
@@ -110,7 +110,8 @@ static bool pause_before_next_round(struct dial *dial)
 	struct loop *loop = dial->options.run->loop;
 	int64_t left = dial->until - clock_now();
 
-	if (!WITH_EXTRAS || !(dial->may_retry || dial->until == INT64_MAX) || left <= 0 || loop_deadline_passed(loop))
+	if (!WITH_EXTRAS || !(dial->may_retry || dial->until == DIAL_FOREVER) || left <= 0 ||
+	    loop_deadline_passed(loop))
 		return false;
 	dial->may_retry = false;
 	if (dial->error)
@@ -133,7 +134,7 @@ static void attempt_ended(struct dial *dial, enum outcome outcome)
 
 void dial_again(struct dial *dial)
 {
-	dial->until = INT64_MAX;
+	dial->until = DIAL_FOREVER;
 	attempt_ended(dial, OUTCOME_NO_CONNECTION);
 }
 
@@ -289,7 +290,7 @@ static void start_look_up(struct dial *dial, struct resolver *resolver, const st
 	if (EXTRA(options->wait_server) && !dial->until)
 		dial->until = clock_now() + options->wait_server;
 	resolver_start_by(options->process, resolver, log, options->host, options->format,
-			  dial->until == INT64_MAX ? 0 : EXTRA(options->wait_server));
+			  dial->until == DIAL_FOREVER ? 0 : EXTRA(options->wait_server));
 	if (resolver->child)
 		dial->looked_up = clock_now();
 }

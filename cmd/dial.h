@@ -46,14 +46,17 @@ struct dial_options {
 
 struct dial_lookup;
 
+/* Rounds follow until the run ends, whatever their errors: --reconnect. */
+#define DIAL_FOREVER INT64_MAX
+
 /* Its owner zeroes it, then sets the options. */
 struct dial {
 	struct dial_options options;
 	struct address address;	      /* in use; ADDRESS_NONE before */
 	char name[ADDRESS_TEXT_SIZE]; /* its text; "" before */
 	struct error *error;	      /* NULL: none */
-	int64_t until;	/* end of --wait-server, on the clock; 0: no waiting; INT64_MAX: until the run ends */
-	bool may_retry; /* an address of this round failed with another kind than ERROR_OTHER */
+	int64_t until;	/* rounds begin until then, on the clock: --wait-server's end; 0: one; or DIAL_FOREVER */
+	bool may_retry; /* an address of this round failed, not with ERROR_OTHER or ERROR_HELD */
 	unsigned stale; /* how many attempts of this round failed with ERROR_STALE, and were repeated */
 	struct loop_timer pause;
 	struct resolver resolver;   /* the addresses */

@@ -289,7 +289,7 @@ void lookup_begin(struct lookup *lookup, struct resolver *resolver, const struct
 	lookup->may_ask = WITH_DIAGNOSTICS && clock_now() < lookup->until - lookup->quarter;
 }
 
-/* The look-up has its result, or is given up. */
+/* The look-up has its result, or is given up. Asks the name servers after a failure that may be theirs. */
 static void lookup_explain(struct lookup *lookup, int64_t now)
 {
 	struct resolver *resolver = lookup->resolver;
@@ -306,7 +306,21 @@ static void lookup_explain(struct lookup *lookup, int64_t now)
 	}
 }
 
-/* Asks the name servers in the last quarter of the time, or after a failure that may be theirs. */
+/* The look-up goes on. In the last quarter of its time asks the name servers beside it. */
+static void lookup_wait(struct lookup *lookup, int64_t now)
+{
+	int64_t last_quarter = lookup->until - lookup->quarter;
+
+	lookup->next = lookup->until;
+	if (!lookup->may_ask || lookup->servers.count)
+		return;
+	if (now < last_quarter)
+		lookup->next = last_quarter;
+	else
+		nameservers_ask(&lookup->servers);
+}
+
+/* First the look-up itself, then after a failure the answers of the name servers. */
 bool lookup_continue(struct lookup *lookup)
 {
 	struct resolver *resolver = lookup->resolver;
@@ -316,12 +330,7 @@ bool lookup_continue(struct lookup *lookup)
 		bool readable = signals_wait(resolver->pipe, 0);
 
 		if (!readable && now < lookup->until && !signals_received()) {
-			lookup->next =
-				lookup->until - (lookup->may_ask && !lookup->servers.count ? lookup->quarter : 0);
-			if (now < lookup->next)
-				return false;
-			nameservers_ask(&lookup->servers);
-			lookup->next = lookup->until;
+			lookup_wait(lookup, now);
 			return false;
 		}
 		resolver->outcome = readable ? resolver_read(resolver) : lookup_give_up(lookup);

@@ -144,6 +144,11 @@ static enum outcome doctor_check(struct run *run, const void *all_options)
 
 	if (common_check_path(run, &options->common))
 		return OUTCOME_USAGE;
+	if (options->udp_port + options->paths > UINT16_MAX + 1) {
+		log_error(log, "--udp-port", "with --paths %d at most %d", (int)options->paths,
+			  (int)(UINT16_MAX + 1 - options->paths));
+		return OUTCOME_USAGE;
+	}
 	if (!options->address)
 		return OUTCOME_OK;
 	if (peer_check(log, options->source, EXTRA(options->common.path.interface), "-a, --address", options->address))

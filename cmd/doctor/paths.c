@@ -49,7 +49,7 @@ struct paths {
 
 static bool same_router(const struct address *one, const struct address *other)
 {
-	return one->family && other->family && address_same_host(one, other);
+	return one->family && address_same_host(one, other);
 }
 
 static const char *router_text(const struct address *router, char text[ADDRESS_TEXT_SIZE])
@@ -64,8 +64,7 @@ static bool same_routers(const struct trace *one, const struct trace *other)
 	if (one->hops != other->hops)
 		return false;
 	for (unsigned hop = 0; hop < one->hops; hop++)
-		if ((one->routers[hop].family || other->routers[hop].family) &&
-		    !same_router(&one->routers[hop], &other->routers[hop]))
+		if (!address_same_host(&one->routers[hop], &other->routers[hop]))
 			return false;
 	return true;
 }
@@ -252,10 +251,10 @@ static bool few_pings(const struct paths *paths)
 	return most < PINGS_FEW;
 }
 
-static void ping_for(struct paths *paths, int seconds)
+static void ping_for(struct paths *paths, int seconds, struct path_facts *of_paths)
 {
 	struct child_run ping = { .running = false };
-	struct ping_facts facts = { .paths = paths->facts, .path_count = paths->count };
+	struct ping_facts facts = { .paths = of_paths, .path_count = paths->count };
 	char options[64], host[ADDRESS_TEXT_SIZE];
 
 	log_text(options, sizeof(options), "-C %d --duration %ds -S %" PRIu32 " --paths %zu", PINGS, seconds,
@@ -273,18 +272,17 @@ static bool is_uncertain(const struct path_facts *facts)
 /* Such a path is bad only if a second attempt agrees. */
 static void ping_uncertain(struct paths *paths)
 {
-	struct path_facts before[UDP_SENDERS_MAX];
-	bool again = false;
+	struct path_facts again[UDP_SENDERS_MAX] = { 0 };
+	bool uncertain = false;
 
-	memcpy(before, paths->facts, sizeof(before));
 	for (size_t i = 0; i < paths->count; i++)
-		again |= is_uncertain(&before[i]);
-	if (!again)
+		uncertain |= is_uncertain(&paths->facts[i]);
+	if (!uncertain)
 		return;
-	ping_for(paths, SECONDS);
+	ping_for(paths, SECONDS, again);
 	for (size_t i = 0; i < paths->count; i++)
-		if (paths->facts[i].worse || !is_uncertain(&before[i]))
-			paths->facts[i] = before[i];
+		if (is_uncertain(&paths->facts[i]) && again[i].answered && !again[i].worse)
+			paths->facts[i] = again[i];
 }
 
 /* Pings over each path, with the path MTU if the server takes that, to find paths that do not pass it. */
@@ -293,9 +291,9 @@ static void ping_paths(struct paths *paths)
 	struct doctor *doctor = paths->doctor;
 	unsigned worse = 0, failed = 0;
 
-	ping_for(paths, SECONDS);
+	ping_for(paths, SECONDS, paths->facts);
 	if (few_pings(paths))
-		ping_for(paths, SECONDS_MORE);
+		ping_for(paths, SECONDS_MORE, paths->facts);
 	ping_uncertain(paths);
 	for (size_t i = 0; i < paths->count; i++) {
 		if (paths->facts[i].port)

@@ -180,14 +180,32 @@ static void expect_begin(struct report *report, const char *name, enum report_ne
 		*expect->entry = '\0';
 }
 
-static void expect_value(struct report *report, const char *name, struct report_value value)
+static void judge(struct report *report, struct expectation *expectation, struct report_value value, double wanted)
 {
 	struct reporting *reporting = reporting_of(report);
 	struct expect *expect = reporting->expect;
-	bool in_list = report_in_list(report);
-	enum report_kind kind = value.kind == REPORT_NONE ? (enum report_kind)value.number : value.kind;
 	char text[REPORTING_VALUE_SIZE];
 	const char *got;
+
+	expectation->known = true;
+	if (is_as_wanted(expectation, value, wanted))
+		return;
+	got = got_text(value, text);
+	if (report_in_list(report)) {
+		expectation->failed = true;
+		fail(reporting, expectation, expect->entry, got);
+	} else if (expect->size) {
+		log_add(expectation->got, GOT_SIZE, ", ", "%s (%" PRIu32 " bytes)", got, expect->size);
+	} else {
+		log_text(expectation->got, GOT_SIZE, "%s", got);
+	}
+}
+
+static void expect_value(struct report *report, const char *name, struct report_value value)
+{
+	struct expect *expect = reporting_of(report)->expect;
+	enum report_kind kind = value.kind == REPORT_NONE ? (enum report_kind)value.number : value.kind;
+	char text[REPORTING_VALUE_SIZE];
 	double wanted;
 
 	if (expect->begins && value.kind != REPORT_NONE)
@@ -204,19 +222,8 @@ static void expect_value(struct report *report, const char *name, struct report_
 			continue;
 		expectation->fits = true;
 		/* A server has no connect times, and a client no accept times. */
-		if (!expect->judges || value.kind == REPORT_NONE || (expect->size && kind != REPORT_TIME))
-			continue;
-		expectation->known = true;
-		if (is_as_wanted(expectation, value, wanted))
-			continue;
-		got = got_text(value, text);
-		if (in_list)
-			fail(reporting, expectation, expect->entry, got);
-		else if (expect->size)
-			log_add(expectation->got, GOT_SIZE, ", ", "%s (%" PRIu32 " bytes)", got, expect->size);
-		else
-			log_text(expectation->got, GOT_SIZE, "%s", got);
-		expectation->failed |= in_list;
+		if (expect->judges && value.kind != REPORT_NONE && (!expect->size || kind == REPORT_TIME))
+			judge(report, expectation, value, wanted);
 	}
 }
 

@@ -215,7 +215,7 @@ static void target_looked_up(struct target *target, enum outcome outcome)
 		return;
 	}
 	if (EXTRA(target->client->options->reconnect))
-		target->dial.until = INT64_MAX;
+		target->dial.until = DIAL_FOREVER;
 	target_wait(target);
 }
 

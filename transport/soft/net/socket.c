@@ -305,19 +305,14 @@ uint32_t soft_packet_mtu(uint32_t mtu)
 	return mtu_bytes(code ? code : MTU_CODE_LEAST);
 }
 
-static bool is_same_end(const struct address *one, const struct address *other)
-{
-	return one->family == other->family && one->scope == other->scope && address_same_host(one, other);
-}
-
 int soft_path_route(struct soft_transport *transport, struct soft_path *path)
 {
 	struct soft_route *kept = &transport->route;
 	int64_t now = clock_now();
 	int error = 0;
 
-	if (!kept->at || now - kept->at > ROUTE_KEPT || !is_same_end(&kept->peer, &path->peer) ||
-	    !is_same_end(&kept->local, &path->local)) {
+	if (!kept->at || now - kept->at > ROUTE_KEPT || !address_same_host(&kept->peer, &path->peer) ||
+	    !address_same_host(&kept->local, &path->local)) {
 		*kept = (struct soft_route){ .peer = path->peer, .local = path->local };
 		error = route_find(transport->routes_fd, transport->vrf, &path->peer, &path->local, &kept->route);
 		if (!error)

@@ -90,9 +90,10 @@ struct requester {
 	uint8_t rnr_naks;	      /* consecutive */
 	uint8_t consecutive_timeouts; /* since the last progress or RNR NAK */
 	/*
-	 * Timeouts since the last RTT sample or detected loss. The RTO is doubled for each but the first. A packet
-	 * resent by a timeout gives no RTT sample (Karn's algorithm), so only the doubled RTO adapts to a slower peer.
-	 * Thousands of queue pairs with a short RTO would keep the peer slow.
+	 * Timeouts since the last RTT sample, detected loss, or reply so soon that it answers a resent packet. The RTO
+	 * is doubled for each but the first. A packet resent by a timeout gives no RTT sample (Karn's algorithm), so
+	 * only the doubled RTO adapts to a slower peer. Thousands of queue pairs with a short RTO would keep the peer
+	 * slow.
 	 */
 	uint8_t backoff;
 	uint32_t rtt_psn;
@@ -260,8 +261,8 @@ void responder_complete_receive(struct soft_qp *qp, const struct packet *packet,
 void recovery_connect(struct soft_qp *qp);
 /* Packets that may be outstanding. Some request must be posted. */
 uint32_t recovery_window(const struct soft_qp *qp);
-/* A READ request or a packet with AckReq is about to be sent at next_psn. */
-void recovery_sent(struct soft_qp *qp);
+/* A READ request or a packet with AckReq is about to be sent. */
+void recovery_sent(struct soft_qp *qp, uint32_t psn);
 /* True if the last packet of an unsignalled request should set AckReq. */
 bool recovery_wants_ack(struct soft_qp *qp);
 /* Sets the deadline to the retransmission timeout, unless ack_timeout is 0. */

@@ -149,15 +149,16 @@ uint32_t recovery_window(const struct soft_qp *qp)
  * Times one packet at a time, and none resent by a timeout: the reply may be to the earlier one (Karn's algorithm).
  * Those that go_back() resends may be timed: the peer dropped their first copies.
  */
-void recovery_sent(struct soft_qp *qp)
+void recovery_sent(struct soft_qp *qp, uint32_t psn)
 {
 	struct requester *requester = &qp->requester;
 
+	requester->packets_since_ack_request = 0;
 	requester->last_packet_number = ++qp->transport->packet_number;
-	if (requester->rtt_timing || psn_before(requester->next_psn, requester->ambiguous_psn))
+	if (requester->rtt_timing || psn_before(psn, requester->ambiguous_psn))
 		return;
 	requester->rtt_timing = true;
-	requester->rtt_psn = requester->next_psn;
+	requester->rtt_psn = psn;
 	requester->rtt_sent_at = qp_now(qp);
 	requester->rtt_packet_number = requester->last_packet_number;
 }
@@ -341,10 +342,10 @@ static void keep_near(uint32_t *psn, uint32_t least)
 		*psn = least;
 }
 
-void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn)
+/* What the reply shows about the round trip. */
+static void judge_delay(struct soft_qp *qp)
 {
 	struct requester *requester = &qp->requester;
-	uint32_t packets = (requester->unacked_psn - old_unacked_psn) & PSN_MASK;
 
 	if (requester->rtt_timing && psn_before(requester->rtt_psn, requester->unacked_psn))
 		rtt_sample(qp);
@@ -355,9 +356,11 @@ void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn)
 	else if (requester->consecutive_timeouts && requester->rtt_timing && !requester->in_recovery &&
 		 qp_is_probe_oldest(requester))
 		soft_count(qp->transport, SOFT_LATE);
-	/* A window with less than half in use does not grow. */
-	if (2 * ((requester->next_psn - old_unacked_psn) & PSN_MASK) >= requester->cwnd)
-		increase_cwnd(requester, packets);
+}
+
+/* Moves PSNs that must not stay behind unacked_psn. */
+static void follow_unacked(struct requester *requester)
+{
 	/* A late acknowledgement covers packets that go_back() has scheduled for retransmission. */
 	if (psn_before(requester->next_psn, requester->unacked_psn))
 		go_back(requester);
@@ -365,10 +368,20 @@ void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn)
 		requester->in_recovery = false;
 	keep_near(&requester->ambiguous_psn, requester->unacked_psn);
 	keep_near(&requester->once_psn, psn_add(requester->unacked_psn, PSN_MASK - PSN_HALF / 2));
-	qp->transport->last_ack_at = qp_now(qp);
+}
+
+void recovery_progress(struct soft_qp *qp, uint32_t old_unacked_psn)
+{
+	struct requester *requester = &qp->requester;
+
+	judge_delay(qp);
+	/* A window with less than half in use does not grow. */
+	if (2 * ((requester->next_psn - old_unacked_psn) & PSN_MASK) >= requester->cwnd)
+		increase_cwnd(requester, (requester->unacked_psn - old_unacked_psn) & PSN_MASK);
+	follow_unacked(requester);
+	qp->transport->last_ack_at = requester->unanswered_since = qp_now(qp);
 	requester->consecutive_timeouts = 0;
 	requester->rnr_naks = 0;
-	requester->unanswered_since = qp_now(qp);
 	if (requester->rnr_waiting)
 		return;
 	if (requester->next_psn == requester->unacked_psn)

@@ -93,51 +93,28 @@ static uint32_t outstanding(const struct requester *requester)
 	return (requester->next_psn - requester->unacked_psn) & PSN_MASK;
 }
 
-/* No outstanding packet has AckReq, so no reply would open the window: allow one more packet, with AckReq. */
-static bool lacks_ack_request(const struct requester *requester)
+/* Sends the packet of that index. */
+static void transmit_packet(struct soft_qp *qp, const struct request *request, uint32_t index, bool ack_request)
 {
-	return requester->packets_since_ack_request >= outstanding(requester);
-}
-
-/* Both functions return false if the packet of that index must wait for the window, or for an earlier READ. */
-
-static bool send_packet(struct soft_qp *qp, const struct request *request, uint32_t index)
-{
-	struct requester *requester = &qp->requester;
-	uint32_t window = recovery_window(qp);
-	uint32_t ack_interval = window / 4 < ACK_INTERVAL_MAX ? window / 4 : ACK_INTERVAL_MAX;
 	size_t offset = (size_t)index * qp->endpoint->path.mtu;
 	bool last = index + 1 == request->packets;
-	bool resent = psn_before(requester->next_psn, requester->highest_psn);
 	struct packet packet = {
 		.opcode = opcodes[request->kind][(last ? 2 : 0) + (index ? 0 : 1)],
 		.solicited = last && request->kind == WORK_SEND,
-		.psn = requester->next_psn,
+		.ack_request = ack_request,
+		.psn = psn_add(request->psn, index),
 		.remote = { .address = request->remote_address, .key = request->remote_key, .length = request->length },
 		.immediate = request->immediate,
 		.length = last ? request->length - offset : qp->endpoint->path.mtu,
 	};
 
-	if (outstanding(requester) >= window && !lacks_ack_request(requester))
-		return false;
 	if (packet.length)
 		packet.payload = request->memory + offset;
 	if (last && request->has_immediate)
 		packet.opcode++;
-	requester->packets_since_ack_request++;
-	/*
-	 * An acknowledgement must come before the window is full. Unsignalled work leaves AckReq to later work. If none
-	 * follows, the timeout's probe has it.
-	 */
-	if ((last && (!request->unsignalled || resent || recovery_wants_ack(qp))) ||
-	    requester->packets_since_ack_request >= ack_interval || outstanding(requester) + 1 >= window) {
-		packet.ack_request = true;
-		requester->packets_since_ack_request = 0;
-		recovery_sent(qp);
-	}
+	if (ack_request)
+		recovery_sent(qp, packet.psn);
 	qp_send(qp, &packet);
-	requester->next_psn = psn_add(requester->next_psn, 1);
-	return true;
 }
 
 /* The packets of a READ from index to the end of its slice. */
@@ -148,39 +125,75 @@ static uint32_t slice_rest(const struct requester *requester, const struct reque
 	return rest < request->packets - index ? rest : request->packets - index;
 }
 
-/* Requests the rest of the slice. */
-static bool send_read(struct soft_qp *qp, const struct request *request, uint32_t index)
+/* Requests that many response packets. */
+static void transmit_read(struct soft_qp *qp, const struct request *request, uint32_t index, uint32_t packets)
 {
-	struct requester *requester = &qp->requester;
-	uint32_t packets = slice_rest(requester, request, index);
-	uint32_t window = recovery_window(qp);
-	uint32_t offset = index * qp->endpoint->path.mtu;
+	uint32_t offset = index * qp->endpoint->path.mtu, length = packets * qp->endpoint->path.mtu;
 	uint32_t rest = request->length - offset;
 	struct packet packet = {
 		.opcode = OPCODE_READ_REQUEST,
-		.psn = requester->next_psn,
+		.psn = psn_add(request->psn, index),
 		.ack_request = true,
 		.remote = { .address = request->remote_address + offset,
 			    .key = request->remote_key,
-			    .length =
-				    rest < packets * qp->endpoint->path.mtu ? rest : packets * qp->endpoint->path.mtu },
+			    .length = rest < length ? rest : length },
 	};
 
+	recovery_sent(qp, packet.psn);
+	qp_send(qp, &packet);
+}
+
+/* No outstanding packet has AckReq, so no reply would open the window: allow one more packet, with AckReq. */
+static bool lacks_ack_request(const struct requester *requester)
+{
+	return requester->packets_since_ack_request >= outstanding(requester);
+}
+
+/*
+ * Both functions send from next_psn on, which is the packet of that index. They return how many packets that are; 0 if
+ * it must wait for the window, or for an earlier READ.
+ */
+
+static uint32_t send_packet(struct soft_qp *qp, const struct request *request, uint32_t index)
+{
+	struct requester *requester = &qp->requester;
+	uint32_t window = recovery_window(qp);
+	uint32_t ack_interval = window / 4 < ACK_INTERVAL_MAX ? window / 4 : ACK_INTERVAL_MAX;
+	bool last = index + 1 == request->packets;
+	bool resent = psn_before(requester->next_psn, requester->highest_psn);
+
+	if (outstanding(requester) >= window && !lacks_ack_request(requester))
+		return 0;
+	requester->packets_since_ack_request++;
+	/*
+	 * An acknowledgement must come before the window is full. Unsignalled work leaves AckReq to later work. If none
+	 * follows, the timeout's probe has it.
+	 */
+	transmit_packet(qp, request, index,
+			(last && (!request->unsignalled || resent || recovery_wants_ack(qp))) ||
+				requester->packets_since_ack_request >= ack_interval ||
+				outstanding(requester) + 1 >= window);
+	return 1;
+}
+
+/* Requests the rest of the slice. */
+static uint32_t send_read(struct soft_qp *qp, const struct request *request, uint32_t index)
+{
+	struct requester *requester = &qp->requester;
+	uint32_t packets = slice_rest(requester, request, index);
+	uint32_t after = outstanding(requester) + packets;
+
 	if (requester->outstanding_reads >= requester->reads_max)
-		return false;
+		return 0;
 	/*
 	 * The first READ takes its whole slice, even if the window, which busy queue pairs share, is smaller. Slices of
 	 * the share's size lose fewer packets in the receive buffer, but usually cost more in round trips.
 	 */
-	if (!lacks_ack_request(requester) && outstanding(requester) + packets > window &&
-	    outstanding(requester) + packets > READ_WINDOW_MIN)
-		return false;
-	recovery_sent(qp);
-	qp_send(qp, &packet);
+	if (!lacks_ack_request(requester) && after > recovery_window(qp) && after > READ_WINDOW_MIN)
+		return 0;
 	requester->outstanding_reads++;
-	requester->packets_since_ack_request = 0;
-	requester->next_psn = psn_add(requester->next_psn, packets);
-	return true;
+	transmit_read(qp, request, index, packets);
+	return packets;
 }
 
 static void send_allowed(struct soft_qp *qp)
@@ -193,14 +206,16 @@ static void send_allowed(struct soft_qp *qp)
 	while (requester->next_request < requester->ring.count) {
 		const struct request *request = qp_request_at(requester, requester->next_request);
 		uint32_t index = (requester->next_psn - request->psn) & PSN_MASK;
+		uint32_t packets = (request->kind == WORK_READ ? send_read : send_packet)(qp, request, index);
 
-		if (!(request->kind == WORK_READ ? send_read : send_packet)(qp, request, index))
+		if (!packets)
 			break;
+		requester->next_psn = psn_add(requester->next_psn, packets);
 		if (psn_before(requester->highest_psn, requester->next_psn))
 			requester->highest_psn = requester->next_psn;
 		else
 			soft_count(qp->transport, SOFT_RESENT);
-		if (((requester->next_psn - request->psn) & PSN_MASK) == request->packets)
+		if (index + packets == request->packets)
 			requester->next_request++;
 	}
 	if (requester->next_psn == old_next_psn)
@@ -413,39 +428,30 @@ void requester_receive(struct soft_qp *qp, const struct packet *packet)
 /* ---- timeouts ---- */
 
 /*
- * Resends an outstanding packet with AckReq; for a READ the unanswered rest of its slice. Returns its first PSN.
- *
- *   unacked_psn         psn              next_psn
- *        |---- outstanding ---- ... ---------|
- *                        ^-------------------'   send_packet() and send_read() send what next_psn is, so it is set
- *                                                back to psn for this one packet
+ * Resends an outstanding packet with AckReq, whatever the window; for a READ the unanswered rest of its slice. Returns
+ * its first PSN.
  */
 static uint32_t requester_resend(struct soft_qp *qp, uint32_t psn)
 {
 	struct requester *requester = &qp->requester;
 	const struct request *request = find_request(requester, psn);
-	uint32_t next_psn = requester->next_psn;
-	uint8_t outstanding_reads = requester->outstanding_reads;
-	bool read = request->kind == WORK_READ;
+	uint32_t index = (psn - request->psn) & PSN_MASK;
 
-	if (read) /* the first of its slice */
-		psn = psn_add(psn, PSN_MASK + 1 - ((psn - request->psn) & PSN_MASK) % requester->read_slice);
-	if (psn_before(psn, requester->unacked_psn))
-		psn = requester->unacked_psn;
-	requester->next_psn = psn;
-	requester->outstanding_reads = 0;
-	/* It gets AckReq, and needs no room in the window. */
-	requester->packets_since_ack_request = PSN_MASK;
 	/* A reply may answer either transmission: none of what is outstanding now is timed (Karn). */
 	requester->rtt_timing = false;
-	requester->ambiguous_psn = next_psn;
+	requester->ambiguous_psn = requester->next_psn;
 	requester->once_psn = requester->highest_psn;
 	requester->rtt_sent_at = qp_now(qp);
-	(read ? send_read : send_packet)(qp, request, (psn - request->psn) & PSN_MASK);
 	soft_count(qp->transport, SOFT_RESENT);
-	requester->next_psn = next_psn;
-	requester->outstanding_reads = outstanding_reads;
-	return psn;
+	if (request->kind == WORK_READ) {
+		index -= index % requester->read_slice;
+		if (psn_before(psn_add(request->psn, index), requester->unacked_psn))
+			index = (requester->unacked_psn - request->psn) & PSN_MASK;
+		transmit_read(qp, request, index, slice_rest(requester, request, index));
+	} else {
+		transmit_packet(qp, request, index, true);
+	}
+	return psn_add(request->psn, index);
 }
 
 /* recovery.c decides about timeouts. */

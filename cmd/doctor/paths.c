@@ -269,8 +269,8 @@ static bool is_uncertain(const struct path_facts *facts)
 	return facts->worse && facts->answered && strcmp(facts->worse, "lost packets") != 0;
 }
 
-/* Such a path is bad only if a second attempt agrees. */
-static void ping_uncertain(struct paths *paths)
+/* Such a path is bad only if a second attempt agrees, as long as the first: in less it may have too few pings. */
+static void ping_uncertain(struct paths *paths, int seconds)
 {
 	struct path_facts again[UDP_SENDERS_MAX] = { 0 };
 	bool uncertain = false;
@@ -279,7 +279,7 @@ static void ping_uncertain(struct paths *paths)
 		uncertain |= is_uncertain(&paths->facts[i]);
 	if (!uncertain)
 		return;
-	ping_for(paths, SECONDS, again);
+	ping_for(paths, seconds, again);
 	for (size_t i = 0; i < paths->count; i++)
 		if (is_uncertain(&paths->facts[i]) && again[i].answered && !again[i].worse)
 			paths->facts[i] = again[i];
@@ -290,11 +290,12 @@ static void ping_paths(struct paths *paths)
 {
 	struct doctor *doctor = paths->doctor;
 	unsigned worse = 0, failed = 0;
+	int seconds = SECONDS;
 
-	ping_for(paths, SECONDS, paths->facts);
+	ping_for(paths, seconds, paths->facts);
 	if (few_pings(paths))
-		ping_for(paths, SECONDS_MORE, paths->facts);
-	ping_uncertain(paths);
+		ping_for(paths, seconds = SECONDS_MORE, paths->facts);
+	ping_uncertain(paths, seconds);
 	for (size_t i = 0; i < paths->count; i++) {
 		if (paths->facts[i].port)
 			paths->traces[i].port = paths->facts[i].port;

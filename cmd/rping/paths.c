@@ -13,7 +13,7 @@ enum {
 	GOOD_LOSSES = 2, /* at most this many times: beyond it a path is neither good nor worse */
 	SLOW = 2,	 /* times the round trip of the fastest third */
 	SLOW_COUNT = 10, /* pings, the minimum for a verdict */
-	FEW = 10,	 /* below this part of the others' pings in the same time a path waits for lost packets */
+	FEW = 10,	 /* below this part of the usual pings in the same time */
 	NAMED_MAX = 16,	 /* paths, in the verdict */
 };
 
@@ -23,7 +23,7 @@ enum {
 struct usual {
 	uint64_t losses;     /* maximum of the best eighth of a server's paths */
 	uint64_t round_trip; /* maximum of the fastest third: most paths may have the slow router */
-	uint64_t pings;	     /* the median */
+	uint64_t pings;	     /* minimum of the third with the most */
 };
 
 static int compare_numbers(const void *one, const void *other)
@@ -38,6 +38,12 @@ static uint64_t lowest(uint64_t *values, size_t count, size_t parts)
 {
 	qsort(values, count, sizeof(*values), compare_numbers);
 	return count ? values[(count - 1) / parts] : 0;
+}
+
+static uint64_t highest(uint64_t *values, size_t count, size_t parts)
+{
+	lowest(values, count, parts);
+	return count ? values[count - 1 - (count - 1) / parts] : 0;
 }
 
 static uint64_t middle_round_trip(const struct target *path)
@@ -62,7 +68,7 @@ static struct usual usual_of(const struct target *path, int64_t count)
 		pings[good] = path->histogram->all.count;
 		round_trips[good++] = middle_round_trip(path);
 	}
-	return (struct usual){ lowest(losses, good, 8), lowest(round_trips, good, 3), lowest(pings, good, 2) };
+	return (struct usual){ lowest(losses, good, 8), lowest(round_trips, good, 3), highest(pings, good, 3) };
 }
 
 static const char *compare(const struct target *path, struct usual usual)
@@ -73,6 +79,7 @@ static const char *compare(const struct target *path, struct usual usual)
 		return "failed";
 	if (losses_of(path) > MANY_LOSSES * (usual.losses + MORE_LOSSES))
 		return "lost packets";
+	/* It is slow, or waits for lost packets. */
 	if (path->histogram->all.count < usual.pings / FEW)
 		return "slow";
 	/* A lasting difference: nearly all of its pings. */

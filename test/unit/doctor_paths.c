@@ -12,8 +12,10 @@ enum {
 static struct doctor_bench bench;
 
 static struct {
-	const char *attempts[3]; /* a letter for each path: good, slow, lossy, died, failed */
-	unsigned count;		 /* of attempts */
+	const char *
+		attempts[3]; /* a letter for each path: good, slow, lossy, died, failed; Good and Slow with few pings */
+	unsigned count;	     /* of attempts */
+	char limits[64];     /* on the time of each */
 } test;
 
 bool __wrap_route_look_up(const struct address *peer, const struct address *source, struct route *route);
@@ -52,18 +54,21 @@ void __wrap_ping_send(struct doctor *doctor, const char *host, const char *optio
 
 	(void)doctor;
 	(void)host;
-	(void)options;
 	(void)ping;
 	assert_non_null(letters);
+	log_add(test.limits, sizeof(test.limits), " ", "%.*s", (int)strcspn(strstr(options, "--duration ") + 11, " "),
+		strstr(options, "--duration ") + 11);
 	for (size_t i = 0; i < facts->path_count; i++)
 		facts->paths[i] = (struct path_facts){
 			.port = (uint16_t)(UDP_PORT_FIRST + i),
-			.worse = letters[i] == 's'	    ? "slow"
+			.worse = strchr("sS", letters[i])   ? "slow"
 				 : letters[i] == 'l'	    ? "lost packets"
 				 : strchr("df", letters[i]) ? "failed"
 							    : NULL,
-			.good = letters[i] == 'g',
-			.answered = letters[i] == 'f' ? 0 : 800,
+			.good = strchr("gG", letters[i]),
+			.answered = letters[i] == 'f'	       ? 0
+				    : strchr("GS", letters[i]) ? 80
+							       : 800,
 			.failed = strchr("df", letters[i]),
 			.lost_out = letters[i] == 'l',
 		};
@@ -114,6 +119,12 @@ TEST(a_path_that_was_slow_once_is_good, set_up, tear_down)
 TEST(a_path_that_is_slow_twice_is_slow, set_up, tear_down)
 {
 	finds((const char *[3]){ "gsgg", "gsgg" }, "WARN  path      1 of 4 slow (UDP port 49153)");
+}
+
+TEST(a_second_attempt_is_as_long_as_the_first, set_up, tear_down)
+{
+	finds((const char *[3]){ "GSGG", "GSGG", "GSGG" }, "WARN  path      1 of 4 slow (UDP port 49153)");
+	assert_string_equal(test.limits, "3s 10s 10s");
 }
 
 TEST(a_path_that_died_once_is_good, set_up, tear_down)

@@ -665,10 +665,14 @@ bool route_diverted(const struct address *local, const struct address *peer, cha
 	return look(find_diversion, local, peer, text);
 }
 
-bool route_strays(const struct address *local, const struct address *peer, bool from_device,
-		  char text[ROUTE_CAUSE_SIZE])
+bool route_strays(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
-	return look(from_device ? find_other_way : find_stray, local, peer, text);
+	return look(find_stray, local, peer, text);
+}
+
+bool route_is_elsewhere(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	return look(find_other_way, local, peer, text);
 }
 
 bool route_misses_card(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])

@@ -44,13 +44,14 @@ bool route_diverted(const struct address *local, const struct address *peer, cha
 
 /*
  * Writes that a socket's packets from the local address leave by an interface without it, unless the route to the peer
- * has chosen the address. from_device: that the address's interface, from which an RDMA device sends, has no route
- * there, but another one has.
+ * has chosen the address.
  */
-bool route_strays(const struct address *local, const struct address *peer, bool from_device,
-		  char text[ROUTE_CAUSE_SIZE]);
+bool route_strays(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 
 #define ROUTE_STRAYS_HINT "give that interface a route there: ip route, or ip rule from"
+
+/* Writes that the local address's interface, by which its RDMA device sends, has no route to the peer: another has. */
+bool route_is_elsewhere(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 
 /*
  * Writes that packets leave by an interface without an RDMA device, and names one with a device, unless one of the two

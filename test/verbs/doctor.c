@@ -125,7 +125,7 @@ TEST(address_of_another_interface)
 	char *text;
 
 	provider_begin(PROVIDER_ROCE, 0);
-	provider.route_stray = "10.0.0.2 is on f0, but the route to the peer is by f1";
+	provider.elsewhere = "10.0.0.2 is on f0, but the route to the peer is by f1";
 	line_run(DOCTOR " 10.9.0.2 --source 10.0.0.2", &capture, &text);
 	if (!strstr(text, "no route to the host; 10.0.0.2 is on f0, but the route to the peer is by f1 (") ||
 	    !strstr(text, "fix: see ip route get 10.9.0.2 from 10.0.0.2 oif lo\n"))

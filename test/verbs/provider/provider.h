@@ -262,6 +262,7 @@ struct provider {
 	bool fails_once;	   /* ... and then works again */
 	unsigned calls;		   /* of that name */
 	bool rtu_lost;
+	bool unheard;				    /* a request without a listener is not refused */
 	bool events_without_end;		    /* instead of any other event */
 	bool silent_flush;			    /* flushed work raises no event */
 	bool refuses_in_silence;		    /* a responder raises no device event, like rxe */

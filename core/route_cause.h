@@ -13,9 +13,10 @@ enum {
 };
 
 /*
- * Writes why: the local address cannot be used, or is gone; only another address has a route; IPv6 is disabled, or
- * accepts no routes from routers; both addresses belong to this host; the peer's is a broadcast address; the next hop
- * answers no ARP or NDP. local may be the any address. Writes "" and returns false if the kernel shows no cause.
+ * Writes why: the local address cannot be used, or is gone; only another address has a route; the network of one has
+ * none; IPv6 is disabled, or accepts no routes from routers; both addresses belong to this host; the peer's is a
+ * broadcast address; the next hop answers no ARP or NDP. local may be the any address. Writes "" and returns false if
+ * the kernel shows no cause.
  */
 bool route_cause(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 

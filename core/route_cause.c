@@ -198,19 +198,31 @@ bool route_is_alone(char text[ROUTE_CAUSE_SIZE])
 			 "PrivateNetwork=no"));
 }
 
-/* An address that was given without its prefix length, or by DHCPv6; or a network of its own, with nothing in it. */
-static void without_network(const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+/*
+ * Names an address whose network has the peer, but no route: it was not added (noprefixroute), or is gone. alone: also
+ * an address in no network, as it was given without its prefix length, or by DHCPv6.
+ */
+static bool lacks_route(int fd, const struct address *peer, bool alone, char text[ROUTE_CAUSE_SIZE])
 {
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
 	unsigned whole = peer->family == ADDRESS_IP4 ? 32 : 128;
 	size_t count = interface_addresses(list);
-	char host[ADDRESS_TEXT_SIZE];
+	char own[ADDRESS_TEXT_SIZE], host[ADDRESS_TEXT_SIZE];
+	struct route route;
 
-	for (size_t i = 0; i < count && !*text; i++)
-		if (list[i].address.family == peer->family && !list[i].loopback &&
-		    interface_prefix(list[i].name, &list[i].address) == whole)
-			log_text(text, ROUTE_CAUSE_SIZE, "%s on %s is a /%u, no network: ip route add NETWORK dev %s",
-				 address_host(&list[i].address, host), list[i].name, whole, list[i].name);
+	for (size_t i = 0; i < count; i++) {
+		const struct address *address = &list[i].address;
+		const char *name = list[i].name;
+		bool fits = address->family == peer->family && !list[i].loopback;
+		unsigned prefix = fits ? interface_prefix(name, address) : 0;
+
+		if (prefix && (prefix == interface_prefix(name, peer) || (alone && prefix == whole)) &&
+		    !route_by_interface(fd, peer, address, if_nametoindex(name), &route))
+			return log_text(text, ROUTE_CAUSE_SIZE,
+					"%s/%u on %s has no route to it: ip route add %s dev %s",
+					address_host(address, own), prefix, name, address_host(peer, host), name);
+	}
+	return false;
 }
 
 static void unrouted(int fd, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
@@ -219,7 +231,7 @@ static void unrouted(int fd, const struct address *peer, char text[ROUTE_CAUSE_S
 
 	other_source(fd, peer, text);
 	if (WITH_EXTRAS && !*text && !is_down(text) && !route_is_alone(text))
-		without_network(peer, text);
+		lacks_route(fd, peer, true, text);
 	if (!*text && peer->family == ADDRESS_IP6 && !route_ip6_is_off(peer, text))
 		default_route(text);
 	if (!*text && !address_is_loopback(peer))
@@ -366,6 +378,10 @@ static void check_hop(int fd, const struct route *route, const struct address *p
 	if (!if_indextoname(route->interface, name))
 		return;
 	if (WITH_EXTRAS && !strcmp(link.kind, "bridge") && is_bridge(fd, route, name, hop, silent, text))
+		return;
+	/* A router may say that an IPv6 network's hosts are only reached by it. */
+	if (WITH_EXTRAS && peer->family == ADDRESS_IP4 && !interface_prefix(name, peer) &&
+	    lacks_route(fd, peer, false, text))
 		return;
 	prefix = interface_prefix(name, hop);
 	if (prefix && hop == peer)
@@ -665,10 +681,14 @@ bool route_diverted(const struct address *local, const struct address *peer, cha
 	return look(find_diversion, local, peer, text);
 }
 
-bool route_strays(const struct address *local, const struct address *peer, bool from_device,
-		  char text[ROUTE_CAUSE_SIZE])
+bool route_strays(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
-	return look(from_device ? find_other_way : find_stray, local, peer, text);
+	return look(find_stray, local, peer, text);
+}
+
+bool route_is_elsewhere(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+{
+	return look(find_other_way, local, peer, text);
 }
 
 bool route_misses_card(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])

@@ -13,9 +13,10 @@ enum {
 };
 
 /*
- * Writes why: the local address cannot be used, or is gone; only another address has a route; IPv6 is disabled, or
- * accepts no routes from routers; both addresses belong to this host; the peer's is a broadcast address; the next hop
- * answers no ARP or NDP. local may be the any address. Writes "" and returns false if the kernel shows no cause.
+ * Writes why: the local address cannot be used, or is gone; only another address has a route; the network of one has
+ * none; IPv6 is disabled, or accepts no routes from routers; both addresses belong to this host; the peer's is a
+ * broadcast address; the next hop answers no ARP or NDP. local may be the any address. Writes "" and returns false if
+ * the kernel shows no cause.
  */
 bool route_cause(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 
@@ -44,13 +45,14 @@ bool route_diverted(const struct address *local, const struct address *peer, cha
 
 /*
  * Writes that a socket's packets from the local address leave by an interface without it, unless the route to the peer
- * has chosen the address. from_device: that the address's interface, from which an RDMA device sends, has no route
- * there, but another one has.
+ * has chosen the address.
  */
-bool route_strays(const struct address *local, const struct address *peer, bool from_device,
-		  char text[ROUTE_CAUSE_SIZE]);
+bool route_strays(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 
 #define ROUTE_STRAYS_HINT "give that interface a route there: ip route, or ip rule from"
+
+/* Writes that the local address's interface, by which its RDMA device sends, has no route to the peer: another has. */
+bool route_is_elsewhere(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE]);
 
 /*
  * Writes that packets leave by an interface without an RDMA device, and names one with a device, unless one of the two

@@ -40,9 +40,12 @@ struct backend {
 	/* Whether a local address belongs to the device in the options. NULL: every address does. */
 	bool (*source_fits)(struct transport *transport, const struct path_options *options,
 			    const struct address *source);
-	/* The GID index that an address on such a device has, or PATH_UNSET. NULL: none has one. */
-	int64_t (*source_gid)(struct transport *transport, const struct path_options *options,
-			      const struct address *source);
+	/*
+	 * Whether a local address belongs to such a device, whatever GID index is requested; then gets the device,
+	 * its port and the GID index. NULL: there are no devices.
+	 */
+	bool (*source_path)(struct transport *transport, const struct path_options *options,
+			    const struct address *source, struct path *path);
 	void (*path)(const struct endpoint *endpoint, struct path *path); /* path is initialised; NULL: unknown */
 	void (*timeout_cause)(const struct endpoint *endpoint,
 			      char text[]); /* endpoint_timeout_cause(); NULL: unknown */

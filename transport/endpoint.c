@@ -161,7 +161,7 @@ static bool has_just_asked(const struct endpoint *endpoint)
 static bool find_route_cause(const struct endpoint *endpoint, char why[ROUTE_CAUSE_SIZE])
 {
 	return (backend_of(endpoint->transport)->opens_devices &&
-		route_strays(&endpoint->local, &endpoint->peer, true, why)) ||
+		route_is_elsewhere(&endpoint->local, &endpoint->peer, why)) ||
 	       route_cause(&endpoint->local, &endpoint->peer, why);
 }
 

@@ -132,26 +132,34 @@ static bool has_address(const struct interface_address *entry, const struct addr
 	       (entry->address.bytes[0] == 127 && address->bytes[0] == 127);
 }
 
-/* Names the GID index of each address of the family, or of any, that would be used without the requested one. */
-static void hint_at_gid(const struct endpoint *endpoint, enum address_family family, const struct address *source,
-			struct error *error)
+/*
+ * Names what the addresses of the family, or of any, belong to instead: each one's GID index, if one is requested, else
+ * its device and port.
+ */
+static void hint_at_others(const struct endpoint *endpoint, enum address_family family, const struct address *source,
+			   struct error *error)
 {
 	const struct path_options *options = endpoint->options.path;
 	const struct backend *backend = backend_of(endpoint->transport);
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
 	char host[ADDRESS_TEXT_SIZE], text[ERROR_HINT_SIZE] = "";
-	size_t count = options->gid_index != PATH_UNSET && backend->source_gid ? interface_addresses(list) : 0;
+	size_t count = backend->source_path ? interface_addresses(list) : 0;
+	bool gid = options->gid_index != PATH_UNSET;
+	struct path path;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct address *address = &list[i].address;
-		int64_t index = PATH_UNSET;
 
-		if ((!family || address->family == family) && (is_unset(source) || has_address(&list[i], source)) &&
-		    (!options->interface || interface_is_named(list[i].name, options->interface)))
-			index = backend->source_gid(endpoint->transport, options, address);
-		if (index != PATH_UNSET)
+		if ((family && address->family != family) || !(is_unset(source) || has_address(&list[i], source)) ||
+		    (gid && options->interface && !interface_is_named(list[i].name, options->interface)) ||
+		    !backend->source_path(endpoint->transport, gid ? options : &path_unset, address, &path))
+			continue;
+		if (!gid)
+			log_add(text, sizeof(text), ", ", "%s on %s belongs to %s/%u", address_host(address, host),
+				list[i].name, path.device, path.port);
+		else if (path.gid_index != PATH_UNSET)
 			log_add(text, sizeof(text), ", ", "%s has GID index %d", address_host(address, host),
-				(int)index);
+				path.gid_index);
 	}
 	if (*text)
 		error_hint(error, "%s", text);
@@ -175,7 +183,7 @@ bool endpoint_is_reachable(const struct endpoint *listener, struct error *reason
 	host_no_address(reason);
 	if (WITH_EXTRAS && *path_names(options, names)) {
 		error_set(reason, NULL, "no address of this host belongs to %s", names);
-		hint_at_gid(listener, ADDRESS_NONE, &listener->local, reason);
+		hint_at_others(listener, ADDRESS_NONE, &listener->local, reason);
 	}
 	return false;
 }
@@ -197,7 +205,7 @@ static enum outcome path_no_source(const struct endpoint *endpoint, enum address
 	if (down)
 		error_hint(endpoint_error(endpoint), "the interface %s is down", options->interface);
 	if (WITH_EXTRAS)
-		hint_at_gid(endpoint, family, source, endpoint_error(endpoint));
+		hint_at_others(endpoint, family, source, endpoint_error(endpoint));
 	return is_unset(source) || down ? OUTCOME_NO_CONNECTION : OUTCOME_USAGE;
 }
 

@@ -40,12 +40,17 @@ static unsigned pings_of(const struct doctor *doctor)
 	return doctor->verbs_selected ? 1 : 10;
 }
 
-/* A firewall must accept UDP port 4791 for RoCE, the server's own TCP port for iWARP. The ping may know more. */
+/*
+ * A firewall must accept UDP port 4791 for RoCE, the server's own TCP port for iWARP. The ping may know more; then
+ * nothing else is offered.
+ */
 static void hint_at_firewall(struct doctor *doctor, const struct address *address, struct error *error)
 {
 	bool tcp = doctor->fabric == FABRIC_IWARP;
 	char text[ERROR_HINT_SIZE];
 
+	if (!doctor->silent && doctor->run->transport->explained)
+		return;
 	if (WITH_EXTRAS && !doctor->silent && doctor->fabric == FABRIC_ROCE && !*error->hint &&
 	    !route_leads_here(address, false) && trace_refusal(doctor, address, text))
 		error_hint(error, "%s", text);

@@ -87,7 +87,7 @@ static void add_route(struct doctor *doctor, const struct endpoint *target)
 		if (WITH_EXTRAS && route_misses_card(&target->local, &target->peer, other))
 			finding_add(doctor, FINDING_WARN, "route", "%s", other);
 	}
-	if (!doctor->verbs_selected && !diverted && route_strays(&target->local, &target->peer, false, other))
+	if (!doctor->verbs_selected && !diverted && route_strays(&target->local, &target->peer, other))
 		finding_add(doctor, FINDING_WARN, "route", "%s\n" ROUTE_STRAYS_HINT, other);
 	if (!address_is_loopback(&target->peer) && route_leads_here(&target->peer, false))
 		finding_add(doctor, FINDING_READ, "route", "%s is an address of this host: nothing leaves it", peer);

@@ -437,6 +437,10 @@ TEST(suspected_peer_is_dead)
 			qp->retry_limit = 0;
 			network_run(10 * CLOCK_NS_PER_S);
 		}
+		/* The ICMP error is the peer's, or a router's. */
+		qp->endpoint->icmp = (struct soft_icmp){ .error = ECONNREFUSED,
+							 .peer = testbed.hosts[1].address,
+							 .from = testbed.hosts[way != 3].address };
 		suspect(qp);
 		network_run(CLOCK_NS_PER_S * 9 / 10);
 		assert_int_equal(testbed.hosts[0].failures, 0);
@@ -444,7 +448,9 @@ TEST(suspected_peer_is_dead)
 		assert_int_equal(testbed.hosts[0].failures, 1);
 		assert_string_equal(
 			testbed.hosts[0].failure,
-			"connection lost: the peer's process has ended, or a firewall rejects UDP port 4791");
+			way == 3
+				? "connection lost: a firewall or router on the way rejects UDP port 4791"
+				: "connection lost: the peer's process has ended, or a firewall rejects UDP port 4791");
 		qp_run_end(run);
 	}
 }

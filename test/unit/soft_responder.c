@@ -314,9 +314,9 @@ TEST(reads_beyond_limit_are_rejected, NULL, bench_close)
 	script("reads 1; read 100 65536 = D100-163; read 164 65536 = D164-227; read 228 65536 = D228-291");
 }
 
-static void deliver_read(struct pair *pair, uint32_t psn, size_t length)
+static void deliver(struct pair *pair, uint8_t opcode, uint32_t psn, size_t length)
 {
-	struct packet packet = bench_packet(OPCODE_READ_REQUEST, psn, length);
+	struct packet packet = bench_packet(opcode, psn, length);
 
 	packet.destination = qp_of(pair, 1)->by_qpn.key;
 	soft_qp_receive(testbed.hosts[1].transport, testbed.hosts[1].socket, &testbed.hosts[0].address, &packet);
@@ -330,8 +330,8 @@ TEST(reads_leave_turns_to_other_connections, NULL, bench_close)
 	responder_open(4);
 	pair_open(&other, &bench.attr);
 	for (uint32_t read = 0; read < 3; read++)
-		deliver_read(&bench.pair, 100 + read * 64, 65536);
-	deliver_read(&other, 100, 16);
+		deliver(&bench.pair, OPCODE_READ_REQUEST, 100 + read * 64, 65536);
+	deliver(&other, OPCODE_READ_REQUEST, 100, 16);
 	for (unsigned turn = 1; turn <= 3; turn++) {
 		soft_qp_batch_end(testbed.hosts[1].transport);
 		hosts_flush();
@@ -416,8 +416,8 @@ TEST(destroyed_region_is_inaccessible, NULL, bench_close)
 	script("reads 4; read 100 = D100; destroy; read 100 = X100; failed 1");
 	script("reads 4; write-first 100 1024 of 2048 = A100; destroy; write-last 101 1024 = X101; failed 1");
 	responder_open(4);
-	deliver_read(&bench.pair, 100, 65536);
-	deliver_read(&bench.pair, 164, 65536);
+	deliver(&bench.pair, OPCODE_READ_REQUEST, 100, 65536);
+	deliver(&bench.pair, OPCODE_READ_REQUEST, 164, 65536);
 	soft_qp_batch_end(testbed.hosts[1].transport);
 	script("destroy = D100-163 X164; failed 1");
 }
@@ -470,6 +470,17 @@ TEST(no_nak_behind_rnr_nak, NULL, bench_close)
 	assert_int_equal(counts[SOFT_OUT_OF_SEQUENCE].increase, 0);
 	script("reads 4; write 100 = A100; write 102 = S101");
 	assert_int_equal(testbed.hosts[1].transport->counts[SOFT_OUT_OF_SEQUENCE].increase, 1);
+}
+
+/* The receive comes late, the SEND comes again, and the RNR NAK is not sent yet. The next gap gets a NAK. */
+TEST(rnr_nak_of_an_executed_send_is_not_sent, NULL, bench_close)
+{
+	script("reads 4");
+	deliver(&bench.pair, OPCODE_SEND_ONLY, 100, 16);
+	script("receive 16");
+	deliver(&bench.pair, OPCODE_SEND_ONLY, 100, 16);
+	soft_qp_batch_end(testbed.hosts[1].transport);
+	script("= A100; received 16; write 102 = S101");
 }
 
 /* A READ requested again from its middle lacks a sent response. Its first response may merely be late. */

@@ -187,7 +187,7 @@ TEST(kernel_tables_explain_errors, NULL, end)
 
 	begin(PROVIDER_ROCE);
 	provider.route_cause = "10.0.0.1 answers no ARP on eth0";
-	provider.route_stray = "10.0.0.2 is on f0, but the route to the peer is by f1";
+	provider.elsewhere = "10.0.0.2 is on f0, but the route to the peer is by f1";
 	bench.answer_requests = false;
 	request_connection();
 	cm_raise(id_of(bench.client.endpoint), RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
@@ -200,7 +200,7 @@ TEST(kernel_tables_explain_errors, NULL, end)
 		    assert_false(bench_resolve(&bench, &options)));
 
 	begin(PROVIDER_ROCE);
-	provider.route_stray = "10.0.0.2 is on f0, but the route to the peer is by f1";
+	provider.elsewhere = "10.0.0.2 is on f0, but the route to the peer is by f1";
 	provider_fail("rdma_resolve_addr", ENETUNREACH, 0);
 	EXPECT_TOLD("hint: 10.0.0.2 is on f0, but the route to the peer is by f1\n",
 		    assert_false(bench_resolve(&bench, &options)));

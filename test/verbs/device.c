@@ -225,6 +225,7 @@ static struct {
 	unsigned count;
 	uint64_t values[4];
 	unsigned reads;
+	bool fails;
 } statistics[2]; /* of eth0 and eth1 */
 
 int __wrap_ioctl(int fd, unsigned long request, ...);
@@ -258,6 +259,8 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		break;
 	case ETHTOOL_GSTATS:
 		statistics[number].reads++;
+		if (statistics[number].fails)
+			return -1;
 		((struct ethtool_stats *)data)->n_stats = statistics[number].count;
 		memcpy(((struct ethtool_stats *)data)->data, statistics[number].values,
 		       sizeof(statistics[number].values));
@@ -289,6 +292,11 @@ TEST(pauses_of_an_interface, NULL, end)
 	statistics[0].count = 4;
 	statistics[0].values[2] = 99;
 	assert_int_equal(counter_of("rx_pause_ctrl_phy")->increase, 5);
+	/* A driver that does not answer is asked once, too. */
+	statistics[0].fails = true;
+	statistics[0].reads = 0;
+	assert_int_equal(counter_of("rx_pause_ctrl_phy")->increase, 5);
+	assert_int_equal(statistics[0].reads, 1);
 }
 
 /* Each port's interface has its own, whatever else is counted in between. */

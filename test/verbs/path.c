@@ -153,6 +153,20 @@ TEST(the_gid_index_of_an_address, NULL, end)
 		    assert_int_equal(endpoint_listen(bench.listener, &bench.address), OUTCOME_USAGE));
 }
 
+/* A route does not lead to that device, or it has no address. */
+TEST(the_device_of_an_address, NULL, end)
+{
+	begin(PROVIDER_ROCE);
+	path.device = "roce1";
+	bench.listener = end_create(&bench.listening, ENDPOINT_LISTENER, &options);
+	EXPECT_TOLD("10.0.0.1 on lo belongs to roce0/1\n",
+		    assert_int_equal(endpoint_listen(bench.listener, &bench.address), OUTCOME_USAGE));
+	path.device = "nowhere0";
+	EXPECT_TOLD("hint: 10.0.0.1 on lo belongs to roce0/1, 10.0.0.2 on lo belongs to roce0/2, "
+		    "10.0.1.1 on lo belongs to roce1/1, 10.0.1.2 on lo belongs to roce1/2\n",
+		    assert_false(bench_start_client(&bench, &options)));
+}
+
 /* Before a run begins: missing devices, and the existing ones. */
 TEST(options_are_looked_up, NULL, end)
 {

@@ -287,7 +287,7 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 	else if (base->state >= ENDPOINT_ESTABLISHED && soft_has_probed(endpoint, SOFT_PROBE_ANSWERED))
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; " HOST_ANSWERED STOPPED);
 	if (WITH_DIAGNOSTICS && (!*text || icmp->error) &&
-	    route_strays(&endpoint->path.local, &endpoint->path.peer, false, why))
+	    route_strays(&endpoint->path.local, &endpoint->path.peer, why))
 		log_add(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "", "; %s: " ROUTE_STRAYS_HINT, why);
 }
 

@@ -130,14 +130,17 @@ void verbs_counters_begin(struct verbs_domain *domain)
 		add_pauses(domain);
 }
 
-/* values: those of the last counter's interface, or NULL. A driver whose statistics have changed is not read. */
+/*
+ * values: those of the last counter's interface, or NULL if its driver did not answer. A driver whose statistics have
+ * changed is not read. last: NULL at first.
+ */
 static bool read_pauses(const struct counter *counter, const struct network_counter *last,
 			struct ethtool_stats **values, uint64_t *number)
 {
 	size_t length = (size_t)(counter->base.name - 1 - counter->path);
 	char interface[SYSFS_TEXT_SIZE];
 
-	if (!*values || last->device != counter->base.device || last->port != counter->base.port) {
+	if (!last || last->device != counter->base.device || last->port != counter->base.port) {
 		free(*values);
 		*values = ethtool_statistics(log_text(interface, sizeof(interface), "%.*s", (int)length, counter->path),
 					     ETHTOOL_GSTATS);

@@ -146,11 +146,11 @@ enum outcome verbs_check_path(struct transport *transport, const struct path_opt
 /* ---- which device an address has ---- */
 
 /*
- * Binds an id to the address, which gives it the device. gid_index: of its last entry, NULL: not wanted. On RoCE that
- * is the one for v2, which the connection manager prefers.
+ * Binds an id to the address, which gives it the device. path: gets it, and the index of its last GID; NULL: not
+ * wanted. On RoCE that is the one for v2, which the connection manager prefers.
  */
 static bool bind_source(struct transport *transport, const struct path_options *options, const struct address *source,
-			int64_t *gid_index)
+			struct path *path)
 {
 	struct endpoint_options address_options = { .port_space = PORT_SPACE_TCP, .path = options };
 	struct sockaddr_storage storage;
@@ -165,10 +165,14 @@ static bool bind_source(struct transport *transport, const struct path_options *
 	if (fits)
 		verbs_domain_watch(verbs_of(transport), id, &address_options);
 	fits = fits && !unmet_option(id, options);
-	if (fits && gid_index && !ibv_query_port(id->verbs, id->port_num, &port))
-		for (int i = port.gid_tbl_len; i-- && *gid_index == PATH_UNSET;)
+	if (fits && path) {
+		path->device = device_name(id);
+		path->port = id->port_num;
+	}
+	if (fits && path && !ibv_query_port(id->verbs, id->port_num, &port))
+		for (int i = port.gid_tbl_len; i-- && path->gid_index == PATH_UNSET;)
 			if (has_gid(id, i))
-				*gid_index = i;
+				path->gid_index = i;
 	rdma_destroy_id(id);
 	return fits;
 }
@@ -178,14 +182,14 @@ bool verbs_source_fits(struct transport *transport, const struct path_options *o
 	return bind_source(transport, options, source, NULL);
 }
 
-int64_t verbs_source_gid(struct transport *transport, const struct path_options *options, const struct address *source)
+bool verbs_source_path(struct transport *transport, const struct path_options *options, const struct address *source,
+		       struct path *path)
 {
 	struct path_options device = *options;
-	int64_t gid_index = PATH_UNSET;
 
 	device.gid_index = PATH_UNSET;
-	bind_source(transport, &device, source, &gid_index);
-	return gid_index;
+	*path = (struct path){ .gid_index = PATH_UNSET };
+	return bind_source(transport, &device, source, path);
 }
 
 void verbs_hint_route(const struct endpoint *endpoint)

@@ -282,7 +282,8 @@ void verbs_joined(struct verbs_endpoint *endpoint, const struct rdma_ud_param *p
 /* path.c */
 enum outcome verbs_check_path(struct transport *transport, const struct path_options *options);
 bool verbs_source_fits(struct transport *transport, const struct path_options *options, const struct address *source);
-int64_t verbs_source_gid(struct transport *transport, const struct path_options *options, const struct address *source);
+bool verbs_source_path(struct transport *transport, const struct path_options *options, const struct address *source,
+		       struct path *path);
 void verbs_path(const struct endpoint *endpoint, struct path *path);
 /*
  * After ENODEV for an address, also a group's: names the route's local address, or the listener's own, and the

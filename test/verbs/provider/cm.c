@@ -466,7 +466,8 @@ static void request_arrives(struct action *action)
 		return;
 	listener = listener_at(&from->base.route.addr.dst_addr, from->base.ps);
 	if (!listener) {
-		refuse(from);
+		if (!provider.unheard)
+			refuse(from);
 		return;
 	}
 	/* Dropped: a real peer would repeat it for seconds. */

@@ -338,10 +338,9 @@ bool __wrap_route_cause(const struct address *local, const struct address *peer,
 	return *text;
 }
 
-bool __wrap_route_strays(const struct address *local, const struct address *peer, bool from_device,
-			 char text[ROUTE_CAUSE_SIZE])
+bool __wrap_route_is_elsewhere(const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
-	log_text(text, ROUTE_CAUSE_SIZE, "%s", from_device && provider.route_stray ? provider.route_stray : "");
+	log_text(text, ROUTE_CAUSE_SIZE, "%s", provider.elsewhere ? provider.elsewhere : "");
 	return *text;
 }
 

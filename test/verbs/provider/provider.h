@@ -254,7 +254,7 @@ struct provider {
 	bool route_held;	   /* no attempt to resolve a route ends by itself */
 	int address_status;	   /* the status of an address resolution, if not 0 */
 	const char *route_cause;   /* the kernel's tables' explanation; NULL: none */
-	const char *route_stray;   /* the same, for a local address that another interface has */
+	const char *elsewhere;	   /* the same, for a local address whose interface has no route */
 	const char *refusal;	   /* what becomes of ordinary packets to RoCE's port; NULL: unknown */
 	const char *fails;	   /* the call of that name ... */
 	int fails_with;		   /* ... with this errno value ... */
@@ -262,6 +262,7 @@ struct provider {
 	bool fails_once;	   /* ... and then works again */
 	unsigned calls;		   /* of that name */
 	bool rtu_lost;
+	bool unheard;				    /* a request without a listener is not refused */
 	bool events_without_end;		    /* instead of any other event */
 	bool silent_flush;			    /* flushed work raises no event */
 	bool refuses_in_silence;		    /* a responder raises no device event, like rxe */

@@ -403,6 +403,14 @@ static bool is_probe_due(struct soft_qp *qp, int64_t now)
 	return true;
 }
 
+/* A firewall at the peer sends the same ICMP error as its kernel; one on the way has another address. */
+static const char *lost_text(const struct soft_icmp *icmp)
+{
+	return WITH_EXTRAS && icmp->error && !address_same_host(&icmp->from, &icmp->peer)
+		       ? "connection lost: a firewall or router on the way rejects UDP port 4791"
+		       : "connection lost: the peer's process has ended, or a firewall rejects UDP port 4791";
+}
+
 static void keepalive(void *context)
 {
 	struct soft_qp_table *table = context;
@@ -423,10 +431,7 @@ static void keepalive(void *context)
 			any = true;
 			if (is_suspect_expired(qp)) {
 				qp->endpoint->probe = SOFT_PROBE_NONE; /* its answer explains a silent peer */
-				qp_fail_connection(qp,
-						   "connection lost: the peer's process has ended, or a firewall "
-						   "rejects UDP port 4791",
-						   "errno", ECONNREFUSED);
+				qp_fail_connection(qp, lost_text(&qp->endpoint->icmp), "errno", ECONNREFUSED);
 			} else if (probes < PROBES_PER_PERIOD && is_probe_due(qp, qp_now(qp))) {
 				soft_qp_probe(qp);
 				probes++;

@@ -505,9 +505,8 @@ bool responder_reply(struct soft_qp *qp)
 
 	if (!send_responses(qp))
 		return false;
-	/* The same batch brought the missing packet, and each dropped packet after it again. */
-	gap_closed = responder->nak_due && !responder->fatal && syndrome_kind(responder->syndrome) == SYNDROME_NAK &&
-		     psn_before(responder->gap_last_psn, responder->epsn);
+	/* Meanwhile the packet of the NAK has been executed, and each dropped packet after it. */
+	gap_closed = responder->nak_due && !responder->fatal && psn_before(responder->gap_last_psn, responder->epsn);
 	if (gap_closed) {
 		responder->gap = false;
 		send_ack(qp);

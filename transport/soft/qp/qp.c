@@ -426,7 +426,7 @@ static void keepalive(void *context)
 				qp_fail_connection(qp,
 						   "connection lost: the peer's process has ended, or a firewall "
 						   "rejects UDP port 4791",
-						   "errno", ECONNREFUSED);
+						   NULL, ECONNREFUSED);
 			} else if (probes < PROBES_PER_PERIOD && is_probe_due(qp, qp_now(qp))) {
 				soft_qp_probe(qp);
 				probes++;

@@ -253,7 +253,8 @@ static bool has_row(const struct reporting *reporting)
 	if (reporting->last_interval && !reporting->rows)
 		return !reporting->live;
 	if (reporting->last_interval)
-		return counted && report->interval_ended - report->interval_began >= MIN(reporting->length / 10, REST_MIN);
+		return counted &&
+		       report->interval_ended - report->interval_began >= MIN(reporting->length / 10, REST_MIN);
 	return !reporting->live || counted || figures.under_way;
 }
 

@@ -187,6 +187,7 @@ static void print_block(struct reporting *reporting, FILE *stream, const char *t
 
 	fprintf(stream, "%s: %s %s:\n", reporting->run->log.name, title,
 		units_time(clock_now() - reporting->run->begun, time));
+	reporting->report.columns = (int)width;
 	print_figures(reporting, unwrapped ? unwrapped : stream, &report_block, false);
 	reporting_network_hint(reporting->run->transport, note, true, hint);
 	while ((line = strsep(&rest, "\n")) && *line)

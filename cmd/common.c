@@ -30,7 +30,7 @@ const struct option common_option_table[] = {
 	FLAG(0, "json-stream", reporting.json_stream, OPTION_HELP("Print JSON objects, one per line, as events occur"),
 	     .exclusive = ONE_OUTPUT, .section = SECTION_OUTPUT),
 	ROW(OPTION_TEXT, "prometheus", reporting.prometheus, "FILE", "", "",
-	    OPTION_HELP("Write metrics to FILE for node_exporter, every 15 s or interval; -: print them at the end"),
+	    OPTION_HELP("Write metrics to FILE for node_exporter, every 15 s; -: print them at the end"),
 	    .section = SECTION_OUTPUT),
 #endif
 	FLAG(0, "quiet", reporting.quiet, OPTION_HELP("Print errors only"), .exclusive = ONE_OUTPUT | NO_HISTOGRAM,
@@ -43,12 +43,12 @@ const struct option common_option_table[] = {
 
 const struct option connection_option_table[] = {
 #if WITH_EXTRAS
-	PATH("retry", retry, "0 to 7", OPTION_HELP("Client: resends before it gives up; soft: timeouts in a row", "7"), .tags = FOR_CLIENT,
+	PATH("retry", retry, "0 to 7", OPTION_HELP("Client: resends before the connection fails; soft: timeouts in a row", "7"), .tags = FOR_CLIENT,
 	     .section = SECTION_PATH),
 	PATH("rnr-retry", rnr_retry, "0 to 7", OPTION_HELP("Receiver-not-ready retries of the peer; 7: no limit", "7"),
 	     .section = SECTION_PATH),
 	PATH("backlog", backlog, "1 to 32768",
-	     OPTION_HELP("Server: maximum pending connection requests", "1024"),
+	     OPTION_HELP("Maximum pending connection requests", "1024"),
 	     .tags = FOR_SERVER, .section = SECTION_SERVER),
 #endif
 	OPTION_REST(endpoint_option_table),
@@ -65,7 +65,7 @@ const struct option endpoint_option_table[] = {
 	     OPTION_HELP("Print the distribution of times, also in JSON"),
 	     .exclusive = NO_HISTOGRAM | NO_PING_TIMES, .section = SECTION_OUTPUT),
 	ROW(OPTION_DURATION, "interval-report", reporting.interval, "TIME", "10ms to 24h", "",
-	    OPTION_HELP("Also report figures every TIME", "none"), .section = SECTION_OUTPUT),
+	    OPTION_HELP("Report figures, and write --prometheus FILE, every TIME", "none"), .section = SECTION_OUTPUT),
 #if WITH_EXTRAS
 	ROW(OPTION_LIST, "expect", reporting.expect, "FIGURE", "", "",
 	    OPTION_HELP("Fail unless a figure of the run matches: 'p99<=200us', 'lost=0', 'rate>=1000'; repeatable"),

@@ -110,7 +110,7 @@ enum {
 		   .section = SECTION_PATH)
 #define WAIT_SERVER_OPTION(type, member) \
 	OPTION_ROW(OPTION_DURATION, 0, "wait-server", type, member, "TIME", "0 to 24h", "0", \
-		   OPTION_HELP("Client: retry for this long until a server accepts"), .tags = FOR_CLIENT, \
+		   OPTION_HELP("Retry for this long until a server accepts"), .tags = FOR_CLIENT, \
 		   .section = SECTION_CLIENT, .brief = true)
 #define IDLE_TIMEOUT_OPTION(type, member, help_text) \
 	OPTION_ROW(OPTION_DURATION, 0, "idle-timeout", type, member, "TIME", "1ms to 8784h", "", \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/lookup.h"
 
+#include <arpa/inet.h>
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,7 @@ static const char *name_fault(const char *text, char fault[FAULT_SIZE])
 {
 	const char *number = number_in(text);
 	char meant[ADDRESS_TEXT_SIZE];
+	struct in_addr ignored;
 	const char *other = text + strspn(text, strchr(text, ':') ? HOST_BYTES : NAME_BYTES);
 
 	if (!WITH_NAMES)
@@ -106,6 +108,9 @@ static const char *name_fault(const char *text, char fault[FAULT_SIZE])
 		return character_fault(other, fault);
 	if (WITH_DIAGNOSTICS && is_octal(text, meant))
 		return "has a leading zero, which makes a number octal";
+	/* The C library also takes 10.1 for 10.0.0.1. */
+	if (WITH_DIAGNOSTICS && !text[strspn(text, DIGITS ".")] && !inet_aton(text, &ignored))
+		return "is not an IPv4 address";
 	if (number)
 		return number == text ? "is a number, not an address" : "includes a port";
 	return EXTRA(host_is_device(text)) ? "is an RDMA device, not a host" : NULL;

@@ -2,12 +2,14 @@
 #include "core/histogram.h"
 
 #include <inttypes.h>
+#include <sys/param.h>
 
 #include "core/units.h"
 
 enum {
 	LINES_MAX = 24,
 	BAR_MAX = 40,
+	BAR_INDENT = 38, /* columns before a bar */
 };
 
 /*
@@ -136,10 +138,11 @@ static uint64_t samples_between(const struct histogram *histogram, unsigned firs
 	return count;
 }
 
-static void draw_line(const struct histogram *histogram, unsigned first, unsigned end, uint64_t max, FILE *stream)
+static void draw_line(const struct histogram *histogram, unsigned first, unsigned end, uint64_t max, uint64_t longest,
+		      FILE *stream)
 {
 	uint64_t count = samples_between(histogram, first, end);
-	uint64_t length = (count * BAR_MAX + max / 2) / max;
+	uint64_t length = (count * longest + max / 2) / max;
 	char low[UNITS_TEXT_SIZE], high[UNITS_TEXT_SIZE];
 
 	fprintf(stream, "    %9s - %-9s %10" PRIu64 " |", units_time(histogram_bucket_start(first), low),
@@ -149,10 +152,11 @@ static void draw_line(const struct histogram *histogram, unsigned first, unsigne
 	fputc('\n', stream);
 }
 
-void histogram_draw(const struct histogram *histogram, FILE *stream)
+void histogram_draw(const struct histogram *histogram, int columns, FILE *stream)
 {
 	const unsigned last = bucket_of((uint64_t)histogram->all.maximum);
 	unsigned first = bucket_of((uint64_t)histogram->all.minimum), width = HISTOGRAM_SUBBUCKETS / 8;
+	uint64_t longest = columns ? (uint64_t)MIN(columns - BAR_INDENT, BAR_MAX) : BAR_MAX;
 	uint64_t max = 1;
 
 	while ((last - first) / width >= LINES_MAX)
@@ -162,5 +166,5 @@ void histogram_draw(const struct histogram *histogram, FILE *stream)
 		if (samples_between(histogram, i, i + width) > max)
 			max = samples_between(histogram, i, i + width);
 	for (unsigned i = first; i <= last; i += width)
-		draw_line(histogram, i, i + width, max, stream);
+		draw_line(histogram, i, i + width, max, longest, stream);
 }

@@ -63,6 +63,6 @@ int64_t histogram_bucket_start(unsigned bucket);
 
 /*
  * Prints a bar chart of at least one sample. Each line covers an eighth of an octave, or more if that would give too
- * many lines.
+ * many lines. columns: the terminal's, at least 40; 0: any number.
  */
-void histogram_draw(const struct histogram *histogram, FILE *stream);
+void histogram_draw(const struct histogram *histogram, int columns, FILE *stream);

@@ -443,7 +443,7 @@ void host_find_none(struct host *host)
 		hint_none(host, hint, cause);
 		host_add(host, host->failure, "verbs", "no RDMA device %s%s\n%s",
 			 exclusive ? "in this network namespace (rdma system: netns exclusive)"
-				   : "on this machine (" DEVICES " is empty)",
+				   : "on this machine (none in " DEVICES ")",
 			 cause, hint);
 	}
 }

@@ -211,7 +211,7 @@ void report_histogram(struct report *report, const char *name, const struct hist
 		return;
 	if (form == IN_STEP)
 		fputc('\n', report->stream); /* the row's */
-	histogram_draw(histogram, report->stream);
+	histogram_draw(histogram, report->columns, report->stream);
 }
 
 void report_print_name(FILE *stream, const char *name, enum report_kind kind, const char *time_unit)

@@ -84,7 +84,8 @@ struct report {
 	bool of_steps;	     /* an interval ends with its last count; the totals have no gauges or distributions */
 	bool separates;	     /* JSON: a comma comes before the next item */
 	int excess;	     /* report_table: how much the row exceeds its columns so far */
-	int column, columns; /* report_table: columns so far, and the terminal's; 0: any number */
+	int column;	     /* report_table: columns so far */
+	int columns;	     /* the terminal's, at least 40; 0: any number */
 
 	int64_t interval_began, interval_ended; /* clock times, for the figures of an interval */
 

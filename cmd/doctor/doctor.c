@@ -20,7 +20,8 @@ static const struct option options_table[] = {
 #if WITH_EXTRAS
 #if WITH_REPORT
 	OPTION_ROW(OPTION_INTEGER, 0, "paths", struct doctor_options, paths, "N", "2 to 64", "", /* UDP_SENDERS_MAX */
-		   OPTION_HELP("Also ping ADDRESS over N paths at once, and find their routers", "one path"),
+		   OPTION_HELP("Also ping ADDRESS over N paths at once, and find their routers; the server needs -P",
+			       "one path"),
 		   .tags = FOR_ANOTHER),
 	OPTION_FLAG_ROW(0, "load", struct doctor_options, load,
 			OPTION_HELP("Also ping ADDRESS with long messages, at full rate, for a second"),

@@ -46,7 +46,7 @@ static void print_line(struct doctor *doctor, const char *status, const char *ch
 static void print_finding(struct doctor *doctor, const struct finding *finding)
 {
 	struct report *record = run_begin_record(doctor->run, "finding");
-	char text[ERROR_TEXT_SIZE], fix[ERROR_HINT_SIZE];
+	char text[ERROR_TEXT_SIZE], hint[ERROR_HINT_SIZE];
 
 	if (record) {
 		report_finding(record, finding);
@@ -56,7 +56,7 @@ static void print_finding(struct doctor *doctor, const struct finding *finding)
 		run_print(doctor->run, "%s", "");
 	print_line(doctor, status_names[finding->status], finding->error.object, error_text(&finding->error, text));
 	if (*finding->error.hint)
-		print_line(doctor, "", "", log_text(fix, sizeof(fix), "fix: %s", finding->error.hint));
+		print_line(doctor, "", "", log_text(hint, sizeof(hint), "hint: %s", finding->error.hint));
 	if (finding->status == FINDING_FAIL)
 		report_failure(doctor, finding);
 	doctor->findings.new_group = false;

@@ -91,20 +91,17 @@ static const char *compare(const struct target *path, struct usual usual)
 
 static void print_header(const struct target *path, bool narrow)
 {
-	run_print(path->peer.run, "path  %s   pings%s%s      p50%s", path->udp ? "UDP port" : " CM port       QPN",
-		  narrow ? "" : "    lost", path->udp ? "  losses" : "", narrow ? "" : "      p99      max");
+	run_print(path->peer.run, "path  %s   pings%s      p50%s", path->udp ? "UDP port" : " CM port       QPN",
+		  path->udp ? "  losses" : "", narrow ? "" : "      p99      max");
 }
 
 static void print_path(const struct target *path, unsigned number, bool narrow)
 {
 	const struct histogram *times = path->histogram;
 	char p50[UNITS_TEXT_SIZE] = "-", p99[UNITS_TEXT_SIZE] = "-", max[UNITS_TEXT_SIZE] = "-";
-	char qpn[16] = "", lost[24] = "       -", losses[24] = "", others[2 * UNITS_TEXT_SIZE];
+	char qpn[16] = "", losses[24] = "", others[2 * UNITS_TEXT_SIZE];
 	struct losses of_path;
 
-	/* A path without a ping has no losses. */
-	if (path->counts.sent)
-		log_text(lost, sizeof(lost), "  %6" PRIu64, path->counts.lost);
 	if (target_losses(path, &of_path))
 		log_text(losses, sizeof(losses), "  %6" PRIu64, losses_of(path));
 	else if (path->udp)
@@ -118,9 +115,9 @@ static void print_path(const struct target *path, unsigned number, bool narrow)
 		units_time(times->all.maximum, max);
 	}
 	log_text(others, sizeof(others), "  %7s  %7s", p99, max);
-	run_print(path->peer.run, "%4u  %8u%s  %6" PRIu64 "%s%s  %7s%s%s%s", number, path->port, qpn,
-		  path->counts.answered.count, narrow ? "" : lost, losses, p50, narrow ? "" : others,
-		  path->worse ? "  " : "", path->worse ? path->worse : "");
+	run_print(path->peer.run, "%4u  %8u%s  %6" PRIu64 "%s  %7s%s%s%s", number, path->port, qpn,
+		  path->counts.answered.count, losses, p50, narrow ? "" : others, path->worse ? "  " : "",
+		  path->worse ? path->worse : "");
 }
 
 /* One line per server. On a narrow terminal a row has only the figures that compare() uses. */

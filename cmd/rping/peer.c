@@ -238,8 +238,8 @@ void peer_print_result(const struct peer *peer, enum outcome outcome, bool ends_
 				 units_plural(peer->longest));
 		if (options->validate)
 			checked = " and verified";
-		else if (WITH_DIAGNOSTICS)
-			device = log_text(device_text, sizeof(device_text), "%s; payload not checked, use -V", device);
+		else if (WITH_DIAGNOSTICS && !options->server)
+			device = log_text(device_text, sizeof(device_text), "%s; payload not verified, use -V", device);
 		if (EXTRA(warmup))
 			warmed_up = log_text(warmup_text, sizeof(warmup_text), " after %" PRIu64 " to warm up", warmup);
 	}

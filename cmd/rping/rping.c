@@ -37,16 +37,16 @@ static const struct option rping_option_table[] = {
 	    OPTION_HELP("Client: bytes per ping", "100, or 64 with a stock server"),
 	    .brief = true),
 #endif
-	FLAG('P', "persistent", persistent, OPTION_HELP("Server: serve any number of clients, until interrupted"),
+	FLAG('P', "persistent", persistent, OPTION_HELP("Serve any number of clients, until interrupted"),
 	     .tags = FOR_SERVER, .section = SECTION_SERVER, .brief = true),
 	FLAG('q', "own-qp", own_qp, OPTION_HELP("Create and modify the queue pair without librdmacm"),
 	     .section = SECTION_PATH),
 #if WITH_EXTRAS
 	ROW(OPTION_TEXT, 0, "targets", targets, "FILE", "", "",
-	    OPTION_HELP("Client: also ping these, an ADDRESS [PORT] per line; - is standard input"),
+	    OPTION_HELP("Also ping these, an ADDRESS [PORT] per line; - is standard input"),
 	    .tags = FOR_CLIENT, .section = SECTION_CLIENT),
 	ROW(OPTION_INTEGER, 0, "warmup", warmup, "N", "0 to 2147483647", "0",
-	    OPTION_HELP("Client: number of warm-up pings, not counted"), .tags = FOR_CLIENT,
+	    OPTION_HELP("Number of warm-up pings, not counted"), .tags = FOR_CLIENT,
 	    .section = SECTION_CLIENT),
 	ROW(OPTION_DURATION, 0, "interval", interval, "TIME", "0 to 24h", "",
 	    OPTION_HELP("Client: time from the start of one ping to the next", "0, no pause"),
@@ -56,18 +56,18 @@ static const struct option rping_option_table[] = {
 	    .section = SECTION_PACE, .brief = true),
 #if WITH_REPORT
 	ROW(OPTION_INTEGER, 0, "paths", paths, "N", "2 to 64", "", /* UDP_SENDERS_MAX */
-	    OPTION_HELP("Client: ping over N paths at once, each with its own UDP port, and compare them",
-			"one path"), .tags = FOR_CLIENT, .section = SECTION_CLIENT),
+	    OPTION_HELP("Ping over N paths at once, each with its own UDP port, and compare them; the server "
+			"needs -P", "one path"), .tags = FOR_CLIENT, .section = SECTION_CLIENT),
 	FLAG(0, "equal-paths", equal_paths,
-	     OPTION_HELP("Client: fail if a path is worse than the others"),
+	     OPTION_HELP("Fail if a path is worse than the others"),
 	     .tags = FOR_CLIENT, .section = SECTION_CLIENT),
 #endif
 	FLAG(0, "reconnect", reconnect,
-	     OPTION_HELP("Client: reconnect whenever the connection fails; lost pings fail the run"),
+	     OPTION_HELP("Reconnect whenever the connection fails; lost pings fail the run"),
 	     .tags = FOR_CLIENT, .section = SECTION_CLIENT),
 	WAIT_SERVER_OPTION(struct rping_options, wait_server),
 	ROW(OPTION_INTEGER, 0, "max-clients", max_clients, "N", "1 or more", "",
-	    OPTION_HELP("Server: end after N clients", "none"),
+	    OPTION_HELP("End after N clients", "none"),
 	    .tags = FOR_SERVER, .section = SECTION_SERVER),
 #endif
 	IDLE_TIMEOUT_OPTION(struct rping_options, idle_timeout, "Server: end after TIME without a client"),
@@ -85,6 +85,8 @@ static const char *options_fault(const struct rping_options *options)
 	size_t addresses = options->addresses.count;
 	bool client = !options->server, file = EXTRA(options->targets);
 
+	if (WITH_DIAGNOSTICS && options->client && !addresses && !file)
+		return "-c, --client needs an ADDRESS to ping; of -s and -c the last one counts";
 	if (client && !addresses && !file)
 		return "an ADDRESS to ping, or -s, --server is needed";
 	if (client && !options->port)
@@ -183,7 +185,7 @@ const struct command rping_command = {
 		    "-c [-vVdq] [-C N] [-S BYTES] [-p PORT] -a ADDRESS...\n"
 		    "ADDRESS... [OPTION...]\n",
 	.examples = COMMAND_TEXT("-s                          # serve one client; -P: many\n"
-				 "192.0.2.7 -C 10 -V          # ten pings, compare every byte\n"
+				 "192.0.2.7 -C 10 -V          # ten pings, verify every byte\n"
 				 "192.0.2.7 --duration 1m     # as many pings as a minute allows\n"),
 	.options = rping_option_table,
 	.options_size = sizeof(struct rping_options),

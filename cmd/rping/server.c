@@ -347,7 +347,7 @@ static const struct figure server_figures[] = {
 	FIGURE(TEXT, "role", struct server_figures, role, .flags = FIGURE_LABEL),
 	FIGURE(TEXT, "target", struct server_figures, target, .flags = FIGURE_LABEL),
 	FIGURES_OPEN("served"),
-	FIGURE(COUNT, "clients", struct server_figures, served),
+	FIGURE(COUNT, "clients", struct server_figures, served, .forms = IN_FULL),
 	FIGURE(COUNT, "failed", struct server_figures, failed, .forms = IN_FULL, .flags = FIGURE_UNLESS_0),
 	FIGURE(GAUGE, "connected", struct server_figures, connected, .flags = FIGURE_UNLESS_0),
 	FIGURES_CLOSE,

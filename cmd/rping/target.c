@@ -197,8 +197,15 @@ static bool shows_pings(const struct target *target)
 	return WITH_EXTRAS && run_live(target->peer.run) == LIVE_EVENTS;
 }
 
-static const char *shown_host(const struct target *target, char text[ADDRESS_TEXT_SIZE])
+enum {
+	SHOWN_SIZE = ADDRESS_TEXT_SIZE + sizeof(", UDP port 65535")
+};
+
+static const char *shown_host(const struct target *target, char text[SHOWN_SIZE])
 {
+	if (EXTRA(target->own_path))
+		return log_text(text, SHOWN_SIZE, "%s, %s port %u", target->peer.name, target->udp ? "UDP" : "CM",
+				target->port);
 	return has_several(target->client) ? target->peer.name : address_host(&target->dial.address, text);
 }
 
@@ -207,7 +214,7 @@ static void show_silence(void *context)
 {
 	struct target *target = context;
 	struct run *run = target->peer.run;
-	char host[ADDRESS_TEXT_SIZE];
+	char host[SHOWN_SIZE];
 
 	run_print(run, "no answer yet from %s: seq=%" PRIu64, shown_host(target, host), target->peer.pings);
 	loop_timer_start(run->loop, &target->silence, MAX(CLOCK_NS_PER_S, target->peer.options->interval), show_silence,
@@ -433,7 +440,7 @@ static void show_ping(const struct target *target, int64_t round_trip, bool veri
 {
 	struct run *run = target->peer.run;
 	struct report *record = run_begin_record(run, "ping");
-	char host[ADDRESS_TEXT_SIZE], time[UNITS_TEXT_SIZE];
+	char host[SHOWN_SIZE], time[UNITS_TEXT_SIZE];
 
 	if (record) {
 		report_text(record, "target", target->peer.name);

@@ -179,6 +179,29 @@ TEST(deviation_is_rounded)
 	free(histogram);
 }
 
+/* On a terminal of 40 and 60 columns each line fits, and the longest bar reaches the edge. */
+TEST(drawing_fits_a_terminal)
+{
+	struct histogram *histogram = calloc(1, sizeof(*histogram));
+	char *text;
+	size_t length, longest;
+	FILE *stream;
+
+	for (int i = 0; i < 1000; i++)
+		histogram_add(histogram, 100000 + i % 7 * 20000);
+	for (size_t columns = 40; columns <= 60; columns += 20) {
+		stream = open_memstream(&text, &length);
+		histogram_draw(histogram, (int)columns, stream);
+		fclose(stream);
+		longest = 0;
+		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+			longest = strlen(line) > longest ? strlen(line) : longest;
+		assert_int_equal(longest, columns);
+		free(text);
+	}
+	free(histogram);
+}
+
 /* The lines add up to all samples, and their number is limited. */
 TEST(drawing_has_all_samples)
 {
@@ -193,7 +216,7 @@ TEST(drawing_has_all_samples)
 
 		for (int i = 0; i < 1000; i++)
 			histogram_add(histogram, distributions[d](&seed));
-		histogram_draw(histogram, stream);
+		histogram_draw(histogram, 0, stream);
 		fclose(stream);
 		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
 			char *bar = strchr(line, '|');

@@ -174,7 +174,7 @@ TEST(path_mtu, set_up, tear_down)
 		{ 4096, 4096, 9000, FABRIC_ROCE, "OK    mtu       path MTU 4096: " PASS "4 in a row\n" },
 		{ 4096, 1024, 9000, FABRIC_ROCE,
 		  "WARN  mtu       path MTU 1024 (of this host 4096, so the ends differ): " PASS "16 in a row\n"
-		  "                fix: compare both ends: ip link show d0\n" },
+		  "                hint: compare both ends: ip link show d0\n" },
 		{ 4096, 1024, 1500, FABRIC_ROCE,
 		  "OK    mtu       path MTU 1024: " PASS
 		  "16 in a row; path MTU 4096 needs MTU 4200 at both ends: on d0 it is 1500\n" },
@@ -272,7 +272,7 @@ TEST(server_for_one_client_has_ended, set_up, tear_down)
 {
 	test.outcome = OUTCOME_NO_CONNECTION;
 	prints(" --load", PINGED "WARN  load      not tried: gone\n"
-				 "                fix: if the server has ended after one client, start it with -P\n");
+				 "                hint: if the server has ended after one client, start it with -P\n");
 }
 
 TEST(server_that_goes_away_is_a_failure, set_up, tear_down)

@@ -94,7 +94,7 @@ TEST(kinds_of_errors)
 		if (rows[row].reason)
 			soft_event_rejected((struct soft_endpoint *)endpoint, "no", rows[row].reason, NULL, 0);
 		else
-			soft_event_failed((struct soft_endpoint *)endpoint, "no", "errno", rows[row].error);
+			soft_event_failed((struct soft_endpoint *)endpoint, "no", NULL, rows[row].error);
 		soft_callback_end(soft_of(transport));
 		assert_int_equal(last, EVENT_FAILED);
 		assert_int_equal(last_kind, rows[row].kind);
@@ -109,7 +109,7 @@ TEST(request_without_handlers_fails)
 {
 	begin(ENDPOINT_REQUESTED);
 	endpoint->handlers = NULL;
-	soft_event_failed((struct soft_endpoint *)endpoint, "no", "errno", ECONNREFUSED);
+	soft_event_failed((struct soft_endpoint *)endpoint, "no", NULL, ECONNREFUSED);
 	soft_callback_end(soft_of(transport));
 	assert_int_equal(events + errors, 0);
 	end();
@@ -165,7 +165,7 @@ TEST(completions_are_ordered)
 	begin(ENDPOINT_ESTABLISHED);
 	for (tag = 0; tag < 2; tag++)
 		soft_complete((struct soft_endpoint *)endpoint, WORK_SEND, tag, 0);
-	soft_event_failed((struct soft_endpoint *)endpoint, "no", "errno", ECONNRESET);
+	soft_event_failed((struct soft_endpoint *)endpoint, "no", NULL, ECONNRESET);
 	soft_callback_end(soft_of(transport));
 	assert_int_equal(completions, 2);
 	assert_int_equal(last, EVENT_FAILED);

@@ -42,7 +42,7 @@ static const struct {
 		     "FAIL  address   10.0.1.1 leads to roce1, but does not reach itself: " } },
 	{ "soft-RoCE that is stuck, beside a card that is not", .silent = 1 << 0, .software = "lo",
 	  .lines = { "WARN  address   10.0.0.1 leads to roce0, but does not reach itself: resolving the address: ",
-		     "fix: rdma link delete roce0; rdma link add roce0 type rxe netdev lo\n" } },
+		     "hint: rdma link delete roce0; rdma link add roce0 type rxe netdev lo\n" } },
 	{ "of soft-RoCE's addresses those of another interface are of use within this host only", .software = "d0",
 	  .lines = { "WARN  address   10.0.0.1 leads to roce0 within this host: soft-RoCE sends to other hosts by its "
 		     "own "
@@ -113,7 +113,7 @@ TEST(silent_peer)
 		if (peers[i].fix)
 			provider_fail("rdma_connect", EHOSTUNREACH, 4); /* after the pings of this host's addresses */
 		line_run(DOCTOR " 10.0.0.2", &capture, &text);
-		snprintf(fix, sizeof(fix), "fix: %s", peers[i].fix ? peers[i].fix : "");
+		snprintf(fix, sizeof(fix), "hint: %s", peers[i].fix ? peers[i].fix : "");
 		if (!strstr(text, "FAIL  ping      10.0.0.2:7174: connecting: ") ||
 		    (peers[i].fix ? !strstr(text, fix) : strstr(text, fix) || !strstr(text, peers[i].cause)))
 			fail_msg("%s", text);
@@ -132,7 +132,7 @@ TEST(address_of_another_interface)
 	provider.elsewhere = "10.0.0.2 is on f0, but the route to the peer is by f1";
 	line_run(DOCTOR " 10.9.0.2 --source 10.0.0.2", &capture, &text);
 	if (!strstr(text, "no route to the host; 10.0.0.2 is on f0, but the route to the peer is by f1 (") ||
-	    !strstr(text, "fix: see ip route get 10.9.0.2 from 10.0.0.2 oif lo\n"))
+	    !strstr(text, "hint: see ip route get 10.9.0.2 from 10.0.0.2 oif lo\n"))
 		fail_msg("%s", text);
 	free(text);
 	provider_end();

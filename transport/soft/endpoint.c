@@ -264,10 +264,10 @@ void soft_timeout_cause(const struct endpoint *base, char text[ENDPOINT_TIMEOUT_
 	if (WITH_EXTRAS && send_error == ENOBUFS)
 		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE,
 			 "; this host's interface drops packets: a full queue, or a veth whose far end has a smaller "
-			 "MTU (errno %d)",
+			 "MTU (%d)",
 			 send_error);
 	else if (send_error)
-		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; the local kernel refused to send: %s (errno %d)",
+		log_text(text, ENDPOINT_TIMEOUT_CAUSE_SIZE, "; the local kernel refused to send: %s (%d)",
 			 WITH_DIAGNOSTICS && send_error != EPERM &&
 					 route_cause(&endpoint->path.local, &endpoint->path.peer, why)
 				 ? why

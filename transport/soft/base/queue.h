@@ -49,8 +49,8 @@ void soft_schedule(struct soft_transport *transport);
 void soft_reap_later(struct soft_transport *transport);
 
 /*
- * Queues an event with a copy of data. soft_event_failed() queues SOFT_EVENT_FAILED with a cause and a named code
- * ("errno"), which are constant texts and its error at delivery.
+ * Queues an event with a copy of data. soft_event_failed() queues SOFT_EVENT_FAILED with a cause and a code, its error
+ * at delivery. The texts are constant; code_name is NULL for an errno value.
  */
 void soft_event_queue(struct soft_endpoint *endpoint, enum soft_event_kind kind, const void *data, size_t length);
 void soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code);

@@ -167,7 +167,7 @@ void soft_cm_fail(struct soft_cm_id *cm_id, const char *cause, int error)
 	if (disconnecting)
 		soft_cm_report_disconnected(cm_id);
 	else
-		soft_event_failed(cm_id->endpoint, cause, "errno", error);
+		soft_event_failed(cm_id->endpoint, cause, NULL, error);
 }
 
 static void write_rej(struct soft_cm_id *cm_id, uint16_t reason, const void *data, size_t length)
@@ -227,7 +227,7 @@ static void resends_exhausted(struct soft_cm_id *cm_id)
 	if (cm_id->state == CM_REQ_SENT || cm_id->state == CM_REP_SENT) {
 		soft_cm_stop_qp(cm_id);
 		soft_cm_send_rej(cm_id, REJECTED_TIMEOUT, NULL, 0);
-		soft_event_failed(cm_id->endpoint, "the peer's connection manager does not answer", "errno", ETIMEDOUT);
+		soft_event_failed(cm_id->endpoint, "the peer's connection manager does not answer", NULL, ETIMEDOUT);
 	} else {
 		soft_cm_id_enter(cm_id, CM_TIMEWAIT);
 		soft_cm_report_disconnected(cm_id);

@@ -431,7 +431,7 @@ static void keepalive(void *context)
 			any = true;
 			if (is_suspect_expired(qp)) {
 				qp->endpoint->probe = SOFT_PROBE_NONE; /* its answer explains a silent peer */
-				qp_fail_connection(qp, lost_text(&qp->endpoint->icmp), "errno", ECONNREFUSED);
+				qp_fail_connection(qp, lost_text(&qp->endpoint->icmp), NULL, ECONNREFUSED);
 			} else if (probes < PROBES_PER_PERIOD && is_probe_due(qp, qp_now(qp))) {
 				soft_qp_probe(qp);
 				probes++;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/doctor/devices.h"
 
+#include <endian.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -376,6 +378,12 @@ static void check_port(struct doctor *doctor, const struct device *device, const
 	if (port->mtu)
 		log_text(mtu, sizeof(mtu), ", MTU %u", port->mtu);
 	log_text(number, sizeof(number), "%u", port->number);
+	if (facts & FACT_UNMANAGED) {
+		uint64_t guid;
+
+		memcpy(&guid, port->gids->address.bytes + 8, sizeof(guid));
+		log_text(number, sizeof(number), "0x%016" PRIx64, be64toh(guid));
+	}
 	if (!good)
 		remedy = remedy_find(waits_for_host(doctor, device, port, facts) ? PROBLEM_VIRTUAL : PROBLEM_PORT,
 				     facts, port->netdev, number);

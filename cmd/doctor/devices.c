@@ -54,6 +54,7 @@ static void read_gid(const char *directory, unsigned index, struct port *port)
 static void device_read_port(const char *directory, struct port *port)
 {
 	char lid[SYSFS_TEXT_SIZE], key[SYSFS_TEXT_SIZE];
+	unsigned entries = 0;
 
 	if (sysfs_line(key, "%s/pkeys/0", directory))
 		port->partition = (uint16_t)strtoul(key, NULL, 16);
@@ -65,8 +66,11 @@ static void device_read_port(const char *directory, struct port *port)
 	remove_number(port->state);
 	remove_number(port->physical_state);
 	port->active = !strcmp(port->state, "ACTIVE");
-	for (unsigned i = 0; i < PORT_GID_TABLE_MAX && sysfs_has("%s/gids/%u", directory, i); i++)
-		read_gid(directory, i, port);
+	for (; entries < PORT_GID_TABLE_MAX && sysfs_has("%s/gids/%u", directory, entries); entries++)
+		read_gid(directory, entries, port);
+	/* InfiniBand's entries are no addresses of interfaces; iWARP has one entry. */
+	port->gids_full = entries > 1 && entries < PORT_GID_TABLE_MAX &&
+			  entries == port->gid_count + port->gids_left_out && !strcmp(port->link_layer, "Ethernet");
 }
 
 /*
@@ -442,6 +446,11 @@ static void check_gids(struct doctor *doctor, const struct device *device, const
 	if (port->gids_left_out)
 		finding_add(doctor, FINDING_READ, "gid", "%s/%u: %u more GID%s", device->name, port->number,
 			    port->gids_left_out, units_plural(port->gids_left_out));
+	if (port->gids_full)
+		finding_add(doctor, FINDING_WARN, "gid",
+			    "%s/%u: all %u entries of its table are in use: no further address gets a GID\n"
+			    "remove addresses that RDMA does not need (ip address del), then add the missing one again",
+			    device->name, port->number, port->gid_count + port->gids_left_out);
 	if (devices_lacks_mode(device, port, &mode)) {
 		log_text(mode.object, sizeof(mode.object), "%s/%u", device->name, port->number);
 		finding_add_error(doctor, FINDING_WARN, "gid", &mode);

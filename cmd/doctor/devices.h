@@ -38,6 +38,7 @@ struct port {
 	struct gid gids[PORT_GIDS_MAX];
 	unsigned gid_count;
 	unsigned gids_left_out;
+	bool gids_full; /* Ethernet: no entry of the table is free */
 };
 
 struct device {

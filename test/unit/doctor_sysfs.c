@@ -1263,6 +1263,26 @@ TEST(traffic_class, set_up, tear_down)
 	assert_found(FINDING_READ, "port", "mlx5_0/1: its driver sends with DSCP 59: Global tclass=236 in ");
 }
 
+/* Further addresses get no GID. An entry may be free; iWARP's table has one. */
+TEST(full_table, set_up, tear_down)
+{
+	const char *full = "mlx5_0/1: all 3 entries of its table are in use: no further address gets a GID";
+
+	add_card();
+	run_check(devices_check);
+	assert_false(has_finding(FINDING_WARN, "gid", "in use"));
+	add(PORT "gids/0", "fe80:0000:0000:0000:0200:00ff:fe00:0001\n");
+	add("sys/class/infiniband/siw0/ports/1/link_layer", "Ethernet\n");
+	add("sys/class/infiniband/siw0/ports/1/gids/0", "0200:0000:0001:0000:0200:0000:0001:0000\n");
+	run_check(devices_check);
+	assert_found(FINDING_WARN, "gid", full);
+	assert_false(has_finding(FINDING_WARN, "gid", "siw0"));
+	forget_findings();
+	add(PORT "link_layer", "InfiniBand\n");
+	run_check(devices_check);
+	assert_false(has_finding(FINDING_WARN, "gid", "in use"));
+}
+
 /* Without RoCE, a card in switchdev mode has an Ethernet port without GIDs. */
 TEST(port_without_gids, set_up, tear_down)
 {
@@ -1362,6 +1382,7 @@ TEST(many, set_up, tear_down)
 	unsigned count = 0;
 
 	add_card();
+	add(PORT "gids/0", "fe80:0000:0000:0000:0000:0000:0000:0002\n");
 	for (unsigned i = 3; i < PORT_GID_TABLE_MAX + 20; i++) {
 		snprintf(name, sizeof(name), PORT "gids/%u", i);
 		add(name, "fe80:0000:0000:0000:0000:0000:0000:0001\n");
@@ -1383,7 +1404,8 @@ TEST(many, set_up, tear_down)
 	assert_int_equal(devices->port_count, DEVICE_PORTS_MAX);
 	assert_true(devices->ports_left_out);
 	assert_int_equal(devices->ports[0].gid_count, PORT_GIDS_MAX);
-	assert_int_equal(devices->ports[0].gids_left_out, PORT_GID_TABLE_MAX - 1 - PORT_GIDS_MAX);
+	assert_int_equal(devices->ports[0].gids_left_out, PORT_GID_TABLE_MAX - PORT_GIDS_MAX);
+	assert_false(devices->ports[0].gids_full);
 	assert_string_equal(devices->next->name, "rxe1");
 	assert_string_equal(devices->next->driver, "rdma_rxe");
 	assert_string_equal(devices->next->ports[0].netdev, "d0");

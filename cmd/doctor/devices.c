@@ -134,6 +134,17 @@ static void find_driver(const char *directory, struct device *device)
 		strcpy(device->driver, "siw");
 }
 
+static void find_bond(const char *directory, struct device *device)
+{
+	char path[SYSFS_PATH_SIZE];
+	struct names names = sysfs_names(sysfs_path(path, "%s/device/net", directory));
+
+	for (int i = 0; i < names.count && !*device->bond; i++)
+		if (sysfs_has("%s/%s/master/bonding", path, names.entries[i]->d_name))
+			sysfs_link(device->bond, "%s/%s/master", path, names.entries[i]->d_name);
+	sysfs_names_free(&names);
+}
+
 static struct device *read_device(const char *root, const char *name)
 {
 	struct device *device = calloc(1, sizeof(*device));
@@ -146,6 +157,9 @@ static struct device *read_device(const char *root, const char *name)
 	sysfs_line(device->firmware, "%s/fw_ver", directory);
 	find_driver(directory, device);
 	read_ports(root, directory, device);
+	/* Soft-RoCE's "device" may be the card of its interface. */
+	if (!devices_is_rxe(device))
+		find_bond(directory, device);
 	return device;
 }
 
@@ -309,8 +323,6 @@ unsigned devices_facts(const struct port *port)
 {
 	unsigned facts = 0;
 
-	if (!port)
-		return 0;
 	if (!strcmp(port->link_layer, "InfiniBand"))
 		facts |= FACT_INFINIBAND | port_facts(port);
 	return facts | (*port->netdev ? interface_facts(port) : 0);
@@ -476,11 +488,29 @@ static void check_device(struct doctor *doctor, const struct device *device)
 		finding_add_error(doctor, doctor->host.failure, "memory", &device->memory);
 }
 
+/*
+ * With RoCE LAG one device has all ports of the bond. Otherwise the bond's mode or the switch may choose a port whose
+ * device does not have the queue pair. On InfiniBand a bond's address leads to the active port's device.
+ */
+static void check_bond(struct doctor *doctor, const struct device *device)
+{
+	for (const struct device *other = device->next; other; other = other->next)
+		if (*device->bond && !strcmp(other->bond, device->bond) &&
+		    !strcmp(device->ports->link_layer, "Ethernet"))
+			finding_add(doctor, FINDING_WARN, "port",
+				    "%s and %s share %s without RoCE LAG: each works with its own port only, and "
+				    "packets for it may arrive at the other\n"
+				    "bond both ports of one card, in mode active-backup, balance-xor or 802.3ad; or no "
+				    "bond, and an address on each port",
+				    device->name, other->name, device->bond);
+}
+
 void devices_check(struct doctor *doctor)
 {
 	for (const struct device *device = doctor->devices; device; device = device->next) {
 		doctor->findings.new_group = true;
 		check_device(doctor, device);
+		check_bond(doctor, device);
 		for (unsigned i = 0; i < device->port_count; i++) {
 			check_port(doctor, device, &device->ports[i]);
 			check_class(doctor, device, &device->ports[i]);

@@ -1263,6 +1263,56 @@ TEST(traffic_class, set_up, tear_down)
 	assert_found(FINDING_READ, "port", "mlx5_0/1: its driver sends with DSCP 59: Global tclass=236 in ");
 }
 
+/* The device's interface becomes a port of bond0. */
+static void add_to_bond(const char *interface)
+{
+	char target[256];
+
+	snprintf(target, sizeof(target), "%s/sys/class/net/bond0", tree.root);
+	add("sys/class/net/bond0/bonding/slaves", "eth2 eth3\n");
+	add_link(interface, target);
+}
+
+/* RoCE LAG makes one device of both ports: two devices with one bond have none. */
+TEST(bond_of_two_cards, set_up, tear_down)
+{
+	const char *shared = "mlx5_0 and mlx5_1 share bond0 without RoCE LAG: each works with its own port only";
+
+	add_card();
+	add("sys/class/infiniband/mlx5_1/ports/1/link_layer", "Ethernet\n");
+	add("sys/class/infiniband/mlx5_1/device/net/eth3/mtu", "1500\n");
+	add("sys/class/infiniband/rxe0/parent", "eth2\n");
+	add("sys/class/infiniband/rxe0/device/net/eth2/mtu", "1500\n");
+	add_to_bond("sys/class/infiniband/rxe0/device/net/eth2/master");
+	add_to_bond(DEVICE "device/net/eth2/master");
+	run_check(devices_check);
+	assert_false(has_finding(FINDING_WARN, "port", "share"));
+	add_to_bond("sys/class/infiniband/mlx5_1/device/net/eth3/master");
+	run_check(devices_check);
+	assert_found(FINDING_WARN, "port", shared);
+	assert_false(has_finding(FINDING_WARN, "port", "rxe0"));
+	forget_findings();
+	add(PORT "link_layer", "InfiniBand\n");
+	run_check(devices_check);
+	assert_false(has_finding(FINDING_WARN, "port", "share"));
+}
+
+/* An address would be of no use on a bond's port. */
+TEST(bond_without_address, set_up, tear_down)
+{
+	add("sys/class/infiniband/mlx5_1/ports/1/state", "4: ACTIVE\n");
+	add("sys/class/infiniband/mlx5_1/ports/1/link_layer", "Ethernet\n");
+	add("sys/class/infiniband/mlx5_1/device/net/eth3/mtu", "1500\n");
+	add_to_bond("sys/class/infiniband/mlx5_1/device/net/eth3/master");
+	tree.has_eth0 = true;
+	tree.facts = INTERFACE_HERE | INTERFACE_UP | INTERFACE_LINK;
+	read_devices();
+	bench.doctor.host.facts = FACT_ADMIN;
+	route_report(&bench.doctor);
+	assert_found(FINDING_FAIL, "address", "no address of this host leads to mlx5_1: its interface bond0 has no");
+	assert_string_equal(remedy_of("address"), "ip address add ADDRESS/BITS dev bond0");
+}
+
 /* Further addresses get no GID. An entry may be free; iWARP's table has one. */
 TEST(full_table, set_up, tear_down)
 {

@@ -628,6 +628,24 @@ TEST(missing_module, set_up, tear_down)
 	assert_found(FINDING_READ, "modules", "ib_core, ib_uverbs");
 }
 
+/* InfiniBand's interfaces need a module, too: one command loads all. Alone it is no failure, as GIDs are addresses. */
+TEST(missing_module_of_interfaces, set_up, tear_down)
+{
+	add_card();
+	add("sys/class/misc/null/dev", "1:3\n");
+	add("sys/module/ib_uverbs/refcnt", "1\n");
+	run_check(kernel_check);
+	assert_false(has_finding(FINDING_FAIL, "modules", "ib_ipoib"));
+	add(PORT "link_layer", "InfiniBand\n");
+	run_check(kernel_check);
+	assert_found(FINDING_FAIL, "modules", "not loaded: rdma_cm rdma_ucm ib_ipoib");
+	assert_string_equal(remedy_of("modules"), CONTAINED("modprobe -a rdma_cm rdma_ucm ib_ipoib"));
+	forget_findings();
+	add("sys/class/misc/rdma_cm/dev", "10:124\n");
+	run_check(kernel_check);
+	assert_false(has_finding(FINDING_FAIL, "modules", "ib_ipoib"));
+}
+
 /* The last loaded module comes first. Only software devices are waited for. */
 TEST(module_order, set_up, tear_down)
 {

@@ -234,6 +234,19 @@ static void add_missing_modules(struct host *host, const char *missing, bool som
 			 remedy_find(PROBLEM_NO_MODULES, host->facts | absent, NULL, names.release).text);
 }
 
+/* Whether an InfiniBand device has no interfaces: the same command loads their module. */
+static bool lacks_ipoib(const struct host *host)
+{
+	char path[SYSFS_PATH_SIZE];
+	struct names names = sysfs_names(sysfs_path(path, "%s" DEVICES, host->root));
+	unsigned facts = 0;
+
+	for (int i = 0; i < names.count; i++)
+		facts |= host_device_facts(host->root, names.entries[i]->d_name);
+	sysfs_names_free(&names);
+	return facts & FACT_NO_IPOIB;
+}
+
 void host_find_modules(struct host *host)
 {
 	char loaded[64] = "", missing[64] = "";
@@ -251,6 +264,8 @@ void host_find_modules(struct host *host)
 	}
 	if (COMMAND_doctor && *loaded)
 		host_add(host, FINDING_READ, "modules", "%s", loaded);
+	if (*missing && COMMAND_doctor && lacks_ipoib(host))
+		log_add(missing, sizeof(missing), " ", "ib_ipoib");
 	if (*missing)
 		add_missing_modules(host, missing, *loaded);
 }

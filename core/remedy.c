@@ -99,7 +99,7 @@ static const struct row rows[] = {
 
 	{ PROBLEM_PORT, 0, FACT_NO_GUID | FACT_INFINIBAND, 0,
 	  "on the host: ip link set PF vf N node_guid GUID; the same with port_guid GUID, then with state auto" },
-	{ PROBLEM_PORT, 0, FACT_UNMANAGED, 0, "start a subnet manager: opensm" },
+	{ PROBLEM_PORT, 0, FACT_UNMANAGED, 0, "start a subnet manager at this port: opensm -g #" },
 	{ PROBLEM_PORT, 0, FACT_INACTIVE, 0,
 	  "the subnet manager has not activated it: see its log (sminfo says where it runs)" },
 	{ PROBLEM_PORT, 0, FACT_DISABLED, 0,

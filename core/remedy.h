@@ -96,6 +96,6 @@ unsigned remedy_facts(void);
 
 /*
  * name may be NULL or "", else facts gets FACT_NAMED. number replaces "#": for PROBLEM_FILE mknod(1)'s "10 124", for
- * PROBLEM_PORT the port number, else the kernel release.
+ * PROBLEM_PORT the port number, with FACT_UNMANAGED its GUID, else the kernel release.
  */
 struct remedy remedy_find(enum problem problem, unsigned facts, const char *name, const char *number);

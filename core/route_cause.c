@@ -370,8 +370,10 @@ static void check_hop(int fd, const struct route *route, const struct address *p
 	struct route_neighbour neighbour = route_neighbour(fd, route->interface, hop);
 	struct route_link link = route_link(fd, route->interface);
 	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE] = "", other[IF_NAMESIZE], network[64] = "";
+	char key[SYSFS_TEXT_SIZE] = ""; /* the P_Key of InfiniBand's interface */
 	const char *protocol = protocol_of(hop);
 	bool silent = neighbour.state & (NUD_INCOMPLETE | NUD_FAILED), apart = is_apart_from_its_host(link.kind);
+	bool linked;
 	unsigned prefix;
 
 	address_host(hop, host);
@@ -386,7 +388,15 @@ static void check_hop(int fd, const struct route *route, const struct address *p
 	prefix = interface_prefix(name, hop);
 	if (prefix && hop == peer)
 		log_text(network, sizeof(network), " Is /%u the right prefix?", prefix);
-	if (!(interface_read(name).facts & INTERFACE_LINK))
+	if (WITH_EXTRAS)
+		sysfs_line(key, "/sys/class/net/%s/pkey", name);
+	linked = interface_read(name).facts & INTERFACE_LINK;
+	if (WITH_EXTRAS && !linked && *key)
+		log_text(text, ROUTE_CAUSE_SIZE,
+			 "%s has no link: is its port active, and in partition %s (cat "
+			 "/sys/class/infiniband/*/ports/*/pkeys/*)?",
+			 name, key);
+	else if (!linked)
 		log_text(text, ROUTE_CAUSE_SIZE, "%s has no link: a cable, or the switch's port", name);
 	else if (is_diverted(fd, route, peer, other))
 		log_text(text, ROUTE_CAUSE_SIZE,
@@ -397,6 +407,9 @@ static void check_hop(int fd, const struct route *route, const struct address *p
 		log_text(text, ROUTE_CAUSE_SIZE,
 			 "%s answers no %s on %s; %s is in that network, too: ip route add %s dev %s", host, protocol,
 			 name, other, host, other);
+	else if (WITH_EXTRAS && silent && *key)
+		log_text(text, ROUTE_CAUSE_SIZE, "%s answers no %s on %s: is it up, and in partition %s?%s", host,
+			 protocol, name, key, network);
 	else if (WITH_EXTRAS && silent && apart)
 		log_text(
 			text, ROUTE_CAUSE_SIZE,

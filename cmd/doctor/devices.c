@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmd/doctor/devices.h"
 
+#include <endian.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +54,7 @@ static void read_gid(const char *directory, unsigned index, struct port *port)
 static void device_read_port(const char *directory, struct port *port)
 {
 	char lid[SYSFS_TEXT_SIZE], key[SYSFS_TEXT_SIZE];
+	unsigned entries = 0;
 
 	if (sysfs_line(key, "%s/pkeys/0", directory))
 		port->partition = (uint16_t)strtoul(key, NULL, 16);
@@ -63,8 +66,11 @@ static void device_read_port(const char *directory, struct port *port)
 	remove_number(port->state);
 	remove_number(port->physical_state);
 	port->active = !strcmp(port->state, "ACTIVE");
-	for (unsigned i = 0; i < PORT_GID_TABLE_MAX && sysfs_has("%s/gids/%u", directory, i); i++)
-		read_gid(directory, i, port);
+	for (; entries < PORT_GID_TABLE_MAX && sysfs_has("%s/gids/%u", directory, entries); entries++)
+		read_gid(directory, entries, port);
+	/* InfiniBand's entries are no addresses of interfaces; iWARP has one entry. */
+	port->gids_full = entries > 1 && entries < PORT_GID_TABLE_MAX &&
+			  entries == port->gid_count + port->gids_left_out && !strcmp(port->link_layer, "Ethernet");
 }
 
 /*
@@ -128,6 +134,17 @@ static void find_driver(const char *directory, struct device *device)
 		strcpy(device->driver, "siw");
 }
 
+static void find_bond(const char *directory, struct device *device)
+{
+	char path[SYSFS_PATH_SIZE];
+	struct names names = sysfs_names(sysfs_path(path, "%s/device/net", directory));
+
+	for (int i = 0; i < names.count && !*device->bond; i++)
+		if (sysfs_has("%s/%s/master/bonding", path, names.entries[i]->d_name))
+			sysfs_link(device->bond, "%s/%s/master", path, names.entries[i]->d_name);
+	sysfs_names_free(&names);
+}
+
 static struct device *read_device(const char *root, const char *name)
 {
 	struct device *device = calloc(1, sizeof(*device));
@@ -140,6 +157,9 @@ static struct device *read_device(const char *root, const char *name)
 	sysfs_line(device->firmware, "%s/fw_ver", directory);
 	find_driver(directory, device);
 	read_ports(root, directory, device);
+	/* Soft-RoCE's "device" may be the card of its interface. */
+	if (!devices_is_rxe(device))
+		find_bond(directory, device);
 	return device;
 }
 
@@ -303,8 +323,6 @@ unsigned devices_facts(const struct port *port)
 {
 	unsigned facts = 0;
 
-	if (!port)
-		return 0;
 	if (!strcmp(port->link_layer, "InfiniBand"))
 		facts |= FACT_INFINIBAND | port_facts(port);
 	return facts | (*port->netdev ? interface_facts(port) : 0);
@@ -376,6 +394,12 @@ static void check_port(struct doctor *doctor, const struct device *device, const
 	if (port->mtu)
 		log_text(mtu, sizeof(mtu), ", MTU %u", port->mtu);
 	log_text(number, sizeof(number), "%u", port->number);
+	if (facts & FACT_UNMANAGED) {
+		uint64_t guid;
+
+		memcpy(&guid, port->gids->address.bytes + 8, sizeof(guid));
+		log_text(number, sizeof(number), "0x%016" PRIx64, be64toh(guid));
+	}
 	if (!good)
 		remedy = remedy_find(waits_for_host(doctor, device, port, facts) ? PROBLEM_VIRTUAL : PROBLEM_PORT,
 				     facts, port->netdev, number);
@@ -434,6 +458,11 @@ static void check_gids(struct doctor *doctor, const struct device *device, const
 	if (port->gids_left_out)
 		finding_add(doctor, FINDING_READ, "gid", "%s/%u: %u more GID%s", device->name, port->number,
 			    port->gids_left_out, units_plural(port->gids_left_out));
+	if (port->gids_full)
+		finding_add(doctor, FINDING_WARN, "gid",
+			    "%s/%u: all %u entries of its table are in use: no further address gets a GID\n"
+			    "remove addresses that RDMA does not need (ip address del), then add the missing one again",
+			    device->name, port->number, port->gid_count + port->gids_left_out);
 	if (devices_lacks_mode(device, port, &mode)) {
 		log_text(mode.object, sizeof(mode.object), "%s/%u", device->name, port->number);
 		finding_add_error(doctor, FINDING_WARN, "gid", &mode);
@@ -459,11 +488,29 @@ static void check_device(struct doctor *doctor, const struct device *device)
 		finding_add_error(doctor, doctor->host.failure, "memory", &device->memory);
 }
 
+/*
+ * With RoCE LAG one device has all ports of the bond. Otherwise the bond's mode or the switch may choose a port whose
+ * device does not have the queue pair. On InfiniBand a bond's address leads to the active port's device.
+ */
+static void check_bond(struct doctor *doctor, const struct device *device)
+{
+	for (const struct device *other = device->next; other; other = other->next)
+		if (*device->bond && !strcmp(other->bond, device->bond) &&
+		    !strcmp(device->ports->link_layer, "Ethernet"))
+			finding_add(doctor, FINDING_WARN, "port",
+				    "%s and %s share %s without RoCE LAG: each works with its own port only, and "
+				    "packets for it may arrive at the other\n"
+				    "bond both ports of one card, in mode active-backup, balance-xor or 802.3ad; or no "
+				    "bond, and an address on each port",
+				    device->name, other->name, device->bond);
+}
+
 void devices_check(struct doctor *doctor)
 {
 	for (const struct device *device = doctor->devices; device; device = device->next) {
 		doctor->findings.new_group = true;
 		check_device(doctor, device);
+		check_bond(doctor, device);
 		for (unsigned i = 0; i < device->port_count; i++) {
 			check_port(doctor, device, &device->ports[i]);
 			check_class(doctor, device, &device->ports[i]);

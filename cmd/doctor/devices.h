@@ -38,6 +38,7 @@ struct port {
 	struct gid gids[PORT_GIDS_MAX];
 	unsigned gid_count;
 	unsigned gids_left_out;
+	bool gids_full; /* Ethernet: no entry of the table is free */
 };
 
 struct device {
@@ -48,6 +49,7 @@ struct device {
 	struct port ports[DEVICE_PORTS_MAX + 1]; /* one spare element, never counted in port_count */
 	unsigned port_count;
 	bool ports_left_out;
+	char bond[SYSFS_TEXT_SIZE]; /* the bond that has its interface; "" for none */
 
 	bool elsewhere;	       /* soft-RoCE that works only in another network namespace */
 	bool cannot_be_opened; /* its file cannot; set by kernel.c */
@@ -83,5 +85,5 @@ const struct gid *devices_gid(const struct port *port, const struct address *add
 /* Whether no GID of the port has that type: then the error says so, with the remedy. False if unknown. */
 bool devices_lacks_mode(const struct device *device, const struct port *port, struct error *error);
 
-/* The port's and its interface's facts for remedy_find(). port may be NULL. */
+/* The port's and its interface's facts for remedy_find(). */
 unsigned devices_facts(const struct port *port);

@@ -165,6 +165,7 @@ static bool has_no_interface(const struct doctor *doctor, const struct device *d
 static void report_no_address(struct doctor *doctor, const struct device *device)
 {
 	const struct port *port = device->port_count ? device->ports : NULL;
+	struct port at = { .number = 0 };
 	struct remedy remedy;
 	struct error mode;
 	const char *text;
@@ -172,10 +173,15 @@ static void report_no_address(struct doctor *doctor, const struct device *device
 	for (unsigned i = 0; i < device->port_count && !port->active; i++)
 		if (device->ports[i].active)
 			port = &device->ports[i];
+	if (port)
+		at = *port;
+	/* A bond has its ports' addresses. */
+	if (*device->bond)
+		strcpy(at.netdev, device->bond);
 	remedy = remedy_find(PROBLEM_ADDRESS,
 			     doctor->host.facts | host_device_facts(doctor->host.root, device->name) |
-				     devices_facts(port) | (doctor->usable ? FACT_USABLE : 0),
-			     port ? port->netdev : NULL, NULL);
+				     devices_facts(&at) | (doctor->usable ? FACT_USABLE : 0),
+			     at.netdev, NULL);
 	text = remedy.text;
 	if (!*text && port && has_no_interface(doctor, device))
 		text = doctor->host.facts & FACT_CONTAINER ? NO_INTERFACE

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,--wrap=route_open -Wl,--wrap=route_find -Wl,--wrap=route_by_interface -Wl,--wrap=interface_elsewhere */
 /* link: -Wl,--wrap=if_indextoname -Wl,--wrap=if_nametoindex -Wl,--wrap=host_find_card */
+/* link: -Wl,--wrap=route_neighbour -Wl,--wrap=interface_read -Wl,--wrap=sysfs_read */
 /* Causes from the kernel's tables: what only RDMA devices would show. The others: test/soft/routes. */
 #include "test/unit/unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/rtnetlink.h>
 
 #include "core/host.h"
+#include "core/interface.h"
 #include "core/route.h"
 #include "core/route_cause.h"
 
@@ -18,6 +21,7 @@ enum {
 
 static bool by_f0; /* the peer has a route by that interface, too */
 static const char *card;
+static unsigned facts; /* of each interface */
 
 int __wrap_route_open(void)
 {
@@ -84,6 +88,57 @@ TEST(address_of_another_interface, NULL, NULL)
 		card = rows[row].card;
 		assert_int_equal((rows[row].from_device ? route_is_elsewhere : route_strays)(&local, &peer, text),
 				 *rows[row].text != 0);
+		assert_string_equal(text, rows[row].text);
+	}
+}
+
+struct route_neighbour __wrap_route_neighbour(int fd, unsigned interface, const struct address *address)
+{
+	return (struct route_neighbour){ .state = NUD_FAILED };
+}
+
+struct interface __wrap_interface_read(const char *name)
+{
+	return (struct interface){ .facts = facts };
+}
+
+bool __wrap_sysfs_read(enum sysfs_reading reading, char text[], const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Only f1 is InfiniBand's. */
+bool __wrap_sysfs_read(enum sysfs_reading reading, char text[], const char *format, ...)
+{
+	char path[SYSFS_PATH_SIZE];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(path, sizeof(path), format, list);
+	va_end(list);
+	if (text)
+		strcpy(text, strcmp(path, "/sys/class/net/f1/pkey") ? "" : "0x8001");
+	return text && *text;
+}
+
+/* InfiniBand has partitions instead of VLANs. */
+TEST(partition, NULL, NULL)
+{
+	static const struct {
+		unsigned facts;
+		const char *text;
+	} rows[] = {
+		{ INTERFACE_HERE | INTERFACE_UP | INTERFACE_LINK,
+		  "10.100.0.14 answers no ARP on f1: is it up, and in partition 0x8001?" },
+		{ INTERFACE_HERE | INTERFACE_UP, "f1 has no link: is its port active, and in partition 0x8001 (cat "
+						 "/sys/class/infiniband/*/ports/*/pkeys/*)?" },
+	};
+	const struct address any = { .family = ADDRESS_IP4 };
+	const struct address peer = { .family = ADDRESS_IP4, .bytes = { 10, 100, 0, 14 } };
+	char text[ROUTE_CAUSE_SIZE];
+
+	by_f0 = false;
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		facts = rows[row].facts;
+		assert_true(route_cause(&any, &peer, text));
 		assert_string_equal(text, rows[row].text);
 	}
 }

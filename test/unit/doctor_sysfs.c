@@ -628,6 +628,24 @@ TEST(missing_module, set_up, tear_down)
 	assert_found(FINDING_READ, "modules", "ib_core, ib_uverbs");
 }
 
+/* InfiniBand's interfaces need a module, too: one command loads all. Alone it is no failure, as GIDs are addresses. */
+TEST(missing_module_of_interfaces, set_up, tear_down)
+{
+	add_card();
+	add("sys/class/misc/null/dev", "1:3\n");
+	add("sys/module/ib_uverbs/refcnt", "1\n");
+	run_check(kernel_check);
+	assert_false(has_finding(FINDING_FAIL, "modules", "ib_ipoib"));
+	add(PORT "link_layer", "InfiniBand\n");
+	run_check(kernel_check);
+	assert_found(FINDING_FAIL, "modules", "not loaded: rdma_cm rdma_ucm ib_ipoib");
+	assert_string_equal(remedy_of("modules"), CONTAINED("modprobe -a rdma_cm rdma_ucm ib_ipoib"));
+	forget_findings();
+	add("sys/class/misc/rdma_cm/dev", "10:124\n");
+	run_check(kernel_check);
+	assert_false(has_finding(FINDING_FAIL, "modules", "ib_ipoib"));
+}
+
 /* The last loaded module comes first. Only software devices are waited for. */
 TEST(module_order, set_up, tear_down)
 {
@@ -1000,7 +1018,7 @@ TEST(port_that_is_down, set_up, tear_down)
 	add(PORT "link_layer", "InfiniBand\n");
 	run_check(devices_check);
 	assert_found(FINDING_WARN, "port", "mlx5_0/1: INIT");
-	assert_string_equal(remedy_of("port"), "start a subnet manager: opensm");
+	assert_non_null(strstr(remedy_of("port"), "opensm -g 0x"));
 	add(PORT "state", "1: DOWN\n");
 	run_check(devices_check);
 	assert_found(FINDING_WARN, "port", "mlx5_0/1: DOWN");
@@ -1140,7 +1158,8 @@ TEST(infiniband_ports, set_up, tear_down)
 	static const struct {
 		const char *guid, *state, *physical, *manager, *rate, *remedy;
 	} rows[] = {
-		{ "9803", "2: INIT", "5: LinkUp", "0x0", "100 Gb/sec (4X EDR)", "start a subnet manager: opensm" },
+		{ "9803", "2: INIT", "5: LinkUp", "0x0", "100 Gb/sec (4X EDR)",
+		  "start a subnet manager at this port: opensm -g 0x506b4b0300f5f0a2" },
 		{ "9803", "2: INIT", "5: LinkUp", "0x3", "100 Gb/sec (4X EDR)",
 		  "the subnet manager has not activated it: see its log (sminfo says where it runs)" },
 		{ "9803", "3: ARMED", "5: LinkUp", "0x3", "100 Gb/sec (4X EDR)",
@@ -1161,6 +1180,8 @@ TEST(infiniband_ports, set_up, tear_down)
 
 	add_card();
 	add(PORT "link_layer", "InfiniBand\n");
+	add(PORT "gids/0", "fe80:0000:0000:0000:506b:4b03:00f5:f0a2\n");
+	add(PORT "gids/3", "0000:0000:0000:0000:0000:0000:0000:0000\n");
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		snprintf(guid, sizeof(guid), "0000:0000:0000:%s\n", rows[i].guid);
 		add(DEVICE "node_guid", guid);
@@ -1258,6 +1279,76 @@ TEST(traffic_class, set_up, tear_down)
 	add(DEVICE "tc/1/traffic_class", "Global tclass=236\n");
 	devices_check(&bench.doctor);
 	assert_found(FINDING_READ, "port", "mlx5_0/1: its driver sends with DSCP 59: Global tclass=236 in ");
+}
+
+/* The device's interface becomes a port of bond0. */
+static void add_to_bond(const char *interface)
+{
+	char target[256];
+
+	snprintf(target, sizeof(target), "%s/sys/class/net/bond0", tree.root);
+	add("sys/class/net/bond0/bonding/slaves", "eth2 eth3\n");
+	add_link(interface, target);
+}
+
+/* RoCE LAG makes one device of both ports: two devices with one bond have none. */
+TEST(bond_of_two_cards, set_up, tear_down)
+{
+	const char *shared = "mlx5_0 and mlx5_1 share bond0 without RoCE LAG: each works with its own port only";
+
+	add_card();
+	add("sys/class/infiniband/mlx5_1/ports/1/link_layer", "Ethernet\n");
+	add("sys/class/infiniband/mlx5_1/device/net/eth3/mtu", "1500\n");
+	add("sys/class/infiniband/rxe0/parent", "eth2\n");
+	add("sys/class/infiniband/rxe0/device/net/eth2/mtu", "1500\n");
+	add_to_bond("sys/class/infiniband/rxe0/device/net/eth2/master");
+	add_to_bond(DEVICE "device/net/eth2/master");
+	run_check(devices_check);
+	assert_false(has_finding(FINDING_WARN, "port", "share"));
+	add_to_bond("sys/class/infiniband/mlx5_1/device/net/eth3/master");
+	run_check(devices_check);
+	assert_found(FINDING_WARN, "port", shared);
+	assert_false(has_finding(FINDING_WARN, "port", "rxe0"));
+	forget_findings();
+	add(PORT "link_layer", "InfiniBand\n");
+	run_check(devices_check);
+	assert_false(has_finding(FINDING_WARN, "port", "share"));
+}
+
+/* An address would be of no use on a bond's port. */
+TEST(bond_without_address, set_up, tear_down)
+{
+	add("sys/class/infiniband/mlx5_1/ports/1/state", "4: ACTIVE\n");
+	add("sys/class/infiniband/mlx5_1/ports/1/link_layer", "Ethernet\n");
+	add("sys/class/infiniband/mlx5_1/device/net/eth3/mtu", "1500\n");
+	add_to_bond("sys/class/infiniband/mlx5_1/device/net/eth3/master");
+	tree.has_eth0 = true;
+	tree.facts = INTERFACE_HERE | INTERFACE_UP | INTERFACE_LINK;
+	read_devices();
+	bench.doctor.host.facts = FACT_ADMIN;
+	route_report(&bench.doctor);
+	assert_found(FINDING_FAIL, "address", "no address of this host leads to mlx5_1: its interface bond0 has no");
+	assert_string_equal(remedy_of("address"), "ip address add ADDRESS/BITS dev bond0");
+}
+
+/* Further addresses get no GID. An entry may be free; iWARP's table has one. */
+TEST(full_table, set_up, tear_down)
+{
+	const char *full = "mlx5_0/1: all 3 entries of its table are in use: no further address gets a GID";
+
+	add_card();
+	run_check(devices_check);
+	assert_false(has_finding(FINDING_WARN, "gid", "in use"));
+	add(PORT "gids/0", "fe80:0000:0000:0000:0200:00ff:fe00:0001\n");
+	add("sys/class/infiniband/siw0/ports/1/link_layer", "Ethernet\n");
+	add("sys/class/infiniband/siw0/ports/1/gids/0", "0200:0000:0001:0000:0200:0000:0001:0000\n");
+	run_check(devices_check);
+	assert_found(FINDING_WARN, "gid", full);
+	assert_false(has_finding(FINDING_WARN, "gid", "siw0"));
+	forget_findings();
+	add(PORT "link_layer", "InfiniBand\n");
+	run_check(devices_check);
+	assert_false(has_finding(FINDING_WARN, "gid", "in use"));
 }
 
 /* Without RoCE, a card in switchdev mode has an Ethernet port without GIDs. */
@@ -1359,6 +1450,7 @@ TEST(many, set_up, tear_down)
 	unsigned count = 0;
 
 	add_card();
+	add(PORT "gids/0", "fe80:0000:0000:0000:0000:0000:0000:0002\n");
 	for (unsigned i = 3; i < PORT_GID_TABLE_MAX + 20; i++) {
 		snprintf(name, sizeof(name), PORT "gids/%u", i);
 		add(name, "fe80:0000:0000:0000:0000:0000:0000:0001\n");
@@ -1380,7 +1472,8 @@ TEST(many, set_up, tear_down)
 	assert_int_equal(devices->port_count, DEVICE_PORTS_MAX);
 	assert_true(devices->ports_left_out);
 	assert_int_equal(devices->ports[0].gid_count, PORT_GIDS_MAX);
-	assert_int_equal(devices->ports[0].gids_left_out, PORT_GID_TABLE_MAX - 1 - PORT_GIDS_MAX);
+	assert_int_equal(devices->ports[0].gids_left_out, PORT_GID_TABLE_MAX - PORT_GIDS_MAX);
+	assert_false(devices->ports[0].gids_full);
 	assert_string_equal(devices->next->name, "rxe1");
 	assert_string_equal(devices->next->driver, "rdma_rxe");
 	assert_string_equal(devices->next->ports[0].netdev, "d0");

@@ -77,9 +77,8 @@ static void list_options(const struct option *table, struct output *output)
 
 void options_help(const struct option *table, bool brief, struct output *output)
 {
-	static const char titles[][8] = {
-		"Options", "Server", "Client", "Pace", "Output", "Network", "Limits", "Service"
-	};
+	static const char titles[][8] = { "Options", "Server",	"Client", "Pace",
+					  "Output",  "Network", "Limits", "Service" };
 	size_t column;
 
 	if (!WITH_HELP) {

@@ -618,7 +618,7 @@ static const struct {
 	  start_and_finish_with_the_interval, NULL, "--interval-report 40ms", OUTCOME_OK,
 	  "*\ntool: summary of *\ntool: done\nstop\nclose\n", "", .figures = summarise_nothing },
 	{ "intervals do not overlap", start_and_delay_interval, NULL, "--interval-report 100ms", OUTCOME_OK,
-	  "*\n 0.00-0.15  \n 0.15-0.21  \ntool: summary of *", "", .figures = summarise_nothing },
+	  "*\n 0.00-0.15  \n 0.15-0.20  \ntool: summary of *", "", .figures = summarise_nothing },
 	{ "also without figures", start_and_finish_with_the_interval, NULL, "--interval-report 40ms", OUTCOME_OK,
 	  "open\nstart\ntool: done\nstop\nclose\n", "", .figures = report_nothing },
 	{ "a very short last interval has no rate, and the summary has one", start_and_finish_late, NULL,

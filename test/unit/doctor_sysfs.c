@@ -394,7 +394,8 @@ TEST(card_module, set_up, tear_down)
 	host_read(host);
 	host_find_none(host);
 	assert_found(FINDING_FAIL, "verbs",
-		     "none in /sys/class/infiniband); modules not loaded: mlx5_ib (card 0000:03:00.0), hns-roce-hw-v2 (card eth1)");
+		     "none in /sys/class/infiniband); modules not loaded: mlx5_ib (card 0000:03:00.0), hns-roce-hw-v2 "
+		     "(card eth1)");
 	assert_string_equal(remedy_of("verbs"),
 			    CONTAINED("modprobe -a mlx5_ib hns-roce-hw-v2; without a device: --transport soft"));
 	/* Only some functions of these drivers have RDMA, with an auxiliary device. */
@@ -436,7 +437,8 @@ TEST(card_without_device, set_up, tear_down)
 	assert_null(strstr(remedy_of("verbs"), "journalctl"));
 	add_link("sys/bus/pci/devices/0000:0d:00.0/driver", "../../drivers/mlx4_core");
 	host_find_none(host);
-	assert_found(FINDING_FAIL, "verbs", "none in /sys/class/infiniband); mlx4_ib is loaded, and the card 0000:0d:00.0 has none");
+	assert_found(FINDING_FAIL, "verbs",
+		     "none in /sys/class/infiniband); mlx4_ib is loaded, and the card 0000:0d:00.0 has none");
 	assert_non_null(
 		strstr(remedy_of("verbs"), "see the kernel's log: journalctl -k -g '\\b(mlx4_core|mlx4_ib)'; "));
 	assert_null(strstr(remedy_of("verbs"), "rdma link add"));
@@ -462,16 +464,19 @@ TEST(card_of_virtual_machine, set_up, tear_down)
 	assert_false(has_finding(FINDING_FAIL, "verbs", "none in /sys/class/infiniband);"));
 	add("sys/bus/pci/devices/0000:03:00.0/class", "0x020700\n");
 	host_find_none(host);
-	assert_found(FINDING_FAIL, "verbs", "none in /sys/class/infiniband); the network card 0000:03:00.0 has no driver");
+	assert_found(FINDING_FAIL, "verbs",
+		     "none in /sys/class/infiniband); the network card 0000:03:00.0 has no driver");
 	assert_non_null(strstr(remedy_of("verbs"), "modprobe $(cat /sys/bus/pci/devices/0000:03:00.0/modalias); if "));
 	add_link("sys/bus/pci/devices/0000:03:00.0/driver", "../../drivers/mlx5_vfio_pci");
 	host_find_none(host);
 	assert_found(FINDING_FAIL, "verbs",
-		     "none in /sys/class/infiniband); the network card 0000:03:00.0 has the driver mlx5_vfio_pci, for a virtual machine "
+		     "none in /sys/class/infiniband); the network card 0000:03:00.0 has the driver mlx5_vfio_pci, for "
+		     "a virtual machine "
 		     "or DPDK");
 	add_link("sys/bus/pci/devices/0000:04:00.0/driver", "../../drivers/mlx5_core");
 	host_find_none(host);
-	assert_found(FINDING_FAIL, "verbs", "none in /sys/class/infiniband); modules not loaded: mlx5_ib (card 0000:04:00.0)");
+	assert_found(FINDING_FAIL, "verbs",
+		     "none in /sys/class/infiniband); modules not loaded: mlx5_ib (card 0000:04:00.0)");
 }
 
 /* The kernel was updated, and its package has taken the running one's modules away. */
@@ -574,7 +579,8 @@ TEST(failed_software_device, set_up, tear_down)
 			"err:-2\n6,3,30,-;rdma_rxe: loaded\n3,4,40,-;other: rdma_rxe: no\n");
 	host_find_none(host);
 	assert_found(FINDING_FAIL, "verbs",
-		     "none in /sys/class/infiniband); the kernel's log has: rdma_rxe: failed to allocate crc algorithm err:-2");
+		     "none in /sys/class/infiniband); the kernel's log has: rdma_rxe: failed to allocate crc algorithm "
+		     "err:-2");
 }
 
 /* The same before a card's module, and before that of a software device. */

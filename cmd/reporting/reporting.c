@@ -10,6 +10,7 @@
 #include "cmd/signals.h"
 
 #define PROMETHEUS_INTERVAL (15 * CLOCK_NS_PER_S)
+#define ROW_DELAY_MAX	    (20 * CLOCK_NS_PER_MS)
 
 enum outcome reporting_choose(struct reporting *reporting, struct run *run, const struct common_options *common)
 {
@@ -118,12 +119,18 @@ static void interval_over(void *context)
 			 reporting);
 }
 
+/*
+ * In text the first interval is a tenth longer, at most by ROW_DELAY_MAX: a run of whole intervals ends a moment after
+ * they do, and this moment is part of the last row.
+ */
 static void start_interval(struct reporting *reporting)
 {
 	int64_t length = interval_length(reporting);
 
 	if (!length)
 		return;
+	if (reporting_is_text(reporting))
+		length += length < 10 * ROW_DELAY_MAX ? length / 10 : ROW_DELAY_MAX;
 	reporting->interval_due = clock_now() + length;
 	loop_timer_start(reporting->run->loop, &reporting->interval, length, interval_over, reporting);
 }

@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/param.h>
 #include <unistd.h>
 
 #include "cmd/reporting/reporting.h"
@@ -168,8 +167,6 @@ enum {
 	SECONDS_WIDTH = 12,
 };
 
-#define REST_MIN (20 * CLOCK_NS_PER_MS)
-
 static void print_figures(struct reporting *reporting, FILE *stream, const struct report_format *format,
 			  bool of_interval)
 {
@@ -239,23 +236,18 @@ static void text_row(struct reporting *reporting, bool header)
 
 /*
  * With --interval-report there is a row for each interval, on a terminal without it for each second in which data moves
- * or is waited for. The rest of the run has one if something has been counted in it, unless it is a moment: a run of
- * whole intervals ends one later than they do. With --interval-report a run has one row at least, without it none below
- * a second.
+ * or is waited for. The rest of the run has one if something has been counted in it; with --interval-report a run has
+ * one row at least, without it none below a second.
  */
 static bool has_row(const struct reporting *reporting)
 {
-	const struct report *report = &reporting->report;
 	struct figures figures = reporting_figures(reporting);
 	bool counted = figures.before && figures_increased(figures.rows, figures.values, figures.before);
 
 	if (reporting->live == LIVE_STEPS)
 		return counted;
-	if (reporting->last_interval && !reporting->rows)
-		return !reporting->live;
 	if (reporting->last_interval)
-		return counted &&
-		       report->interval_ended - report->interval_began >= MIN(reporting->length / 10, REST_MIN);
+		return reporting->live ? counted && reporting->rows : counted || !reporting->rows;
 	return !reporting->live || counted || figures.under_way;
 }
 

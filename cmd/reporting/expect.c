@@ -164,6 +164,7 @@ static void fail(struct reporting *reporting, const struct expectation *expectat
 	const struct report report = reporting->report;
 
 	log_error(&run->log, object, "%s is %s, expected %s", expectation->name, got, expectation->text);
+	log_add(run->verdict, RESULT_SIZE, "; ", "%s is %s, expected %s", expectation->name, got, expectation->text);
 	run_record_outcome(run, OUTCOME_FAILED);
 	/* In a JSON stream the error was a separate report. */
 	reporting->report = report;

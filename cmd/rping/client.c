@@ -93,10 +93,8 @@ static void finish_several(struct rping_client *client)
 	char worse[RPING_WORSE_SIZE] = "";
 	bool unequal = paths && rping_compare_paths(client, worse) && client->options->equal_paths;
 
-	if (unequal && *worse) {
+	if (unequal && *worse)
 		log_error(&client->run->log, "--equal-paths", "%s", worse + strlen("; "));
-		*worse = '\0';
-	}
 	run_finish(client->run, unequal ? OUTCOME_FAILED : OUTCOME_OK, NULL,
 		   "total: %" PRIu64 " ping%s answered%s, %zu of %zu %s passed%s", counts->answered.count,
 		   units_plural(counts->answered.count), verified ? " and verified" : "",

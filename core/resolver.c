@@ -245,7 +245,9 @@ void resolver_process_stop(struct resolver_process *process)
 /* Returns the child's number, or -1 with errno. */
 static pid_t ask_process(const struct resolver_process *process, const struct resolver *resolver, int pipe_end)
 {
-	union control control = { .header = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	union control control = {
+		.header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS }
+	};
 	struct request request = { .wait = resolver->wait };
 	struct iovec part;
 	struct msghdr message = message_of(&request, &part, &control);

@@ -78,6 +78,8 @@ void log_fill(char *text, size_t size, const char *format, const char *name, con
 			*text++ = *format;
 	}
 	*text = '\0';
+	if (*format)
+		strcpy(end - 3, "...");
 }
 
 /* ---- lines ---- */

@@ -81,6 +81,11 @@ static void follow_parent(pid_t parent)
 		_exit(1);
 }
 
+static bool write_result(int pipe_end, const struct result *result)
+{
+	return write(pipe_end, result, sizeof(*result)) == sizeof(*result);
+}
+
 static void __attribute__((noreturn)) run_child(const struct resolver *resolver, int pipe_end, pid_t parent)
 {
 	const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
@@ -102,7 +107,7 @@ static void __attribute__((noreturn)) run_child(const struct resolver *resolver,
 		result.error = errno;
 	else if (!result.error)
 		store_addresses(&result, list);
-	_exit(write(pipe_end, &result, sizeof(result)) != sizeof(result));
+	_exit(!write_result(pipe_end, &result));
 }
 
 static int resolver_reap(pid_t child)
@@ -146,6 +151,7 @@ enum outcome resolver_read(struct resolver *resolver)
 {
 	struct result result;
 	ssize_t length;
+	char ended[32];
 	int status;
 
 	if (!WITH_NAMES || !resolver->child)
@@ -156,8 +162,8 @@ enum outcome resolver_read(struct resolver *resolver)
 	/* No kill(2): the child has written, or closed the pipe, and exits. */
 	status = reap_child(resolver);
 	if (length != sizeof(result)) {
-		log_error(resolver->log, resolver->text, "looking up: the look-up process ended (wait status %d)",
-			  status);
+		log_error(resolver->log, resolver->text, "looking up: the look-up process ended%s",
+			  status ? log_text(ended, sizeof(ended), " (wait status %d)", status) : "");
 		return OUTCOME_INTERNAL;
 	}
 	if (result.error || !result.count || result.count > RESOLVER_ADDRESSES_MAX)
@@ -190,6 +196,7 @@ static void __attribute__((noreturn)) run_process(const struct log *log, int end
 	union control control;
 	struct iovec part;
 	int pipe_end;
+	pid_t child;
 
 	follow_parent(parent);
 	signal(SIGCHLD, SIG_IGN);
@@ -205,8 +212,11 @@ static void __attribute__((noreturn)) run_process(const struct log *log, int end
 		memcpy(&pipe_end, CMSG_DATA(&control.header), sizeof(pipe_end));
 		resolver.text = request.text;
 		resolver.wait = request.wait;
-		if (!fork())
+		child = fork();
+		if (!child)
 			run_child(&resolver, pipe_end, parent);
+		if (child < 0)
+			write_result(pipe_end, &(struct result){ .error = errno });
 		close(pipe_end);
 	}
 }

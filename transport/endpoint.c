@@ -174,6 +174,7 @@ const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[EN
 	if (!WITH_DIAGNOSTICS)
 		return "";
 	*text = '\0';
+	endpoint->transport->explained = false;
 	if (has_just_asked(endpoint))
 		return text;
 	if (*still_text(endpoint, still))
@@ -210,10 +211,12 @@ static void tell_what_is_waited_for(void *context)
 {
 	struct endpoint *endpoint = context;
 	struct transport *transport = endpoint->transport;
+	struct log log = *transport->log;
 	char cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 
+	log.errors = NULL; /* it is no hint of an earlier error */
 	if (transport->tells)
-		log_hint(transport->log, "%s: still %s%s", endpoint->name, state_texts[endpoint->state],
+		log_hint(&log, "%s: still %s%s", endpoint->name, state_texts[endpoint->state],
 			 endpoint_timeout_cause(endpoint, cause));
 	transport->tells = false;
 }
@@ -387,7 +390,8 @@ void endpoint_deliver(struct endpoint *endpoint, struct endpoint_event *event)
 		error_clear(endpoint_error(endpoint));
 	else if (!failed || endpoint->kind != ENDPOINT_LISTENER)
 		limit_errors(endpoint);
-	if (WITH_DIAGNOSTICS && failed)
+	/* Not for an error whose line was one too many. */
+	if (WITH_DIAGNOSTICS && failed && error_is_set(endpoint_error(endpoint)))
 		explain(endpoint);
 	if (WITH_REPORT && endpoint->began)
 		event->took = clock_now() - endpoint->began;

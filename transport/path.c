@@ -143,7 +143,7 @@ static void hint_at_others(const struct endpoint *endpoint, enum address_family 
 	const struct backend *backend = backend_of(endpoint->transport);
 	struct interface_address list[INTERFACE_ADDRESSES_MAX];
 	char host[ADDRESS_TEXT_SIZE], text[ERROR_HINT_SIZE] = "";
-	size_t count = backend->source_path ? interface_addresses(list) : 0;
+	size_t count = names_device(options) && backend->source_path ? interface_addresses(list) : 0;
 	bool gid = options->gid_index != PATH_UNSET;
 	struct path path;
 

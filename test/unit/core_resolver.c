@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=getaddrinfo */
+/* link: -Wl,--wrap=getaddrinfo -Wl,--wrap=fork */
 /* The resolver with a fake getaddrinfo(3), which runs in the child and returns a result by name. */
 #include "test/unit/unit.h"
 
@@ -31,6 +31,21 @@ static struct addrinfo *prepend(struct addrinfo *next, uint32_t ip4)
 }
 
 static struct capture capture;
+
+static int forks = -1; /* that succeed, in this process and its children; -1: all */
+
+pid_t __real_fork(void);
+pid_t __wrap_fork(void);
+
+pid_t __wrap_fork(void)
+{
+	if (!forks) {
+		errno = EAGAIN;
+		return -1;
+	}
+	forks -= forks > 0;
+	return __real_fork();
+}
 
 /* A bit for each required action of the child. */
 static uint32_t child_bits(void)
@@ -215,12 +230,22 @@ TEST(another_process_forks, NULL, no_child)
 	assert_int_equal(look_up_by_process("unknown.test"), OUTCOME_NO_CONNECTION);
 	assert_string_equal(capture.text, "tool: unknown.test: looking up: Name or service not known (-2)\n");
 	assert_int_equal(look_up_by_process("killed.test"), OUTCOME_INTERNAL);
-	assert_string_equal(capture.text, "tool: killed.test: looking up: the look-up process ended (wait status 0)\n");
+	assert_string_equal(capture.text, "tool: killed.test: looking up: the look-up process ended\n");
 	resolver_process_stop(&process);
 	/* With it ends what it has forked. */
 	capture_begin(&capture);
 	assert_int_equal(resolver_read(&slow), OUTCOME_INTERNAL);
 	capture_end(&capture);
+	resolver_process_stop(&process);
+}
+
+TEST(another_process_that_cannot_fork, NULL, no_child)
+{
+	forks = 1;
+	assert_int_equal(resolver_process_start(&process, &tool), OUTCOME_OK);
+	forks = -1;
+	assert_int_equal(look_up_by_process("two.test"), OUTCOME_INTERNAL);
+	assert_string_equal(capture.text, "tool: two.test: looking up: Resource temporarily unavailable (11)\n");
 	resolver_process_stop(&process);
 }
 

@@ -36,6 +36,7 @@ static const struct {
 	{ "rdma_bind_addr", EADDRNOTAVAIL, &rping, OUTCOME_NO_CONNECTION, "binding: not an address of this host" },
 	{ "rdma_bind_addr", EADDRNOTAVAIL, &native_group, OUTCOME_NO_CONNECTION,
 	  "binding: not an address of this host" },
+	{ "rdma_resolve_addr", EADDRNOTAVAIL, &rping, OUTCOME_NO_CONNECTION, "no local port is free" },
 	{ "rdma_listen", EADDRINUSE, &rping, OUTCOME_NO_CONNECTION, "listening: the port is in use" },
 	{ "rdma_resolve_addr", ENETUNREACH, &rping, OUTCOME_NO_CONNECTION, "no route to the host" },
 	{ "rdma_resolve_addr", ENOMEM, &mckey, OUTCOME_INTERNAL, "resolving the address" },
@@ -271,7 +272,8 @@ TEST(machines_without)
 	in_container = false;
 }
 
-/* The kernel has found a device that librdmacm cannot open: the possible device, and the cause. */
+/* The kernel has found a device that librdmacm cannot open: the possible device, and the cause. Or it has found none.
+ */
 TEST(device_of_the_route)
 {
 	static const struct {
@@ -308,6 +310,9 @@ TEST(device_of_the_route)
 		  .client = "rping -c -C 3 -a ::",
 		  .outcome = OUTCOME_NO_CONNECTION,
 		  .cause = "resolving the address: it is not the address of a host (19)" },
+		{ .client = "rping -c -C 3 -a 10.0.0.1 -I 192.0.2.9",
+		  .outcome = OUTCOME_NO_CONNECTION,
+		  .cause = "resolving the address: 192.0.2.9 is not an address of this host with an RDMA device (99)" },
 		/* The kernel has found no device. */
 		{ .removed = "/dev/infiniband/uverbs0",
 		  .call = "rdma_resolve_addr",

@@ -152,11 +152,52 @@ enum outcome verbs_error_call(const struct endpoint *endpoint, const char *what)
 	return endpoint_no_connection(endpoint, what, error, failure_cause(endpoint, error));
 }
 
+enum {
+	PORT_TRIED = 1025 /* needs no privilege, and is below the usual ranges of ports that the kernel chooses */
+};
+
+/*
+ * Whether an id can be bound to the endpoint's local address with a port of its own. Then EADDRNOTAVAIL means that the
+ * kernel has no free port to choose, not that the address is unknown.
+ */
+static bool can_bind(const struct endpoint *endpoint)
+{
+	struct address local = endpoint->local;
+	struct sockaddr_storage storage;
+	struct rdma_cm_id *id;
+	bool bound;
+
+	if (rdma_create_id(NULL, &id, NULL, (enum rdma_port_space)endpoint->options.port_space))
+		return false;
+	if (!local.family)
+		local.family = endpoint->peer.family;
+	local.port = PORT_TRIED;
+	bound = !rdma_bind_addr(id, verbs_socket_address(&local, &endpoint->options, &storage)) || errno == EADDRINUSE;
+	rdma_destroy_id(id);
+	return bound;
+}
+
+/* The object of a connection's error is the peer. */
+static enum outcome report_unbound(const struct endpoint *endpoint, const char *what)
+{
+	bool named = endpoint->kind == ENDPOINT_CONNECTION && !address_is_any(&endpoint->local);
+	char text[128], host[ADDRESS_TEXT_SIZE];
+
+	if (!endpoint->local.port && can_bind(endpoint))
+		log_text(text, sizeof(text), "no local port is free: all of net.ipv4.ip_local_port_range are in use");
+	else
+		log_text(text, sizeof(text), "%s%s%s", named ? address_host(&endpoint->local, host) : "",
+			 named ? " is " : "", error_cause(EADDRNOTAVAIL));
+	return endpoint_no_connection(endpoint, what, EADDRNOTAVAIL, text);
+}
+
 enum outcome verbs_error_address(const struct endpoint *endpoint, const char *what)
 {
 	int error = errno;
 	enum outcome outcome = verbs_error_shortage(endpoint, what, error);
 
+	if (WITH_DIAGNOSTICS && error == EADDRNOTAVAIL)
+		return report_unbound(endpoint, what);
 	errno = error;
 	return outcome ? outcome : verbs_error_call(endpoint, what);
 }
@@ -192,6 +233,7 @@ void verbs_error_event(const struct endpoint *endpoint, const struct rdma_cm_eve
 	char peer_text[ENDPOINT_REJECT_TEXT_SIZE], timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 	char code_name[64];
 
+	endpoint->transport->explained = false;
 	error_failure(
 		endpoint_error(endpoint),
 		&(struct failure){ .object = endpoint->name,

@@ -99,14 +99,18 @@ static enum outcome domain_use(struct verbs_transport *transport, struct rdma_cm
 	return OUTCOME_OK;
 }
 
-void verbs_domain_watch(struct verbs_transport *transport, struct rdma_cm_id *id,
-			const struct endpoint_options *options)
+const char *verbs_domain_watch(struct verbs_transport *transport, struct rdma_cm_id *id,
+			       const struct endpoint_options *options)
 {
 	struct verbs_domain *domain;
 	struct error ignored;
+	const char *device;
 
-	if (!domain_use(transport, id, options, &ignored, &domain))
-		verbs_domain_release(domain);
+	if (domain_use(transport, id, options, &ignored, &domain))
+		return NULL;
+	device = domain->base.device;
+	verbs_domain_release(domain);
+	return device;
 }
 
 enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint)

@@ -154,6 +154,7 @@ static bool bind_source(struct transport *transport, const struct path_options *
 {
 	struct endpoint_options address_options = { .port_space = PORT_SPACE_TCP, .path = options };
 	struct sockaddr_storage storage;
+	const char *device = NULL;
 	struct ibv_port_attr port;
 	struct rdma_cm_id *id;
 	bool fits;
@@ -163,10 +164,10 @@ static bool bind_source(struct transport *transport, const struct path_options *
 	fits = !rdma_bind_addr(id, verbs_socket_address(source, &address_options, &storage)) && id->verbs;
 	/* librdmacm has opened the device, and no longer closes it by itself. */
 	if (fits)
-		verbs_domain_watch(verbs_of(transport), id, &address_options);
+		device = verbs_domain_watch(verbs_of(transport), id, &address_options);
 	fits = fits && !unmet_option(id, options);
 	if (fits && path) {
-		path->device = device_name(id);
+		path->device = device;
 		path->port = id->port_num;
 	}
 	if (fits && path && !ibv_query_port(id->verbs, id->port_num, &port))
@@ -189,7 +190,7 @@ bool verbs_source_path(struct transport *transport, const struct path_options *o
 
 	device.gid_index = PATH_UNSET;
 	*path = (struct path){ .gid_index = PATH_UNSET };
-	return bind_source(transport, &device, source, path);
+	return bind_source(transport, &device, source, path) && path->device;
 }
 
 void verbs_hint_route(const struct endpoint *endpoint)

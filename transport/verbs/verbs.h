@@ -174,9 +174,12 @@ void verbs_channel_free(struct verbs_channel *channel);
 /* domain.c */
 /* Finds or creates the domain of the id's port, and sets endpoint->domain and max_datagram. */
 enum outcome verbs_domain_attach(struct verbs_endpoint *endpoint);
-/* Creates the domain of the id's port, if there is none, to notice the device's removal. */
-void verbs_domain_watch(struct verbs_transport *transport, struct rdma_cm_id *id,
-			const struct endpoint_options *options);
+/*
+ * Creates the domain of the id's port, if there is none, to notice the device's removal. Returns the device's name,
+ * which lasts as long as the transport, or NULL.
+ */
+const char *verbs_domain_watch(struct verbs_transport *transport, struct rdma_cm_id *id,
+			       const struct endpoint_options *options);
 /* An endpoint or region no longer uses the domain. */
 void verbs_domain_release(struct verbs_domain *domain);
 void verbs_domain_destroy(struct verbs_domain *domain);

@@ -4,6 +4,7 @@
 #include <ifaddrs.h>
 #include <linux/if_packet.h>
 #include <linux/rtnetlink.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,33 +20,70 @@ static int rank(const struct address *address)
 	return address->family == ADDRESS_IP4 ? 0 : address_is_link_local(address) ? 2 : 1;
 }
 
-static size_t add_ranked(const struct ifaddrs *entries, int wanted, struct interface_address *list, size_t count)
+/* A label ("eth0:0") belongs to one address; the kernel accepts it as an interface name. */
+static const char *name_of(const char *name, char text[IF_NAMESIZE])
+{
+	unsigned index = strchr(name, ':') ? 0 : interface_index(name);
+
+	return index && if_indextoname(index, text) ? text : name;
+}
+
+/* Whether an entry's interface, or the label of its IPv4 address, has the name that name_of() returned. */
+static bool is_named(const struct ifaddrs *entry, const char *name)
+{
+	size_t length = strlen(name);
+
+	return !strncmp(entry->ifa_name, name, length) && (!entry->ifa_name[length] || entry->ifa_name[length] == ':');
+}
+
+static size_t add_ranked(const struct ifaddrs *entries, const char *name, int wanted, struct interface_address *list,
+			 size_t count)
 {
 	const unsigned up = IFF_UP | IFF_RUNNING;
 
-	for (const struct ifaddrs *entry = entries; entry && count < INTERFACE_ADDRESSES_MAX; entry = entry->ifa_next) {
-		struct interface_address *added = &list[count];
+	for (const struct ifaddrs *entry = entries; entry; entry = entry->ifa_next) {
+		struct interface_address added = { .loopback = entry->ifa_flags & IFF_LOOPBACK };
 
-		if (!entry->ifa_addr || (entry->ifa_flags & up) != up ||
-		    !address_from_socket(entry->ifa_addr, &added->address) || rank(&added->address) != wanted)
+		if (!entry->ifa_addr || (entry->ifa_flags & up) != up || (name && !is_named(entry, name)) ||
+		    !address_from_socket(entry->ifa_addr, &added.address) || rank(&added.address) != wanted)
 			continue;
-		log_text(added->name, sizeof(added->name), "%s", entry->ifa_name);
-		added->loopback = entry->ifa_flags & IFF_LOOPBACK;
-		count++;
+		log_text(added.name, sizeof(added.name), "%s", entry->ifa_name);
+		list[count++] = added;
 	}
+	return count;
+}
+
+size_t interface_list(const char *name, struct interface_address **list)
+{
+	struct ifaddrs *entries;
+	char text[IF_NAMESIZE];
+	size_t count = 0;
+
+	*list = NULL;
+	if (getifaddrs(&entries))
+		return 0;
+	for (const struct ifaddrs *entry = entries; entry; entry = entry->ifa_next)
+		count++;
+	*list = calloc(count, sizeof(**list));
+	count = 0;
+	if (name)
+		name = name_of(name, text);
+	for (int wanted = 0; *list && wanted <= 2; wanted++)
+		count = add_ranked(entries, name, wanted, *list, count);
+	freeifaddrs(entries);
 	return count;
 }
 
 size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX])
 {
-	struct ifaddrs *entries;
-	size_t count = 0;
+	struct interface_address *all;
+	size_t count = interface_list(NULL, &all);
 
-	if (getifaddrs(&entries))
-		return 0;
-	for (int wanted = 0; wanted <= 2; wanted++)
-		count = add_ranked(entries, wanted, list, count);
-	freeifaddrs(entries);
+	if (count > INTERFACE_ADDRESSES_MAX)
+		count = INTERFACE_ADDRESSES_MAX;
+	for (size_t i = 0; i < count; i++)
+		list[i] = all[i];
+	free(all);
 	return count;
 }
 
@@ -139,13 +177,14 @@ bool interface_with_address_is_down(char name[IF_NAMESIZE])
 
 bool interface_has_ip6_only(void)
 {
-	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-	size_t count = interface_addresses(list);
+	struct interface_address *list;
+	size_t count = interface_list(NULL, &list);
 	unsigned families = 0;
 
 	for (size_t i = 0; i < count; i++)
 		if (!list[i].loopback && !address_is_link_local(&list[i].address))
 			families |= 1u << list[i].address.family;
+	free(list);
 	return families == 1u << ADDRESS_IP6;
 }
 
@@ -153,13 +192,15 @@ unsigned interface_prefix(const char *name, const struct address *address)
 {
 	struct address local, mask;
 	struct ifaddrs *entries;
+	char text[IF_NAMESIZE];
 	unsigned length = 0;
 	bool found = false;
 
 	if (getifaddrs(&entries))
 		return 0;
+	name = name_of(name, text);
 	for (const struct ifaddrs *entry = entries; entry && !found; entry = entry->ifa_next) {
-		found = entry->ifa_addr && entry->ifa_netmask && interface_is_named(entry->ifa_name, name) &&
+		found = entry->ifa_addr && entry->ifa_netmask && is_named(entry, name) &&
 			address_from_socket(entry->ifa_addr, &local) && local.family == address->family &&
 			address_from_socket(entry->ifa_netmask, &mask);
 		length = 0;
@@ -186,25 +227,19 @@ bool interface_exists(const char *name, char *names, size_t size)
 	return found;
 }
 
-/* A label ("eth0:0") belongs to one address; the kernel accepts it as an interface name. */
-bool interface_is_named(const char *interface, const char *name)
-{
-	unsigned index = strchr(name, ':') ? 0 : interface_index(name);
-
-	return !strcmp(interface, name) || (index && if_nametoindex(interface) == index);
-}
-
 struct interface interface_read(const char *name)
 {
 	struct interface interface = { .facts = 0 };
 	struct sockaddr_ll link = { .sll_halen = 0 };
 	struct ifaddrs *entries;
 	struct address address;
+	char text[IF_NAMESIZE];
 
 	if (getifaddrs(&entries))
 		return interface;
+	name = name_of(name, text);
 	for (const struct ifaddrs *entry = entries; entry; entry = entry->ifa_next) {
-		if (!interface_is_named(entry->ifa_name, name))
+		if (!is_named(entry, name))
 			continue;
 		interface.facts |= INTERFACE_HERE | (entry->ifa_flags & IFF_UP ? INTERFACE_UP : 0) |
 				   (entry->ifa_flags & IFF_RUNNING ? INTERFACE_LINK : 0);

@@ -19,9 +19,12 @@ struct interface_address {
 };
 
 /*
- * Lists the addresses of the interfaces that are up: IPv4, then IPv6, then link-local IPv6. Returns their number, at
- * most INTERFACE_ADDRESSES_MAX, or 0 if getifaddrs(3) fails.
+ * Lists the addresses of the interfaces that are up: IPv4, then IPv6, then link-local IPv6; only those of the interface
+ * with that name, label or alternative name, unless it is NULL. Returns their number, or 0 without memory or if
+ * getifaddrs(3) fails. The caller frees the list, which may be NULL.
  */
+size_t interface_list(const char *name, struct interface_address **list);
+/* The first INTERFACE_ADDRESSES_MAX of all, to be shown. What must not depend on that limit calls interface_list(). */
 size_t interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX]);
 
 struct ifaddrs;
@@ -54,12 +57,6 @@ unsigned interface_prefix(const char *name, const struct address *address);
  * existing ones, "lo, eth0".
  */
 bool interface_exists(const char *name, char *names, size_t size);
-
-/*
- * Whether an interface of getifaddrs(3), whose IPv4 addresses may have labels ("eth0:0"), has that name, label or
- * alternative name.
- */
-bool interface_is_named(const char *interface, const char *name);
 
 enum interface_fact {
 	INTERFACE_HERE = 1, /* in the network namespace of this process */

@@ -6,6 +6,7 @@
 #include "transport/backend.h"
 
 #include <net/if.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/host.h"
@@ -40,6 +41,7 @@ enum outcome transport_check_path(struct transport *transport, const struct path
 		       : OUTCOME_OK;
 }
 
+/* candidate: an address of the options' interface, if they name one. */
 static bool path_fits(const struct endpoint *endpoint, const struct interface_address *candidate,
 		      enum address_family family)
 {
@@ -47,8 +49,6 @@ static bool path_fits(const struct endpoint *endpoint, const struct interface_ad
 	const struct backend *backend = backend_of(endpoint->transport);
 
 	if (candidate->address.family != family)
-		return false;
-	if (options->interface && !interface_is_named(candidate->name, options->interface))
 		return false;
 	return !names_device(options) || !backend->source_fits ||
 	       backend->source_fits(endpoint->transport, options, &candidate->address);
@@ -59,13 +59,19 @@ static bool listens_anywhere(const struct endpoint *listener)
 	return listener->local.family != ADDRESS_GID && address_is_any(&listener->local);
 }
 
-/* Of a listener on the any address, over verbs of both families. */
+/* Over verbs the any address means both families, else 0.0.0.0 only IPv4. */
+static bool is_ip4_only(const struct endpoint *listener)
+{
+	return !backend_of(listener->transport)->source_fits && listener->local.family == ADDRESS_IP4;
+}
+
+/* Of a listener on the any address. */
 static bool is_served(const struct endpoint *listener, const struct interface_address *entry)
 {
 	const struct path_options *options = listener->options.path;
 	const struct backend *backend = backend_of(listener->transport);
 
-	return path_fits(listener, entry, entry->address.family) &&
+	return path_fits(listener, entry, is_ip4_only(listener) ? ADDRESS_IP4 : entry->address.family) &&
 	       (names_device(options) || !backend->source_fits ||
 		backend->source_fits(listener->transport, options, &entry->address));
 }
@@ -83,13 +89,14 @@ bool path_add_local(char text[ENDPOINT_ADDRESSES_SIZE], const struct address *ad
 
 void path_local_addresses(const struct endpoint *listener, char text[ENDPOINT_ADDRESSES_SIZE])
 {
-	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-	size_t count = listens_anywhere(listener) ? interface_addresses(list) : 0;
+	struct interface_address *list = NULL;
+	size_t count = listens_anywhere(listener) ? interface_list(listener->options.path->interface, &list) : 0;
 
 	for (size_t i = 0; i < count; i++)
 		if (!list[i].loopback && !address_is_link_local(&list[i].address) && is_served(listener, &list[i]) &&
 		    !path_add_local(text, &list[i].address))
-			return;
+			break;
+	free(list);
 }
 
 static bool is_unset(const struct address *source)
@@ -141,17 +148,18 @@ static void hint_at_others(const struct endpoint *endpoint, enum address_family 
 {
 	const struct path_options *options = endpoint->options.path;
 	const struct backend *backend = backend_of(endpoint->transport);
-	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	struct interface_address *list = NULL;
 	char host[ADDRESS_TEXT_SIZE], text[ERROR_HINT_SIZE] = "";
-	size_t count = names_device(options) && backend->source_path ? interface_addresses(list) : 0;
 	bool gid = options->gid_index != PATH_UNSET;
+	size_t count = names_device(options) && backend->source_path
+			       ? interface_list(gid ? options->interface : NULL, &list)
+			       : 0;
 	struct path path;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct address *address = &list[i].address;
 
 		if ((family && address->family != family) || !(is_unset(source) || has_address(&list[i], source)) ||
-		    (gid && options->interface && !interface_is_named(list[i].name, options->interface)) ||
 		    !backend->source_path(endpoint->transport, gid ? options : &path_unset, address, &path))
 			continue;
 		if (!gid)
@@ -161,6 +169,7 @@ static void hint_at_others(const struct endpoint *endpoint, enum address_family 
 			log_add(text, sizeof(text), ", ", "%s has GID index %d", address_host(address, host),
 				path.gid_index);
 	}
+	free(list);
 	if (*text)
 		error_hint(error, "%s", text);
 }
@@ -168,21 +177,25 @@ static void hint_at_others(const struct endpoint *endpoint, enum address_family 
 bool endpoint_is_reachable(const struct endpoint *listener, struct error *reason)
 {
 	const struct path_options *options = listener->options.path;
-	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	struct interface_address *list;
 	char names[NAMES_SIZE];
+	bool served = false;
 	size_t count;
 
 	if (!listens_anywhere(listener))
 		return true;
-	count = interface_addresses(list);
-	for (size_t i = 0; i < count; i++)
-		if (is_served(listener, &list[i]))
-			return true;
+	count = interface_list(options->interface, &list);
+	for (size_t i = 0; i < count && !served; i++)
+		served = is_served(listener, &list[i]);
+	free(list);
+	if (served)
+		return true;
 	if (!options->interface && !backend_of(listener->transport)->source_fits)
 		return true;
 	host_no_address(reason);
 	if (WITH_EXTRAS && *path_names(options, names)) {
-		error_set(reason, NULL, "no address of this host belongs to %s", names);
+		error_set(reason, NULL, "no %saddress of this host belongs to %s", is_ip4_only(listener) ? "IPv4 " : "",
+			  names);
 		hint_at_others(listener, ADDRESS_NONE, &listener->local, reason);
 	}
 	return false;
@@ -212,9 +225,10 @@ static enum outcome path_no_source(const struct endpoint *endpoint, enum address
 enum outcome path_find_source(const struct endpoint *endpoint, enum address_family family, struct address *source)
 {
 	const struct path_options *options = endpoint->options.path;
-	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-	const struct interface_address *found = NULL;
-	char one[ADDRESS_TEXT_SIZE], other[ADDRESS_TEXT_SIZE];
+	const struct interface_address *found = NULL, *other = NULL;
+	char one[ADDRESS_TEXT_SIZE], two[ADDRESS_TEXT_SIZE];
+	enum outcome outcome = OUTCOME_OK;
+	struct interface_address *list;
 	uint16_t port = source->port;
 	size_t count;
 
@@ -223,31 +237,31 @@ enum outcome path_find_source(const struct endpoint *endpoint, enum address_fami
 		family = source->family;
 	if (!WITH_EXTRAS || (!options->interface && !names_device(options)) || family == ADDRESS_GID)
 		return OUTCOME_OK;
-	count = interface_addresses(list);
-	for (size_t i = 0; i < count; i++) {
+	count = interface_list(options->interface, &list);
+	for (size_t i = 0; i < count && !other; i++) {
 		if ((!is_unset(source) && !has_address(&list[i], source)) || !path_fits(endpoint, &list[i], family))
 			continue;
 		/* A GID table entry has one address: this one is another device's. */
-		if (found && options->gid_index != PATH_UNSET && !options->device) {
-			error_set(endpoint_error(endpoint), endpoint->name,
-				  "GID index %d belongs to %s and to %s: name the device or interface",
-				  (int)options->gid_index, address_host(&found->address, one),
-				  address_host(&list[i].address, other));
-			return OUTCOME_USAGE;
-		}
+		if (found && options->gid_index != PATH_UNSET && !options->device)
+			other = &list[i];
 		if (!found)
 			found = &list[i];
 	}
-	if (!found)
-		return path_no_source(endpoint, family, source);
-	/* On the loopback interface the backend chooses: soft needs an address of its own. */
-	if (!is_unset(source)) {
+	if (!found) {
+		outcome = path_no_source(endpoint, family, source);
+	} else if (other) {
+		error_set(endpoint_error(endpoint), endpoint->name,
+			  "GID index %d belongs to %s and to %s: name the device or interface", (int)options->gid_index,
+			  address_host(&found->address, one), address_host(&other->address, two));
+		outcome = OUTCOME_USAGE;
+	} else if (!is_unset(source)) {
 		source->scope = found->address.scope;
-	} else if (!found->loopback) {
+	} else if (!found->loopback) { /* else the backend chooses: soft needs an address of its own */
 		*source = found->address;
 		source->port = port;
 	}
-	return OUTCOME_OK;
+	free(list);
+	return outcome;
 }
 
 static const char *option_interface(const struct endpoint *endpoint)
@@ -266,11 +280,12 @@ void path_find_interface(const struct endpoint *endpoint, struct address *local)
 bool path_has_interface(const struct endpoint *endpoint)
 {
 	const char *name = option_interface(endpoint);
-	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-	size_t count = name ? interface_addresses(list) : 0;
+	struct interface_address *list = NULL;
+	size_t count = name ? interface_list(name, &list) : 0;
+	bool found = !name;
 
-	for (size_t i = 0; i < count; i++)
-		if (interface_is_named(list[i].name, name) && has_address(&list[i], &endpoint->local))
-			return true;
-	return !name;
+	for (size_t i = 0; i < count && !found; i++)
+		found = has_address(&list[i], &endpoint->local);
+	free(list);
+	return found;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=interface_addresses -Wl,--wrap=if_nametoindex */
+/* link: -Wl,--wrap=getifaddrs -Wl,--wrap=freeifaddrs -Wl,--wrap=if_nametoindex -Wl,--wrap=if_indextoname */
 /* The source address of a path, on a host with known interfaces. */
 #include "transport/backend.h"
 
+#include <ifaddrs.h>
 #include <net/if.h>
 
-#include "core/interface.h"
 #include "test/unit/unit.h"
 
 static const struct {
@@ -13,9 +13,11 @@ static const struct {
 	unsigned scope;
 	bool loopback;
 } interfaces[] = {
-	{ "lo", "127.0.0.1", 0, true },	 { "eth0", "10.0.0.1", 0, false },    { "eth1", "10.0.1.1", 0, false },
-	{ "lo", "::1", 0, true },	 { "eth0", "2001:db8::1", 0, false }, { "eth1", "2001:db8:1::1", 0, false },
-	{ "eth0", "fe80::1", 2, false }, { "eth1", "fe80::2", 3, false },
+	{ "lo", "127.0.0.1", 0, true },	     { "eth0", "10.0.0.1", 0, false },
+	{ "eth1", "10.0.1.1", 0, false },    { "lo", "::1", 0, true },
+	{ "eth0", "2001:db8::1", 0, false }, { "eth1", "2001:db8:1::1", 0, false },
+	{ "eth0", "fe80::1", 2, false },     { "eth1", "fe80::2", 3, false },
+	{ "eth1:0", "10.0.2.2", 0, false },  { "eth2", "2001:db8:2::1", 0, false },
 };
 
 static struct address parsed(const char *text)
@@ -26,27 +28,69 @@ static struct address parsed(const char *text)
 	return address;
 }
 
-size_t __wrap_interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX])
+/* Addresses of eth0 before the others, 10.9.0.0 and so on; look-ups of an interface by name. */
+static size_t crowd, lookups;
+
+int __wrap_getifaddrs(struct ifaddrs **list)
 {
-	for (size_t index = 0; index < LENGTH(interfaces); index++) {
-		list[index] = (struct interface_address){ .address = parsed(interfaces[index].text),
-							  .loopback = interfaces[index].loopback };
-		list[index].address.scope = interfaces[index].scope;
-		snprintf(list[index].name, sizeof(list[index].name), "%s", interfaces[index].name);
+	size_t count = crowd + LENGTH(interfaces);
+	struct entry {
+		struct ifaddrs entry;
+		struct sockaddr_storage storage;
+		char name[IF_NAMESIZE];
+	} *entries = calloc(count, sizeof(*entries));
+
+	assert_non_null(entries);
+	for (size_t i = 0; i < count; i++) {
+		size_t index = i - crowd;
+		struct address address = parsed(i < crowd ? "10.9.0.0" : interfaces[index].text);
+
+		if (i < crowd) {
+			address.bytes[2] = (uint8_t)(i >> 8);
+			address.bytes[3] = (uint8_t)i;
+		} else {
+			address.scope = interfaces[index].scope;
+		}
+		address_to_socket(&address, &entries[i].storage);
+		snprintf(entries[i].name, IF_NAMESIZE, "%s", i < crowd ? "eth0" : interfaces[index].name);
+		entries[i].entry = (struct ifaddrs){
+			.ifa_next = i + 1 < count ? &entries[i + 1].entry : NULL,
+			.ifa_name = entries[i].name,
+			.ifa_flags =
+				IFF_UP | IFF_RUNNING | (i >= crowd && interfaces[index].loopback ? IFF_LOOPBACK : 0),
+			.ifa_addr = (struct sockaddr *)&entries[i].storage,
+		};
 	}
-	return LENGTH(interfaces);
+	*list = &entries->entry;
+	return 0;
 }
 
+void __wrap_freeifaddrs(struct ifaddrs *list)
+{
+	free(list);
+}
+
+/* en1 is an alternative name, and eth1:0 a label. */
 unsigned __wrap_if_nametoindex(const char *name)
 {
-	return !strcmp(name, "lo") ? 1 : !strcmp(name, "eth0") ? 2 : !strcmp(name, "eth1") ? 3 : 0;
+	lookups++;
+	return !strcmp(name, "lo")				   ? 1
+	       : !strcmp(name, "eth0")				   ? 2
+	       : !strncmp(name, "eth1", 4) || !strcmp(name, "en1") ? 3
+								   : 0;
 }
 
-/* Device rdma1 belongs to eth1. GID index 1 belongs to eth1's address, 2 to both interfaces. */
+char *__wrap_if_indextoname(unsigned index, char name[IF_NAMESIZE])
+{
+	return strcpy(name, index == 1 ? "lo" : index == 2 ? "eth0" : "eth1");
+}
+
+/* Device rdma1 belongs to eth1. GID index 1 belongs to eth1's address, 2 to both interfaces, none to the label. */
 static bool source_fits(struct transport *transport, const struct path_options *wanted, const struct address *source)
 {
 	if (!wanted->device)
-		return wanted->gid_index == 2 || (source->bytes[2] == 1) == (wanted->gid_index == 1);
+		return source->bytes[2] != 2 &&
+		       (wanted->gid_index == 2 || (source->bytes[2] == 1) == (wanted->gid_index == 1));
 	return !strcmp(wanted->device, "rdma1") == (source->bytes[2] == 1 || source->bytes[5] == 1);
 }
 
@@ -84,6 +128,9 @@ TEST(source_addresses)
 		{ "eth0", NULL, "0.0.0.0", ADDRESS_IP4, "10.0.0.1", 0 },
 		{ NULL, "rdma1", NULL, ADDRESS_IP4, "10.0.1.1", 0 },
 		{ "eth1", "rdma1", NULL, ADDRESS_IP6, "2001:db8:1::1", 0 },
+		{ "en1", NULL, NULL, ADDRESS_IP4, "10.0.1.1", 0 },
+		{ "eth1:0", NULL, NULL, ADDRESS_IP4, "10.0.2.2", 0 },
+		{ "eth1", NULL, "10.0.2.2", ADDRESS_IP4, "10.0.2.2", 0 },
 		{ "eth0", "rdma1", NULL, ADDRESS_IP4, NULL, 0 },
 		{ "eth9", NULL, NULL, ADDRESS_IP4, NULL, 0 },
 		/* On a loopback interface the backend chooses. */
@@ -154,6 +201,8 @@ TEST(interface_of_address)
 		{ "eth1", "fe80::2", 0, 3, true },   { "eth1", "fe80::2", 2, 2, false },
 		{ "eth0", "fe80::2", 0, 2, false },  { "eth0", "2001:db8::1", 0, 0, true },
 		{ "lo", "127.0.0.9", 0, 0, true },   { "eth0", "127.0.0.9", 0, 0, false },
+		{ "en1", "10.0.1.1", 0, 0, true },   { "en1", "10.0.0.1", 0, 0, false },
+		{ "eth1", "10.0.2.2", 0, 0, true },  { "eth1:0", "10.0.2.2", 0, 0, true },
 	};
 
 	for (size_t row = 0; row < LENGTH(rows); row++) {
@@ -166,4 +215,50 @@ TEST(interface_of_address)
 		path_find_interface(&endpoint, &local);
 		assert_int_equal(local.scope, rows[row].scope);
 	}
+}
+
+/* Of all addresses, however many; the option's name is looked up once. */
+TEST(many_addresses)
+{
+	struct address source = { .family = ADDRESS_NONE };
+
+	crowd = 300;
+	set_options("eth1", NULL);
+	assert_int_equal(path_find_source(&endpoint, ADDRESS_IP6, &source), OUTCOME_OK);
+	assert_memory_equal(source.bytes, parsed("2001:db8:1::1").bytes, sizeof(source.bytes));
+	endpoint.local = parsed("10.0.1.1");
+	lookups = 0;
+	assert_true(path_has_interface(&endpoint));
+	assert_in_range(lookups, 0, 1);
+	endpoint.local = parsed("::");
+	assert_true(endpoint_is_reachable(&endpoint, &transport.error));
+	crowd = 0;
+}
+
+/* Without devices a listener on 0.0.0.0 serves IPv4 only. */
+TEST(family_of_listener)
+{
+	static const struct backend deviceless = { .name = "soft" };
+	static const struct {
+		const struct backend *backend;
+		const char *interface, *local;
+		bool reachable;
+	} rows[] = {
+		{ &deviceless, "eth1", "0.0.0.0", true },  { &deviceless, "eth1", "::", true },
+		{ &deviceless, "eth2", "0.0.0.0", false }, { &deviceless, "eth2", "::", true },
+		{ &deviceless, "eth1:0", "::", true },	   { &backend, "eth2", "0.0.0.0", true },
+		{ &deviceless, NULL, "0.0.0.0", true },
+	};
+
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		transport.backend = rows[row].backend;
+		set_options(rows[row].interface, NULL);
+		endpoint.local = parsed(rows[row].local);
+		assert_int_equal(endpoint_is_reachable(&endpoint, &transport.error), rows[row].reachable);
+		if (!rows[row].reachable)
+			assert_string_equal(transport.error.cause,
+					    "no IPv4 address of this host belongs to interface eth2");
+		error_clear(&transport.error);
+	}
+	transport.backend = &backend;
 }

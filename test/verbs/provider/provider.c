@@ -317,6 +317,12 @@ size_t __wrap_interface_addresses(struct interface_address *list)
 	return count;
 }
 
+size_t __wrap_interface_list(const char *name, struct interface_address **list)
+{
+	*list = name && strcmp(name, "lo") != 0 ? NULL : calloc(INTERFACE_ADDRESSES_MAX, sizeof(**list));
+	return *list ? __wrap_interface_addresses(*list) : 0;
+}
+
 bool __wrap_interface_of(const struct address *address, char name[IF_NAMESIZE])
 {
 	strcpy(name, "lo");

@@ -21,15 +21,15 @@ static int rank(const struct address *address)
 }
 
 /* A label ("eth0:0") belongs to one address; the kernel accepts it as an interface name. */
-static const char *name_of(const char *name, char text[IF_NAMESIZE])
+static const char *real_name(const char *name, char text[IF_NAMESIZE])
 {
 	unsigned index = strchr(name, ':') ? 0 : interface_index(name);
 
 	return index && if_indextoname(index, text) ? text : name;
 }
 
-/* Whether an entry's interface, or the label of its IPv4 address, has the name that name_of() returned. */
-static bool is_named(const struct ifaddrs *entry, const char *name)
+/* Whether an entry's interface, or the label of its IPv4 address, has the name that real_name() returned. */
+static bool entry_has_name(const struct ifaddrs *entry, const char *name)
 {
 	size_t length = strlen(name);
 
@@ -44,7 +44,7 @@ static size_t add_ranked(const struct ifaddrs *entries, const char *name, int wa
 	for (const struct ifaddrs *entry = entries; entry; entry = entry->ifa_next) {
 		struct interface_address added = { .loopback = entry->ifa_flags & IFF_LOOPBACK };
 
-		if (!entry->ifa_addr || (entry->ifa_flags & up) != up || (name && !is_named(entry, name)) ||
+		if (!entry->ifa_addr || (entry->ifa_flags & up) != up || (name && !entry_has_name(entry, name)) ||
 		    !address_from_socket(entry->ifa_addr, &added.address) || rank(&added.address) != wanted)
 			continue;
 		log_text(added.name, sizeof(added.name), "%s", entry->ifa_name);
@@ -67,7 +67,7 @@ size_t interface_list(const char *name, struct interface_address **list)
 	*list = calloc(count, sizeof(**list));
 	count = 0;
 	if (name)
-		name = name_of(name, text);
+		name = real_name(name, text);
 	for (int wanted = 0; *list && wanted <= 2; wanted++)
 		count = add_ranked(entries, name, wanted, *list, count);
 	freeifaddrs(entries);
@@ -198,9 +198,9 @@ unsigned interface_prefix(const char *name, const struct address *address)
 
 	if (getifaddrs(&entries))
 		return 0;
-	name = name_of(name, text);
+	name = real_name(name, text);
 	for (const struct ifaddrs *entry = entries; entry && !found; entry = entry->ifa_next) {
-		found = entry->ifa_addr && entry->ifa_netmask && is_named(entry, name) &&
+		found = entry->ifa_addr && entry->ifa_netmask && entry_has_name(entry, name) &&
 			address_from_socket(entry->ifa_addr, &local) && local.family == address->family &&
 			address_from_socket(entry->ifa_netmask, &mask);
 		length = 0;
@@ -237,9 +237,9 @@ struct interface interface_read(const char *name)
 
 	if (getifaddrs(&entries))
 		return interface;
-	name = name_of(name, text);
+	name = real_name(name, text);
 	for (const struct ifaddrs *entry = entries; entry; entry = entry->ifa_next) {
-		if (!is_named(entry, name))
+		if (!entry_has_name(entry, name))
 			continue;
 		interface.facts |= INTERFACE_HERE | (entry->ifa_flags & IFF_UP ? INTERFACE_UP : 0) |
 				   (entry->ifa_flags & IFF_RUNNING ? INTERFACE_LINK : 0);

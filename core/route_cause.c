@@ -239,7 +239,8 @@ static void unrouted(int fd, int error, const struct address *peer, char text[RO
 	char host[ADDRESS_TEXT_SIZE];
 
 	other_source(fd, peer, text);
-	if (WITH_EXTRAS && !*text && !is_down(text) && !route_is_alone(text))
+	/* An address in no network may have nothing to do with the peer. */
+	if (WITH_EXTRAS && !*text && !is_down(text) && !route_is_alone(text) && !lacks_route(fd, peer, false, text))
 		lacks_route(fd, peer, true, text);
 	if (WITH_EXTRAS && !*text && is_refusal(error))
 		log_text(text, ROUTE_CAUSE_SIZE,

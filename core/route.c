@@ -224,11 +224,14 @@ bool route_look_up(const struct address *peer, const struct address *source, str
 bool route_by_interface(int fd, const struct address *peer, const struct address *source, unsigned interface,
 			struct route *route)
 {
-	/*
-	 * FIB_MATCH: without a table entry the kernel treats any peer as on the interface's link. IPv6 has no such
-	 * flag, and may find another interface's entry.
-	 */
-	return !query(fd, peer, source, interface, RTM_F_FIB_MATCH, route) && route->interface == interface;
+	/* FIB_MATCH: without a table entry IPv4 treats any peer as on the interface's link. */
+	int error = query(fd, peer, source, interface, RTM_F_FIB_MATCH, route);
+
+	/* An entry of several paths is shown without the one that the packets take. */
+	if (!error && !route->interface)
+		error = query(fd, peer, source, interface, 0, route);
+	/* IPv6 may find another interface's entry. */
+	return !error && route->interface == interface;
 }
 
 bool route_arrives(int fd, const struct address *peer, const struct address *local, unsigned interface)

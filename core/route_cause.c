@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core/route_cause.h"
 
+#include <errno.h>
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <stdio.h>
@@ -198,6 +199,12 @@ bool route_is_alone(char text[ROUTE_CAUSE_SIZE])
 			 "PrivateNetwork=no"));
 }
 
+/* By a blackhole, prohibit or unreachable entry. Packets that are bound to an interface pass it over IPv4. */
+static bool is_refusal(int error)
+{
+	return error == EINVAL || error == EACCES || error == EHOSTUNREACH;
+}
+
 /*
  * Names an address whose network has the peer, but no route: it was not added (noprefixroute), or is gone. alone: also
  * an address in no network, as it was given without its prefix length, or by DHCPv6.
@@ -217,6 +224,7 @@ static bool lacks_route(int fd, const struct address *peer, bool alone, char tex
 		unsigned prefix = fits ? interface_prefix(name, address) : 0;
 
 		if (prefix && (prefix == interface_prefix(name, peer) || (alone && prefix == whole)) &&
+		    !is_refusal(find_route(fd, peer, address, &route)) &&
 		    !route_by_interface(fd, peer, address, if_nametoindex(name), &route))
 			return log_text(text, ROUTE_CAUSE_SIZE,
 					"%s/%u on %s has no route to it: ip route add %s dev %s",
@@ -225,13 +233,18 @@ static bool lacks_route(int fd, const struct address *peer, bool alone, char tex
 	return false;
 }
 
-static void unrouted(int fd, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
+/* error: of the look-up. */
+static void unrouted(int fd, int error, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	char host[ADDRESS_TEXT_SIZE];
 
 	other_source(fd, peer, text);
-	if (WITH_EXTRAS && !*text && !is_down(text) && !route_is_alone(text))
+	/* An address in no network may have nothing to do with the peer. */
+	if (WITH_EXTRAS && !*text && !is_down(text) && !route_is_alone(text) && !lacks_route(fd, peer, false, text))
 		lacks_route(fd, peer, true, text);
+	if (WITH_EXTRAS && !*text && is_refusal(error))
+		log_text(text, ROUTE_CAUSE_SIZE,
+			 "a route or rule of this host refuses packets to it: " ROUTE_DIVERTED_HINT);
 	if (!*text && peer->family == ADDRESS_IP6 && !route_ip6_is_off(peer, text))
 		default_route(text);
 	if (!*text && !address_is_loopback(peer))
@@ -428,6 +441,7 @@ static void find_cause(int fd, const struct address *local, const struct address
 	struct address any = { .family = peer->family };
 	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE];
 	struct route route;
+	int error;
 
 	if (given && route_cause_local(local, text))
 		return;
@@ -437,8 +451,8 @@ static void find_cause(int fd, const struct address *local, const struct address
 				 ? "%s belongs to a VRF that this process is not in"
 				 : "%s is no longer an address of this host: it expired or was removed",
 			 address_host(local, host));
-	else if (find_route(fd, peer, given ? local : &any, &route))
-		unrouted(fd, peer, text);
+	else if ((error = find_route(fd, peer, given ? local : &any, &route)))
+		unrouted(fd, error, peer, text);
 	else if (route.is_broadcast)
 		log_text(text, ROUTE_CAUSE_SIZE,
 			 "it is a broadcast address on %s: is the prefix length the same at both hosts?",

@@ -128,9 +128,10 @@ static void find_driver(const char *directory, struct device *device)
 	char type[SYSFS_TEXT_SIZE];
 
 	sysfs_line(type, "%s/node_type", directory);
+	device->iwarp = strstr(type, "RNIC");
 	if (sysfs_has("%s/parent", directory))
 		strcpy(device->driver, "rdma_rxe");
-	else if (!sysfs_link(device->driver, "%s/device/driver", directory) && strstr(type, "RNIC"))
+	else if (!sysfs_link(device->driver, "%s/device/driver", directory) && device->iwarp)
 		strcpy(device->driver, "siw");
 }
 
@@ -394,7 +395,9 @@ static void check_port(struct doctor *doctor, const struct device *device, const
 	if (port->mtu)
 		log_text(mtu, sizeof(mtu), ", MTU %u", port->mtu);
 	log_text(number, sizeof(number), "%u", port->number);
-	if (facts & FACT_UNMANAGED) {
+	if (facts & FACT_UNMANAGED)
+		strcpy(number, "GUID");
+	if (facts & FACT_UNMANAGED && port->gid_count) {
 		uint64_t guid;
 
 		memcpy(&guid, port->gids->address.bytes + 8, sizeof(guid));
@@ -490,12 +493,13 @@ static void check_device(struct doctor *doctor, const struct device *device)
 
 /*
  * With RoCE LAG one device has all ports of the bond. Otherwise the bond's mode or the switch may choose a port whose
- * device does not have the queue pair. On InfiniBand a bond's address leads to the active port's device.
+ * device does not have the queue pair. On InfiniBand a bond's address leads to the active port's device. iWARP has no
+ * RoCE LAG, and soft-iWARP's "device" may be the card of its interface.
  */
 static void check_bond(struct doctor *doctor, const struct device *device)
 {
 	for (const struct device *other = device->next; other; other = other->next)
-		if (*device->bond && !strcmp(other->bond, device->bond) &&
+		if (*device->bond && !strcmp(other->bond, device->bond) && !device->iwarp && !other->iwarp &&
 		    !strcmp(device->ports->link_layer, "Ethernet"))
 			finding_add(doctor, FINDING_WARN, "port",
 				    "%s and %s share %s without RoCE LAG: each works with its own port only, and "

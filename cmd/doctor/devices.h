@@ -45,6 +45,7 @@ struct device {
 	struct device *next;
 	char name[SYSFS_TEXT_SIZE];
 	char driver[SYSFS_TEXT_SIZE]; /* the card's, or the module of a software device; "" if unknown */
+	bool iwarp;		      /* a card, or siw */
 	char firmware[SYSFS_TEXT_SIZE];
 	struct port ports[DEVICE_PORTS_MAX + 1]; /* one spare element, never counted in port_count */
 	unsigned port_count;

@@ -145,6 +145,10 @@ static enum outcome doctor_check(struct run *run, const void *all_options)
 
 	if (common_check_path(run, &options->common))
 		return OUTCOME_USAGE;
+	if (options->udp_port && options->paths && !transport_opens_devices(common_transport(&options->common))) {
+		log_error(log, "--udp-port", "--paths has its own over soft, from %d on", UDP_PORT_FIRST);
+		return OUTCOME_USAGE;
+	}
 	if (options->udp_port + options->paths > UINT16_MAX + 1) {
 		log_error(log, "--udp-port", "with --paths %d at most %d", (int)options->paths,
 			  (int)(UINT16_MAX + 1 - options->paths));

@@ -91,7 +91,7 @@ struct doctor {
 	enum fabric fabric;		/* of the device on the route there */
 	uint32_t mtu;			/* that port's; 0: unknown */
 	char netdev[SYSFS_TEXT_SIZE];	/* that route's interface; "": unknown */
-	struct address local;		/* that route's local address */
+	struct address local;		/* that route's local address, port 0 */
 	struct paths *paths;		/* to the target; NULL: not requested, and no router on the way */
 	bool silent;			/* that device does not reach itself */
 	bool unanswered;		/* no ping is known to have arrived there */

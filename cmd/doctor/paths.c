@@ -291,10 +291,12 @@ static void ping_paths(struct paths *paths)
 	struct doctor *doctor = paths->doctor;
 	unsigned worse = 0, failed = 0;
 	int seconds = SECONDS;
+	struct error error;
 
 	ping_for(paths, seconds, paths->facts);
 	if (few_pings(paths))
 		ping_for(paths, seconds = SECONDS_MORE, paths->facts);
+	error = doctor->probe.errors.first;
 	ping_uncertain(paths, seconds);
 	for (size_t i = 0; i < paths->count; i++) {
 		if (paths->facts[i].port)
@@ -304,8 +306,7 @@ static void ping_paths(struct paths *paths)
 	}
 	paths->failed &= failed == paths->count;
 	if (failed == paths->count)
-		finding_add(doctor, FINDING_FAIL, "path", "none of %zu passes: %s", paths->count,
-			    doctor->probe.errors.first.cause);
+		finding_add(doctor, FINDING_FAIL, "path", "none of %zu passes: %s", paths->count, error.cause);
 	else if (worse)
 		finding_add(doctor, failed ? FINDING_FAIL : FINDING_WARN, "path",
 			    "%u of %zu worse than the others, at unknown UDP ports%s", worse, paths->count,
@@ -378,16 +379,30 @@ static void trace_long(struct paths *paths)
 	}
 }
 
+/* The any address: the route chooses. That of --device or --gid-index is known only when the route is resolved. */
+static struct address find_source(const struct doctor *doctor, enum address_family family)
+{
+	const char *name = doctor->options->common.path.interface;
+	struct interface_address list[INTERFACE_ADDRESSES_MAX];
+	size_t count = name ? interface_addresses(list) : 0;
+
+	if (doctor->source.addresses->family)
+		return *doctor->source.addresses;
+	for (size_t i = 0; i < count; i++)
+		if (list[i].address.family == family && !list[i].loopback && interface_is_named(list[i].name, name))
+			return list[i].address;
+	return (struct address){ .family = family };
+}
+
 /* Sets doctor->local. Returns false if there are no routers on the way. */
 static bool is_routed(struct doctor *doctor, const struct address *peer)
 {
-	const struct address any = { .family = peer->family };
-	const struct address *source = doctor->source.addresses->family ? doctor->source.addresses : &any;
+	const struct address source = find_source(doctor, peer->family);
 	struct route route;
 
-	if (!route_look_up(peer, source, &route))
+	if (!route_look_up(peer, &source, &route))
 		return false;
-	doctor->local = source == &any ? route.source : *source;
+	doctor->local = address_is_any(&source) ? route.source : source;
 	return !address_is_any(&route.gateway);
 }
 

@@ -113,6 +113,9 @@ static enum outcome resolve_target(struct doctor *doctor, struct address *addres
 		if (target && doctor->probe.errors.first.kind != ERROR_HELD)
 			see_route(doctor, target, &doctor->probe.errors.first);
 	} else {
+		/* The path options may have chosen another one than the route. */
+		doctor->local = target->local;
+		doctor->local.port = 0;
 		doctor->fabric = target->domain->fabric;
 		doctor->mtu = find_mtu(doctor, target);
 		add_route(doctor, target);

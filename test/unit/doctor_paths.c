@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=ping_send -Wl,--wrap=trace_routers -Wl,--wrap=route_look_up */
+/* link: -Wl,--wrap=ping_send -Wl,--wrap=trace_routers -Wl,--wrap=route_look_up -Wl,--wrap=interface_addresses */
 /* Which paths doctor calls bad, by what rping found in each attempt. */
 #include "test/unit/doctor_bench.h"
 
+#include "core/interface.h"
 #include "core/route.h"
 
 enum {
@@ -16,15 +17,25 @@ static struct {
 		attempts[3]; /* a letter for each path: good, slow, lossy, died, failed; Good and Slow with few pings */
 	unsigned count;	     /* of attempts */
 	char limits[64];     /* on the time of each */
+	bool explained;	     /* each has an error, which has its number */
 } test;
 
 bool __wrap_route_look_up(const struct address *peer, const struct address *source, struct route *route);
 
 bool __wrap_route_look_up(const struct address *peer, const struct address *source, struct route *route)
 {
-	(void)source;
-	*route = (struct route){ .source = *peer, .gateway = *peer };
+	*route = (struct route){ .source = address_is_any(source) ? *peer : *source, .gateway = *peer };
 	return true;
+}
+
+size_t __wrap_interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX]);
+
+size_t __wrap_interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX])
+{
+	list[0] = (struct interface_address){ .name = "eth0", .address = { ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } } };
+	list[1] = (struct interface_address){ .name = "eth1", .address = { ADDRESS_IP6, .bytes = { 0xfd, 1 } } };
+	list[2] = (struct interface_address){ .name = "eth1", .address = { ADDRESS_IP4, .bytes = { 10, 0, 1, 1 } } };
+	return 3;
 }
 
 /* Each path has its own router. */
@@ -52,10 +63,12 @@ void __wrap_ping_send(struct doctor *doctor, const char *host, const char *optio
 {
 	const char *letters = test.attempts[test.count++];
 
-	(void)doctor;
 	(void)host;
 	(void)ping;
 	assert_non_null(letters);
+	error_clear(&doctor->probe.errors.first);
+	if (test.explained)
+		error_set(&doctor->probe.errors.first, NULL, "error of attempt %u", test.count);
 	log_add(test.limits, sizeof(test.limits), " ", "%.*s", (int)strcspn(strstr(options, "--duration ") + 11, " "),
 		strstr(options, "--duration ") + 11);
 	for (size_t i = 0; i < facts->path_count; i++)
@@ -141,4 +154,25 @@ TEST(what_was_certain_keeps_its_verdict, set_up, tear_down)
 {
 	finds((const char *[3]){ "lsfg", "ggls" }, "WARN  path      1 of 4 lost packets (UDP port 49152); "
 						   "FAIL  path      1 of 4 failed (UDP port 49154)");
+}
+
+/* Also if a later attempt has another one, or none. */
+TEST(paths_that_all_fail_have_the_error_of_the_attempt_that_counts, set_up, tear_down)
+{
+	test.explained = true;
+	finds((const char *[3]){ "ffdf", "ffdf" }, "FAIL  path      none of 4 passes");
+	assert_string_equal(bench.doctor.findings.first->error.cause, "none of 4 passes: error of attempt 1");
+}
+
+/* The pings leave from there, too. */
+TEST(routers_are_asked_from_the_named_interface, set_up, tear_down)
+{
+	const struct address peer = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 9 } };
+
+	bench.options.common.path.interface = "eth1";
+	paths_trace(&bench.doctor, &peer);
+	assert_int_equal(bench.doctor.local.bytes[2], 1);
+	bench.doctor.source.addresses[0] = (struct address){ ADDRESS_IP4, .bytes = { 10, 0, 2, 1 } };
+	paths_trace(&bench.doctor, &peer);
+	assert_int_equal(bench.doctor.local.bytes[2], 2);
 }

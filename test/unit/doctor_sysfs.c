@@ -1025,6 +1025,11 @@ TEST(port_that_is_down, set_up, tear_down)
 	run_check(devices_check);
 	assert_found(FINDING_WARN, "port", "mlx5_0/1: INIT");
 	assert_non_null(strstr(remedy_of("port"), "opensm -g 0x"));
+	forget_findings();
+	add(PORT "gids/1", "0000:0000:0000:0000:0000:0000:0000:0000\n");
+	add(PORT "gids/2", "0000:0000:0000:0000:0000:0000:0000:0000\n");
+	run_check(devices_check);
+	assert_non_null(strstr(remedy_of("port"), "opensm -g GUID"));
 	add(PORT "state", "1: DOWN\n");
 	run_check(devices_check);
 	assert_found(FINDING_WARN, "port", "mlx5_0/1: DOWN");
@@ -1319,6 +1324,26 @@ TEST(bond_of_two_cards, set_up, tear_down)
 	add(PORT "link_layer", "InfiniBand\n");
 	run_check(devices_check);
 	assert_false(has_finding(FINDING_WARN, "port", "share"));
+}
+
+/* It has no RoCE LAG, and its link layer is called Ethernet, too. A software device's "device" may be the card. */
+TEST(bond_of_iwarp, set_up, tear_down)
+{
+	static const char *const types[][2] = { { "4: RNIC", "4: RNIC" },
+						{ "1: CA", "4: RNIC" },
+						{ "4: RNIC", "1: CA" } };
+
+	add_card();
+	add("sys/class/infiniband/siw0/ports/1/link_layer", "Ethernet\n");
+	add("sys/class/infiniband/siw0/device/net/eth3/mtu", "1500\n");
+	add_to_bond(DEVICE "device/net/eth2/master");
+	add_to_bond("sys/class/infiniband/siw0/device/net/eth3/master");
+	for (size_t i = 0; i < LENGTH(types); i++) {
+		add(DEVICE "node_type", types[i][0]);
+		add("sys/class/infiniband/siw0/node_type", types[i][1]);
+		run_check(devices_check);
+		assert_false(has_finding(FINDING_WARN, "port", "share"));
+	}
 }
 
 /* An address would be of no use on a bond's port. */

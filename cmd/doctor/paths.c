@@ -383,15 +383,17 @@ static void trace_long(struct paths *paths)
 static struct address find_source(const struct doctor *doctor, enum address_family family)
 {
 	const char *name = doctor->options->common.path.interface;
-	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-	size_t count = name ? interface_addresses(list) : 0;
+	struct address source = { .family = family };
+	struct interface_address *list = NULL;
+	size_t count = name ? interface_list(name, &list) : 0;
 
 	if (doctor->source.addresses->family)
-		return *doctor->source.addresses;
-	for (size_t i = 0; i < count; i++)
-		if (list[i].address.family == family && !list[i].loopback && interface_is_named(list[i].name, name))
-			return list[i].address;
-	return (struct address){ .family = family };
+		source = *doctor->source.addresses;
+	for (size_t i = 0; i < count && address_is_any(&source); i++)
+		if (list[i].address.family == family && !list[i].loopback)
+			source = list[i].address;
+	free(list);
+	return source;
 }
 
 /* Sets doctor->local. Returns false if there are no routers on the way. */

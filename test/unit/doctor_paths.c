@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=ping_send -Wl,--wrap=trace_routers -Wl,--wrap=route_look_up -Wl,--wrap=interface_addresses */
+/* link: -Wl,--wrap=ping_send -Wl,--wrap=trace_routers -Wl,--wrap=route_look_up -Wl,--wrap=interface_list */
 /* Which paths doctor calls bad, by what rping found in each attempt. */
 #include "test/unit/doctor_bench.h"
 
@@ -28,14 +28,15 @@ bool __wrap_route_look_up(const struct address *peer, const struct address *sour
 	return true;
 }
 
-size_t __wrap_interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX]);
+size_t __wrap_interface_list(const char *name, struct interface_address **list);
 
-size_t __wrap_interface_addresses(struct interface_address list[INTERFACE_ADDRESSES_MAX])
+size_t __wrap_interface_list(const char *name, struct interface_address **list)
 {
-	list[0] = (struct interface_address){ .name = "eth0", .address = { ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } } };
-	list[1] = (struct interface_address){ .name = "eth1", .address = { ADDRESS_IP6, .bytes = { 0xfd, 1 } } };
-	list[2] = (struct interface_address){ .name = "eth1", .address = { ADDRESS_IP4, .bytes = { 10, 0, 1, 1 } } };
-	return 3;
+	assert_string_equal(name, "eth1");
+	*list = calloc(2, sizeof(**list));
+	(*list)[0] = (struct interface_address){ .name = "eth1", .address = { ADDRESS_IP6, .bytes = { 0xfd, 1 } } };
+	(*list)[1] = (struct interface_address){ .name = "eth1", .address = { ADDRESS_IP4, .bytes = { 10, 0, 1, 1 } } };
+	return 2;
 }
 
 /* Each path has its own router. */

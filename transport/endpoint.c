@@ -174,7 +174,6 @@ const char *endpoint_timeout_cause(const struct endpoint *endpoint, char text[EN
 	if (!WITH_DIAGNOSTICS)
 		return "";
 	*text = '\0';
-	endpoint->transport->explained = false;
 	if (has_just_asked(endpoint))
 		return text;
 	if (*still_text(endpoint, still))

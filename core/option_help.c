@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* options_help(): a command's options as text. */
 #include "core/options.h"
 
 #include "core/option_value.h"

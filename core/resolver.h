@@ -57,9 +57,9 @@ void resolver_start_by(const struct resolver_process *process, struct resolver *
 		       const char *text, enum address_format format, int64_t wait);
 
 /*
- * Reads the child's result; blocks until the child has ended. Sets addresses and count, which is 0 after an error that
- * the resolver has reported. Returns OUTCOME_NO_CONNECTION if the name is unknown, OUTCOME_USAGE if text is not an
- * address of the format, OUTCOME_INTERNAL if the child failed.
+ * Blocks until the child's result is read, and the child, unless a struct resolver_process forked it, has ended. Sets
+ * addresses and count, which is 0 after an error that the resolver has reported. Returns OUTCOME_NO_CONNECTION if the
+ * name is unknown, OUTCOME_USAGE if text is not an address of the format, OUTCOME_INTERNAL if the child failed.
  */
 enum outcome resolver_read(struct resolver *resolver);
 

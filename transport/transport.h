@@ -230,8 +230,12 @@ struct group_address {
 /* Valid during the callback only. */
 struct endpoint_event {
 	enum event_kind kind;
-	enum outcome outcome;	  /* of EVENT_FAILED and EVENT_REQUEST_FAILED */
-	int64_t took;		  /* nanoseconds, for an event that ends a waiting state; 0 without WITH_REPORT */
+	enum outcome outcome; /* of EVENT_FAILED and EVENT_REQUEST_FAILED */
+	/*
+	 * Nanoseconds, for an event that ends a waiting state; for a listener's first event since endpoint_listen().
+	 * Else, and without WITH_REPORT, 0.
+	 */
+	int64_t took;
 	struct endpoint *request; /* of EVENT_REQUEST: the callee owns it and sets its handlers before it returns */
 	/*
 	 * From the peer's connect (EVENT_REQUEST), accept (EVENT_ESTABLISHED of the client) or reject (EVENT_FAILED);

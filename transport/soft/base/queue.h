@@ -38,8 +38,8 @@ struct soft_queue *soft_queue_open(struct soft_transport *transport);
 void soft_queue_close(struct soft_queue *queue);
 
 /*
- * Every callback of the loop in this backend that may queue or send begins with soft_callback_begin() and ends with
- * soft_callback_end(), which calls soft_handlers.deliver().
+ * Every callback of the loop in this backend that may queue entries or packets begins with soft_callback_begin() and
+ * ends with soft_callback_end(), which calls soft_handlers.deliver().
  */
 void soft_callback_begin(struct soft_transport *transport);
 void soft_callback_end(struct soft_transport *transport);

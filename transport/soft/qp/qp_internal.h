@@ -12,7 +12,7 @@
  *   region.c      memory regions
  *
  * Requester and responder share only the path. Each batch of received packets ends with soft_qp_batch_end(), before
- * soft_flush(). A stopped queue pair reports no completion or event.
+ * soft_flush(). After it has stopped, a queue pair reports its error at most.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ enum qp_state {
 	QP_RTR,	     /* receives packets */
 	QP_RTS,	     /* sends */
 	QP_NAK_SENT, /* sent a fatal NAK, and only repeats it */
-	QP_DRAINING, /* only acknowledges repeated requests */
+	QP_DRAINING, /* only acknowledges repeated requests, or repeats a fatal NAK */
 	QP_ERROR,
 };
 

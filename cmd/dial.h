@@ -5,8 +5,8 @@
  * After a lost connection it looks the name up again beside the attempts: the server may have another address by then.
  *
  * An attempt tries one address, a round all of them; an attempt rejected as stale is repeated. The owner makes the
- * attempts. The dial keeps one error: the last one without a listener, else the last one. If another address
- * follows without --wait-server, the error becomes a hint. Another round replaces it. Otherwise it is reported.
+ * attempts. The dial keeps one error: the last one of a known kind, else the last one. If another address follows
+ * without --wait-server, the error becomes a hint. Another round replaces it. Otherwise it is reported.
  */
 #pragma once
 

@@ -385,6 +385,19 @@ static bool waits_for_host(const struct doctor *doctor, const struct device *dev
 	       sysfs_has("%s/sys/class/infiniband/%s/device/physfn", doctor->host.root, device->name);
 }
 
+/* What remedy_find() puts for "#": opensm takes a port's GUID, the second half of its first GID. */
+static const char *number_of(const struct port *port, unsigned facts, char text[UNITS_TEXT_SIZE])
+{
+	uint64_t guid;
+
+	if (!(facts & FACT_UNMANAGED))
+		return log_text(text, UNITS_TEXT_SIZE, "%u", port->number);
+	if (!port->gid_count)
+		return "GUID";
+	memcpy(&guid, port->gids->address.bytes + 8, sizeof(guid));
+	return log_text(text, UNITS_TEXT_SIZE, "0x%016" PRIx64, be64toh(guid));
+}
+
 static void check_port(struct doctor *doctor, const struct device *device, const struct port *port)
 {
 	unsigned facts = doctor->host.facts | host_device_facts(doctor->host.root, device->name) | devices_facts(port);
@@ -394,18 +407,9 @@ static void check_port(struct doctor *doctor, const struct device *device, const
 
 	if (port->mtu)
 		log_text(mtu, sizeof(mtu), ", MTU %u", port->mtu);
-	log_text(number, sizeof(number), "%u", port->number);
-	if (facts & FACT_UNMANAGED)
-		strcpy(number, "GUID");
-	if (facts & FACT_UNMANAGED && port->gid_count) {
-		uint64_t guid;
-
-		memcpy(&guid, port->gids->address.bytes + 8, sizeof(guid));
-		log_text(number, sizeof(number), "0x%016" PRIx64, be64toh(guid));
-	}
 	if (!good)
 		remedy = remedy_find(waits_for_host(doctor, device, port, facts) ? PROBLEM_VIRTUAL : PROBLEM_PORT,
-				     facts, port->netdev, number);
+				     facts, port->netdev, number_of(port, facts, number));
 	finding_add(doctor, good ? FINDING_READ : FINDING_WARN, "port", "%s/%u: %s, %s, %s%s, %s\n%s", device->name,
 		    port->number, port->state, port->physical_state, port->link_layer, mtu, port->rate, remedy.text);
 	if (facts & FACT_INFINIBAND && port->partition)

@@ -189,6 +189,15 @@ static void run_check(void (*check)(struct doctor *doctor))
 	check(&bench.doctor);
 }
 
+/* The same tree with InfiniBand in place of Ethernet has no such warning. */
+static void assert_only_on_ethernet(const char *check, const char *text)
+{
+	forget_findings();
+	add(PORT "link_layer", "InfiniBand\n");
+	run_check(devices_check);
+	assert_false(has_finding(FINDING_WARN, check, text));
+}
+
 /* Of the last such finding. */
 static const char *remedy_of(const char *check)
 {
@@ -1320,10 +1329,7 @@ TEST(bond_of_two_cards, set_up, tear_down)
 	run_check(devices_check);
 	assert_found(FINDING_WARN, "port", shared);
 	assert_false(has_finding(FINDING_WARN, "port", "rxe0"));
-	forget_findings();
-	add(PORT "link_layer", "InfiniBand\n");
-	run_check(devices_check);
-	assert_false(has_finding(FINDING_WARN, "port", "share"));
+	assert_only_on_ethernet("port", "share");
 }
 
 /* It has no RoCE LAG, and its link layer is called Ethernet, too. A software device's "device" may be the card. */
@@ -1376,10 +1382,7 @@ TEST(full_table, set_up, tear_down)
 	run_check(devices_check);
 	assert_found(FINDING_WARN, "gid", full);
 	assert_false(has_finding(FINDING_WARN, "gid", "siw0"));
-	forget_findings();
-	add(PORT "link_layer", "InfiniBand\n");
-	run_check(devices_check);
-	assert_false(has_finding(FINDING_WARN, "gid", "in use"));
+	assert_only_on_ethernet("gid", "in use");
 }
 
 /* Without RoCE, a card in switchdev mode has an Ethernet port without GIDs. */

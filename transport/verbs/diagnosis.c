@@ -233,7 +233,9 @@ void verbs_error_event(const struct endpoint *endpoint, const struct rdma_cm_eve
 	char peer_text[ENDPOINT_REJECT_TEXT_SIZE], timeout_cause[ENDPOINT_TIMEOUT_CAUSE_SIZE];
 	char code_name[64];
 
-	endpoint->transport->explained = false;
+	/* Else endpoint_timeout_cause() decides. */
+	if (rejected)
+		endpoint->transport->explained = false;
 	error_failure(
 		endpoint_error(endpoint),
 		&(struct failure){ .object = endpoint->name,

@@ -68,9 +68,8 @@ include cmd/flags.mk
 build = $(MAKE) --no-print-directory -j$$(nproc)
 Q := $(if $(V),,@)
 silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
-say = @$(if $(V)$(silent),:,printf '  %-5s %s\n' $(1) $(if $(filter LINK,$(1)),$@,$(patsubst $(BUILD)/%,%,$(@:$(BUILD)/objects/%=$(BUILD)/%))))
+say = @$(if $(V)$(silent),:,printf '  %-5s %s\n' $(1) $(if $(filter LINK,$(1)),$@,$(patsubst $(BUILD)/%,%,$(patsubst $(BUILD)/whole/%,%,$(@:$(BUILD)/objects/%=%)))))
 
-# Everything but main is an archive, so that unit tests can link to it.
 backends := $(if $(filter 1,$(WITH_VERBS)),transport/verbs/*.c) $(if $(filter 1,$(WITH_SOFT)),transport/soft/*.c transport/soft/*/*.c)
 # Code that only a part calls needs no line here: the linker drops it.
 all_sources := $(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/reporting/*.c $(COMMANDS:%=cmd/%/*.c)))
@@ -78,30 +77,37 @@ all_sources := $(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/
 twins := $(filter %_tiny.c,$(all_sources))
 sources := $(filter-out $(if $(filter 1,$(WITH_DIAGNOSTICS)),$(twins),$(twins:%_tiny.c=%.c)),$(all_sources))
 object = $(1:%.c=$(BUILD)/objects/%.o)
-main := $(call object,cmd/main.c)
+# Everything but main, for the tests. If the linker optimises the whole program, this has objects of its own.
 archive := $(BUILD)/objects/rdmatest.a
+whole = $(if $(whole_program),$(1:%.c=$(BUILD)/whole/%.o),$(object))
 settings := $(BUILD)/objects/settings
 members := $(BUILD)/objects/members
 headers := $(if $(filter 1,$(WITH_VERBS)),infiniband/verbs.h rdma/rdma_cma.h) ev.h stdio.h
 
 all: $(BUILD)/rdmatest ## build the program
 
-$(BUILD)/rdmatest: $(main) $(archive)
+$(BUILD)/rdmatest: $(call whole,$(sources)) $(libev) $(members)
 	$(call say,LINK)
-	$(Q)$(link) $(if $(whole_program),$(code) $(whole_program)) -o $@ $^ $(libraries)
+	$(Q)$(link) $(if $(whole_program),$(code) $(whole_program)) -o $@ $(filter %.o,$^) $(libraries)
 	$(Q)echo $(COMMANDS) >$(BUILD)/commands.all
 	$(Q)echo $(filter $(linked),$(COMMANDS)) >$(BUILD)/commands
 
-$(archive): $(filter-out $(main),$(call object,$(sources))) $(libev) $(members)
+$(archive): $(call object,$(filter-out cmd/main.c,$(sources))) $(libev) $(members)
 	$(call say,AR)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $(filter %.o,$^)
 
 # -MT: dependencies hold whichever way BUILD names the folder.
-$(BUILD)/objects/%.o: %.c $(settings)
+define compile_object
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(compile) -MMD -MP -MT '$$(BUILD)/objects/$*.o' -c -o $@ $<
+	$(Q)$(compile) -MMD -MP -MT '$(@:$(BUILD)/%=$$(BUILD)/%)' -c -o $@ $<
+endef
+$(BUILD)/objects/%.o: %.c $(settings)
+	$(compile_object)
+$(BUILD)/whole/%.o: private code += $(whole_program)
+$(BUILD)/whole/%.o: %.c $(settings)
+	$(compile_object)
 
 ifneq ($(LIBEV),)
 $(libev): $(LIBEV)/ev.c $(settings)
@@ -113,11 +119,13 @@ endif
 # others.
 built_from := $(if $(wildcard .git),$(shell git describe --always --dirty --exclude '*' 2>/dev/null))
 released := $(if $(built_from),$(filter v$(VERSION),$(shell git describe --exact-match --dirty --match 'v$(VERSION)' 2>/dev/null)))
-versioned := $(call object,cmd/main.c cmd/command.c cmd/reporting/json.c)
+versioned := cmd/main.c cmd/command.c cmd/reporting/json.c
+versioned := $(sort $(call object,$(versioned)) $(call whole,$(versioned)))
 $(versioned): private commit := $(if $(built_from),$(if $(released),,+g$(built_from)))
 $(versioned): $(BUILD)/objects/commit
 # Functions with "...": flags.mk says why.
-$(call object,core/log.c core/output.c core/output_tiny.c core/sysfs.c cmd/run.c): private code += $(integers)
+variadic := core/log.c core/output.c core/output_tiny.c core/sysfs.c cmd/run.c
+$(sort $(call object,$(variadic)) $(call whole,$(variadic))): private code += $(integers)
 $(BUILD)/objects/commit: FORCE $(settings)
 	@$(call remember,$(built_from) $(released))
 
@@ -136,14 +144,14 @@ $(settings): FORCE
 	@$(call can_write,$(@D))
 	@[ -e $@ ] || { $(find_headers) $(find_libraries); } >/dev/null 2>&1 || \
 		{ test/setup -n test/packages/build $(if $(find_libraries),test/packages/static) && $(find_headers) $(find_libraries); }
-	@$(call remember,$(compile) $(link) $(libraries))
+	@$(call remember,$(compile) $(whole_program) $(link) $(libraries))
 
 # The archives' sources: a removed file must disappear from its archive.
 $(members): FORCE $(settings)
 	@$(call remember,$(sources) $(wildcard test/network/*.c))
 FORCE:
 
--include $(patsubst %.o,%.d,$(call object,$(sources)))
+-include $(patsubst %.o,%.d,$(call object,$(sources)) $(call whole,$(sources)))
 
 tiny: ## rping, ucmatose and mckey, or COMMANDS, with classic options on verbs, into $(BUILD)/tiny
 small: ## for small images: these on verbs and soft with JSON, without help texts, into $(BUILD)/small

@@ -67,10 +67,9 @@ small_x86 += $(if $(STATIC),,-fno-plt) # 2,110; aarch64: -3,100, clang: -1,500
 known_small := $(if $(filter -Os,$(CFLAGS)),$(if $(SANITIZE),,$(foreach flag,$(small),$(call known,$(flag)))))
 smaller := $(known_small) $(if $(filter -malign-data=abi,$(known_small)),$(small_x86))
 
-# Whole-program optimisation: 4,700; aarch64: 12,000. The objects also contain ordinary code, for the tests, and for an ar without
-# LTO support.
+# Whole-program optimisation: 4,700; aarch64: 12,000
 ifeq ($(strip $(LTO))$(SANITIZE),1)
-whole_program := $(call known,-flto -flto-partition=none -ffat-lto-objects)
+whole_program := $(call known,-flto -flto-partition=none)
 endif
 
 # For files with functions with "...", which then save no floating-point registers: 640. test/layers checks that no floating-point
@@ -138,6 +137,6 @@ defines = -DRDMATEST_VERSION='"$(VERSION)"' -DRDMATEST_COMMIT='"$(commit)"' \
 
 # Assertions are only for the tests, which have the sanitizers.
 compile = $(CC) -std=gnu11 $(WARNINGS) -I. -D_GNU_SOURCE $(defines) $(code) $(harden_code) $(libev_headers) $(kernel_headers) \
-	  $(or $(sanitizers),-DNDEBUG) $(CPPFLAGS) $(CFLAGS) $(smaller) $(whole_program)
-link = $(CC) $(if $(whole_program),-fno-lto) $(sanitizers) $(harden_file) $(if $(whole_program),$(harden_code)) \
+	  $(or $(sanitizers),-DNDEBUG) $(CPPFLAGS) $(CFLAGS) $(smaller)
+link = $(CC) $(sanitizers) $(harden_file) $(if $(whole_program),$(harden_code)) \
        $(CFLAGS) $(smaller) $(smaller_file) $(static) $(LDFLAGS)

@@ -98,10 +98,10 @@ conformance: $(BUILD)/conformance
 faults-tools: $(BUILD)/inject.so $(if $(filter 1,$(WITH_VERBS)),$(BUILD)/hostile)
 
 # Built before the parts start, because these run in parallel.
-programs-quick: all
+programs-quick: all $(archive) $(call object,cmd/main.c)
 	+@$(build) SANITIZE=1 units
 
-programs-fast: all conformance faults-tools $(BUILD)/walk $(BUILD)/cost
+programs-fast: all $(call object,cmd/main.c) conformance faults-tools $(BUILD)/walk $(BUILD)/cost
 	+@$(build) SANITIZE=1 all units conformance verbs-tests $(BUILD)/sanitize/replay $(BUILD)/sanitize/walk
 
 programs: programs-fast

@@ -9,16 +9,15 @@ stripped=$builds/stripped
 rm -rf "$stripped"
 mkdir -p "$stripped"
 
-# build_stripped NAME SETTING... [TARGET]: the program is $stripped/NAME. Built without debugging symbols and ordinary object
-# code, which halves the time and does not change the program, and without a commit in its version.
+# build_stripped NAME SETTING... [TARGET]: the program is $stripped/NAME. Built without debugging symbols, and without a commit in its
+# version.
 build_stripped() {
 	local name=$1 prefix='' setting
 	shift
 	for setting in "$@"; do
 		[ "${setting%%=*}" != CROSS_COMPILE ] || prefix=${setting#*=}
 	done
-	MAKEFLAGS='' nice make -j"$(nproc)" BUILD="$builds/$name" CFLAGS=-Os AR=gcc-ar built_from= \
-		whole_program='-flto -flto-partition=none' "$@" >"${log:?}" 2>&1 &&
+	MAKEFLAGS='' nice make -j"$(nproc)" BUILD="$builds/$name" CFLAGS=-Os built_from= "$@" >"${log:?}" 2>&1 &&
 		"${prefix}strip" -o "$stripped/$name" "$(find "$builds/$name" -name rdmatest -type f)"
 }
 

@@ -172,7 +172,7 @@ quick := layers unit
 fast := $(quick) verbs cli fault:servers fault:calls fault:limits soft:conformance soft:commands soft:endings soft:two-hosts soft:routes soft:unanswered soft:paths fuzz walk cost make style
 whole := lab:core $(fast) soft:benches builds:core size
 nightly := debian:unstable debian:13 debian:12 $(filter-out soft:% fault:%,$(fast)) fault soft:all memcheck builds size load cluster completion cross packaging machine \
-	   then soft:floods then lab then lab:core then lab:tiny then lab:self then debian:lab then mutants
+	   then soft:floods then lab then lab:sanitized then lab:tiny then lab:self then debian:lab then mutants
 
 check-quick: writable setup-fast ## 13 s, while editing: the layers and the unit tests
 	@$(run_tests) -b programs-quick $(quick)

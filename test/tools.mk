@@ -106,7 +106,6 @@ programs-fast: all $(call object,cmd/main.c) conformance faults-tools $(BUILD)/w
 
 programs: programs-fast
 	+@$(build) static
-	+@$(build) SANITIZE=1 faults-tools
 
 # ---- long runs, which keep their results in docs ----
 

@@ -39,7 +39,7 @@ static void forget_error(struct dial *dial)
 }
 
 /* Takes over the transport's error. If it cannot be stored, reports it now. */
-static void keep_error(struct dial *dial)
+static void keep_error(struct dial *dial, enum outcome outcome)
 {
 	struct error *error = &dial->options.run->transport->error;
 
@@ -50,7 +50,7 @@ static void keep_error(struct dial *dial)
 		dial->error = calloc(1, sizeof(*dial->error));
 	if (!dial->error)
 		run_report_error(dial->options.run);
-	else if (error->kind != ERROR_OTHER || dial->error->kind == ERROR_OTHER)
+	else if (error->kind != ERROR_OTHER || dial->error->kind == ERROR_OTHER || outcome == OUTCOME_INTERNAL)
 		*dial->error = *error;
 	error_clear(error);
 }
@@ -72,16 +72,15 @@ static enum outcome connect_once(struct dial *dial)
 	enum outcome outcome = dial->options.handlers->connect(dial->options.context);
 
 	if (outcome)
-		keep_error(dial);
+		keep_error(dial, outcome);
 	return outcome;
 }
 
-static enum outcome connect_next(struct dial *dial)
+/* After an attempt with that outcome. The next address would not help if this host lacks memory or the like. */
+static enum outcome connect_next(struct dial *dial, enum outcome outcome)
 {
-	enum outcome outcome = OUTCOME_NO_CONNECTION;
-
 	/* Once the deadline has passed, keeps the last attempt's error and starts no other. */
-	while (outcome && dial->address_next < dial->resolver.count &&
+	while (outcome && outcome != OUTCOME_INTERNAL && dial->address_next < dial->resolver.count &&
 	       !(dial->error && loop_deadline_passed(dial->options.run->loop))) {
 		dial->address = dial->resolver.addresses[dial->address_next++];
 		address_text(&dial->address, dial->name);
@@ -142,7 +141,7 @@ void dial_begin(struct dial *dial)
 {
 	dial->address_next = 0;
 	dial->stale = 0;
-	attempt_ended(dial, connect_next(dial));
+	attempt_ended(dial, connect_next(dial, OUTCOME_NO_CONNECTION));
 }
 
 bool dial_repeats(struct dial *dial)
@@ -164,10 +163,8 @@ void dial_failed(struct dial *dial, enum outcome outcome)
 	if (dial_repeats(dial))
 		outcome = connect_once(dial);
 	else
-		keep_error(dial);
-	if (outcome && dial->address_next < dial->resolver.count)
-		outcome = connect_next(dial);
-	attempt_ended(dial, outcome);
+		keep_error(dial, outcome);
+	attempt_ended(dial, connect_next(dial, outcome));
 }
 
 enum {

@@ -6,7 +6,8 @@
  *
  * An attempt tries one address, a round all of them; an attempt rejected as stale is repeated. The owner makes the
  * attempts. The dial keeps one error: the last one of a known kind, else the last one. If another address follows
- * without --wait-server, the error becomes a hint. Another round replaces it. Otherwise it is reported.
+ * without --wait-server, the error becomes a hint. Another round replaces it. Otherwise it is reported. A lack of
+ * memory or the like, OUTCOME_INTERNAL, ends the dial at once, with its error.
  */
 #pragma once
 

@@ -515,6 +515,12 @@ static const struct script client_runs[] = {
 	  "over 1; peer 2 10.0.0.3:7471; meet_stock 2; transfer 2; peer 3 10.0.0.3:7471; meet_stock 3; transfer 3; "
 	  "finish; verdict lengths checked (fake, fake1)",
 	  OUTCOME_OK, NEXT_ADDRESS "ucmatose: hint: trying the next address of 10.0.0.1: 10.0.0.3:7471\n" },
+	{ "without memory or queue pairs another address would not help either",
+	  "run -s 10.0.0.1 --wait-server 10000ms; addresses 3; nobody 0; address 1; next create_qp 5; route 1; "
+	  "connections 2",
+	  OUTCOME_INTERNAL, "ucmatose: 10.0.0.2:7471: no queue pair left\n" },
+	{ "nor without an endpoint", "run -s 10.0.0.1; addresses 3; next resolve 5; nobody 0; connections 2",
+	  OUTCOME_INTERNAL, NEXT_ADDRESS },
 	{ "it ends after its last address", "run -s 10.0.0.1; addresses 2; nobody 0; nobody 1; connections 2",
 	  OUTCOME_NO_CONNECTION,
 	  NEXT_ADDRESS "ucmatose: 10.0.0.2:7471: connecting: nobody listens there\n" TO_RUN

@@ -12,7 +12,7 @@
 #define LOOKUP_EACH CLOCK_NS_PER_S /* in an outage */
 
 enum {
-	STALE_MAX = 64 /* attempts of a round that are repeated: a peer may reject them without end */
+	STALE_MAX = 64 /* repeated attempts: a peer may reject them without end */
 };
 
 /* Without both there is one attempt, and no hint: its error stays the transport's. */
@@ -144,23 +144,23 @@ void dial_begin(struct dial *dial)
 	attempt_ended(dial, connect_next(dial, OUTCOME_NO_CONNECTION));
 }
 
-bool dial_repeats(struct dial *dial)
+bool dial_repeats(const struct dial *dial, unsigned *stale)
 {
 	const struct run *run = dial->options.run;
 	struct error *error = &run->transport->error;
 
-	if (!KEEPS_ERROR || dial->stale >= STALE_MAX || !error_is_set(error) || error->kind != ERROR_STALE ||
+	if (!KEEPS_ERROR || *stale >= STALE_MAX || !error_is_set(error) || error->kind != ERROR_STALE ||
 	    loop_deadline_passed(run->loop))
 		return false;
 	log_debug(&run->log, "%s: %s: once more", error->object, error->cause);
 	error_clear(error);
-	dial->stale++;
+	++*stale;
 	return true;
 }
 
 void dial_failed(struct dial *dial, enum outcome outcome)
 {
-	if (dial_repeats(dial))
+	if (dial_repeats(dial, &dial->stale))
 		outcome = connect_once(dial);
 	else
 		keep_error(dial, outcome);

@@ -58,7 +58,7 @@ struct dial {
 	struct error *error;	      /* NULL: none */
 	int64_t until;	/* rounds begin until then, on the clock: --wait-server's end; 0: one; or DIAL_FOREVER */
 	bool may_retry; /* an address of this round failed, not with ERROR_OTHER or ERROR_HELD */
-	unsigned stale; /* how many attempts of this round failed with ERROR_STALE, and were repeated */
+	unsigned stale; /* dial_repeats(): of this round */
 	struct loop_timer pause;
 	struct resolver resolver;   /* the addresses */
 	struct dial_lookup *lookup; /* while the loop runs; NULL: none */
@@ -84,9 +84,9 @@ void dial_failed(struct dial *dial, enum outcome outcome);
 /*
  * Whether to try the same address again: the peer has rejected the request as that of an older connection's queue pair,
  * and dropped that connection (IBTA 12.9.8.3.1). A client that comes back after a crash may meet several. Clears the
- * transport's error if so. dial_failed() asks for itself.
+ * transport's error if so. dial_failed() asks for itself. stale: how often this connection's attempts were repeated.
  */
-bool dial_repeats(struct dial *dial);
+bool dial_repeats(const struct dial *dial, unsigned *stale);
 
 /* The connection is lost: calls paused(), and begins rounds until the run ends, whatever their errors. */
 void dial_again(struct dial *dial);

@@ -76,6 +76,7 @@ struct ucmatose_connection {
 	const struct region *region; /* NULL: no messages */
 	uint32_t index;
 	enum connection_state state;
+	unsigned stale;	   /* dial_repeats(): not of the first connection */
 	bool peer_is_ours; /* rdmatest: it sent a hello, so its payload is known */
 	uint32_t send_seed, receive_seed;
 	uint32_t peer_window;	   /* the peer's slots; 0: it sends no grants, and expects none */

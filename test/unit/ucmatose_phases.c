@@ -473,6 +473,13 @@ static const struct script client_runs[] = {
 	  "run -s 10.0.0.1 -c 2; stale 0; connections 2; meet 1 0; connections 3; stale 2; connections 4; meet 3 1; "
 	  "transfer 1; transfer 3; finish",
 	  OUTCOME_OK, "" },
+	{ "as many of them as if it were alone",
+	  "run -s 10.0.0.1 -c 3; meet 0; all_stale 1 66; connections 69; meet 67 1; meet 68 2; transfer 0; transfer "
+	  "67; transfer 68; finish",
+	  OUTCOME_OK, "" },
+	{ "unless it is rejected without end",
+	  "run -s 10.0.0.1 -c 2; meet 0; all_stale 1 65; connections 66; transfer 0; finish", OUTCOME_NO_CONNECTION,
+	  SERVER "connecting: an older connection\n" },
 	/* A connection in progress has its own limit. */
 	{ "a connection waits for those that are being made",
 	  "run -s 10.0.0.1 -c 2; meet 0; wait 300; address 1; wait 200; open 0; meet 1; transfer 0; transfer 1; finish",

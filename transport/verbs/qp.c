@@ -48,13 +48,14 @@ static int create_qp_within_limits(struct verbs_endpoint *endpoint, struct ibv_q
 	return error;
 }
 
-/* Sets the error if the peer has withdrawn its request: librdmacm then has no attributes for a QP. */
+/* Sets the error if the peer has withdrawn its request: the kernel then has no attributes for a QP. */
 static bool is_withdrawn(struct verbs_endpoint *endpoint, int error)
 {
 	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_INIT };
 	int mask;
 
-	if (endpoint->base.state != ENDPOINT_REQUESTED || !rdma_init_qp_attr(endpoint->id, &attributes, &mask))
+	if (endpoint->base.state != ENDPOINT_REQUESTED || !rdma_init_qp_attr(endpoint->id, &attributes, &mask) ||
+	    errno != EINVAL)
 		return false;
 	endpoint_no_connection(&endpoint->base, "accepting", error, "the peer withdrew the request");
 	return true;

@@ -156,6 +156,12 @@ static inline struct verbs_domain *verbs_domain_of(const struct verbs_endpoint *
 
 #define VERBS_MANAGER_FILE "/dev/infiniband/rdma_cm"
 
+/* Whether a smaller queue may be created after that errno value. */
+static inline bool verbs_is_limit(int error)
+{
+	return error == EINVAL || error == ENOMEM;
+}
+
 /* diagnosis.c: why there is no event channel, or no memory, with a hint at the remedy. */
 enum outcome verbs_error_no_channel(struct error *reason, int error);
 enum outcome verbs_error_resources(struct error *reason, const char *object, const char *what, int error);

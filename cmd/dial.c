@@ -174,10 +174,9 @@ enum {
 /* With a list of targets one hint of each kind suffices. */
 static bool is_first_hint(const struct dial_options *options, unsigned kind)
 {
-	unsigned bit = 1U << kind, given = options->hinted ? *options->hinted : 0;
+	unsigned bit = 1U << kind, given = options->shared->hinted;
 
-	if (options->hinted)
-		*options->hinted |= bit;
+	options->shared->hinted |= bit;
 	return !(given & bit);
 }
 
@@ -286,7 +285,7 @@ static void start_look_up(struct dial *dial, struct resolver *resolver, const st
 
 	if (EXTRA(options->wait_server) && !dial->until)
 		dial->until = clock_now() + options->wait_server;
-	resolver_start_by(options->process, resolver, log, options->host, options->format,
+	resolver_start_by(&options->shared->process, resolver, log, options->host, options->format,
 			  dial->until == DIAL_FOREVER ? 0 : EXTRA(options->wait_server));
 	if (resolver->child)
 		dial->looked_up = clock_now();
@@ -318,6 +317,7 @@ static void stop_look_up(struct dial *dial)
 	if (!WITH_NAMES || !beside)
 		return;
 	dial->lookup = NULL;
+	dial->options.shared->looking--;
 	loop_io_stop(&beside->readable);
 	loop_timer_stop(&beside->timer);
 	lookup_stop(&beside->lookup);
@@ -370,6 +370,7 @@ static bool begin_look_up(struct dial *dial, bool again, enum outcome *outcome)
 	if (!beside)
 		return true;
 	dial->lookup = beside;
+	dial->options.shared->looking++;
 	beside->log = run->log;
 	beside->again = again;
 	if (again) {
@@ -379,7 +380,7 @@ static bool begin_look_up(struct dial *dial, bool again, enum outcome *outcome)
 	}
 	start_look_up(dial, &beside->resolver, again ? &beside->log : &run->log);
 	lookup_begin(&beside->lookup, &beside->resolver, run, dial->options.common, clock_now());
-	beside->lookup.hinted = dial->options.hinted;
+	beside->lookup.hinted = &dial->options.shared->hinted;
 	beside->lookup.brief = again;
 	beside->lookup.may_ask &= !again;
 	return dial_look(dial, outcome);
@@ -398,7 +399,8 @@ static void look_up_again(struct dial *dial)
 {
 	enum outcome ignored;
 
-	if (WITH_NAMES && dial->looked_up && !dial->lookup && clock_now() - dial->looked_up >= LOOKUP_EACH)
+	if (WITH_NAMES && dial->looked_up && !dial->lookup && clock_now() - dial->looked_up >= LOOKUP_EACH &&
+	    dial->options.shared->looking < DIAL_LOOKUPS_MAX)
 		begin_look_up(dial, true, &ignored);
 }
 

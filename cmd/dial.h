@@ -30,18 +30,28 @@ struct dial_handlers {
 	void (*failed)(void *context, enum outcome outcome);
 };
 
+enum {
+	DIAL_LOOKUPS_MAX = 48 /* at once, of dials that share: each has a process */
+};
+
+/* Of all dials of a run. */
+struct dial_shared {
+	struct resolver_process process; /* for look-ups while the loop runs; may have no child */
+	unsigned looking;		 /* look-ups while the loop runs */
+	unsigned hinted;		 /* bits of the error kinds with a printed hint */
+};
+
 struct dial_options {
 	const struct dial_handlers *handlers;
 	void *context;
 	const struct run *run;
 	const struct common_options *common;
 	enum address_format format;
-	const struct resolver_process *process; /* for look-ups while the loop runs; may be NULL */
-	const struct address *source;		/* the addresses must have its family; ADDRESS_NONE: any */
-	const char *host;			/* as the user typed it */
+	struct dial_shared *shared;
+	const struct address *source; /* the addresses must have its family; ADDRESS_NONE: any */
+	const char *host;	      /* as the user typed it */
 	uint16_t port;
 	const char *server;  /* server command for the hint: "rping -s" */
-	unsigned *hinted;    /* shared: bits of the error kinds with a printed hint; NULL: not shared */
 	int64_t wait_server; /* nanoseconds; 0: one round */
 };
 

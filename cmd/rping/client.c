@@ -18,7 +18,6 @@
 #include "core/units.h"
 
 enum {
-	LOOKUPS_MAX = 48,   /* at once: each has a process */
 	CONNECTING_MAX = 48 /* targets at once: a server's backlog is limited */
 };
 
@@ -227,10 +226,9 @@ static void look_up_target(struct target *target)
 		target_looked_up(target, outcome);
 }
 
-/* LOOKUPS_MAX names are looked up at once. */
 static void look_up_targets(struct rping_client *client)
 {
-	while (client->unknown && client->in_state[TARGET_LOOKING] < LOOKUPS_MAX && !client->ending &&
+	while (client->unknown && client->dials.looking < DIAL_LOOKUPS_MAX && !client->ending &&
 	       !loop_deadline_passed(client->run->loop)) {
 		struct target *target = client->unknown;
 
@@ -556,8 +554,9 @@ static void begin_targets(struct rping_client *client, enum outcome outcome)
 			look_up_target(target);
 		else
 			names++;
-	if (WITH_NAMES && WITH_DIAGNOSTICS && (names > LOOKUPS_MAX || (names && EXTRA(client->options->reconnect))))
-		outcome = resolver_process_start(&client->process, &client->run->log);
+	if (WITH_NAMES && WITH_DIAGNOSTICS &&
+	    (names > DIAL_LOOKUPS_MAX || (names && EXTRA(client->options->reconnect))))
+		outcome = resolver_process_start(&client->dials.process, &client->run->log);
 	for (struct target *target = client->targets; target && outcome; target = target->next)
 		end_target(target, outcome);
 	client->unknown = client->targets;
@@ -655,7 +654,7 @@ void rping_client_stop(void *state)
 	struct target *target;
 
 	loop_timer_stop(&client->answer);
-	resolver_process_stop(&client->process);
+	resolver_process_stop(&client->dials.process);
 	while ((target = client->targets)) {
 		client->targets = target->next;
 		target_release(target);

@@ -620,13 +620,11 @@ void target_prepare(struct target *target, struct rping_client *client, const ch
 	dial->run = client->run;
 	dial->common = &options->common;
 	dial->source = client->source.addresses;
-	dial->process = &client->process;
+	dial->shared = &client->dials;
 	dial->host = address;
 	dial->port = port;
-	if (WITH_DIAGNOSTICS) {
+	if (WITH_DIAGNOSTICS)
 		dial->server = "rping -s";
-		dial->hinted = &client->hinted;
-	}
 	if (WITH_EXTRAS)
 		dial->wait_server = options->wait_server;
 	target->first = (uint64_t)EXTRA(options->warmup);

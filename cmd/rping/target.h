@@ -77,14 +77,13 @@ struct rping_client {
 	struct target *next;		/* the next of those waiting to connect */
 	size_t count, failed;
 	uint32_t in_state[TARGET_STATES];
-	bool ending;			 /* start no more targets */
-	struct target *dialled;		 /* the last one, if the next has the same server */
-	int64_t took;			 /* how long the last connection took, ns; 0: none */
-	struct loop_timer answer;	 /* the dialled target's time limit before the next one */
-	struct resolver source;		 /* for -I; without it the address is ADDRESS_NONE */
-	struct resolver_process process; /* if names may be looked up while others are connected */
-	size_t repeated;		 /* repeated target lines */
-	unsigned hinted;		 /* for dials: hints already printed */
+	bool ending;		  /* start no more targets */
+	struct target *dialled;	  /* the last one, if the next has the same server */
+	int64_t took;		  /* how long the last connection took, ns; 0: none */
+	struct loop_timer answer; /* the dialled target's time limit before the next one */
+	struct resolver source;	  /* for -I; without it the address is ADDRESS_NONE */
+	struct dial_shared dials; /* with a process if names may be looked up while others are connected */
+	size_t repeated;	  /* repeated target lines */
 	struct client_figures figures, before;
 };
 

@@ -268,6 +268,7 @@ static enum outcome dial_server(struct ucmatose *ucmatose)
 		.run = ucmatose->run,
 		.common = &ucmatose->options->common,
 		.format = (enum address_format)ucmatose->options->format,
+		.shared = &ucmatose->dials,
 		.source = ucmatose->local.addresses,
 		.host = ucmatose->options->server,
 		.port = (uint16_t)ucmatose->options->port,

@@ -144,7 +144,8 @@ struct ucmatose {
 	size_t pattern;		   /* its offset in a device's memory */
 	uint8_t hello[HELLO_SIZE]; /* the one that is sent */
 	struct endpoint_options endpoint_options;
-	struct dial dial;	   /* of a client's first connection */
+	struct dial dial; /* of a client's first connection */
+	struct dial_shared dials;
 	struct resolver local;	   /* its first address: to listen on, or connect from; ADDRESS_NONE: any */
 	struct loop_timer pause;   /* begins the next phase */
 	struct loop_timer silence; /* no progress, or no client */

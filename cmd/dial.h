@@ -19,7 +19,7 @@
 
 struct dial_handlers {
 	/* The end of a look-up by dial_look_up_beside(). */
-	void (*looked_up)(void *context, enum outcome outcome);
+	void (*looked_up)(void *context);
 	/* Begins an attempt at dial->address. A failure ends the attempt. */
 	enum outcome (*connect)(void *context);
 	/* No server was found, and another round follows. May be NULL. */
@@ -57,7 +57,7 @@ struct dial_options {
 
 struct dial_lookup;
 
-/* Rounds follow until the run ends, whatever their errors: --reconnect. */
+/* Rounds follow until the run ends, whatever their errors: an outage, with --reconnect. */
 #define DIAL_FOREVER INT64_MAX
 
 /* Its owner zeroes it, then sets the options. */
@@ -70,7 +70,7 @@ struct dial {
 	bool may_retry; /* an address of this round failed, not with ERROR_OTHER or ERROR_HELD */
 	unsigned stale; /* dial_repeats(): of this round */
 	struct loop_timer pause;
-	struct resolver resolver;   /* the addresses */
+	struct resolver resolver;   /* the outcome of the look-up, and the addresses */
 	struct dial_lookup *lookup; /* while the loop runs; NULL: none */
 	int64_t looked_up;	    /* when a name's last look-up began; 0: host is an address */
 	size_t address_next;	    /* of the next attempt */
@@ -79,11 +79,8 @@ struct dial {
 /* Looks the name up, and waits for that (cmd/lookup.h). */
 enum outcome dial_look_up(struct dial *dial);
 
-/*
- * The same while the loop runs. Returns true if it is over at once, with its outcome; else looked_up() is called.
- * Without WITH_NAMES it is over at once.
- */
-bool dial_look_up_beside(struct dial *dial, enum outcome *outcome);
+/* The same while the loop runs. Returns true if it is over at once, as without WITH_NAMES; else calls looked_up(). */
+bool dial_look_up_beside(struct dial *dial);
 
 /* Begins a round, at the first address. May call connect(), paused() and failed() before it returns. */
 void dial_begin(struct dial *dial);

@@ -237,10 +237,10 @@ static void drop_connection(struct target *target)
 	peer_close(&target->peer);
 }
 
-bool target_look_up(struct target *target, enum outcome *outcome)
+bool target_look_up(struct target *target)
 {
 	target_enter(target, TARGET_LOOKING, "looking up", WITHOUT_LIMIT);
-	return dial_look_up_beside(&target->dial, outcome);
+	return dial_look_up_beside(&target->dial);
 }
 
 void target_wait(struct target *target)

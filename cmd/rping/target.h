@@ -145,7 +145,7 @@ struct target {
 void target_prepare(struct target *target, struct rping_client *client, const char *address, uint16_t port);
 
 /* Looks its name up, as dial_look_up_beside() does. */
-bool target_look_up(struct target *target, enum outcome *outcome);
+bool target_look_up(struct target *target);
 /* Waits for its turn to connect. For the dial: pauses, without a connection; connects to its address. */
 void target_wait(struct target *target);
 void target_pause(void *target);

@@ -12,7 +12,7 @@
 #define LOOKUP_EACH CLOCK_NS_PER_S /* in an outage */
 
 enum {
-	STALE_MAX = 64 /* attempts of a round that are repeated: a peer may reject them without end */
+	STALE_MAX = 64 /* repeated attempts: a peer may reject them without end */
 };
 
 /* Without both there is one attempt, and no hint: its error stays the transport's. */
@@ -23,7 +23,6 @@ struct dial_lookup {
 	struct resolver resolver;
 	struct lookup lookup;
 	struct log log; /* silent in an outage, whose attempts have errors of their own */
-	bool again;	/* in an outage */
 	struct loop_io readable;
 	struct loop_timer timer;
 };
@@ -32,6 +31,11 @@ static void look_up_again(struct dial *dial);
 
 /* ---- attempts ---- */
 
+static bool is_in_outage(const struct dial *dial)
+{
+	return dial->until == DIAL_FOREVER;
+}
+
 static void forget_error(struct dial *dial)
 {
 	free(dial->error);
@@ -39,7 +43,7 @@ static void forget_error(struct dial *dial)
 }
 
 /* Takes over the transport's error. If it cannot be stored, reports it now. */
-static void keep_error(struct dial *dial)
+static void keep_error(struct dial *dial, enum outcome outcome)
 {
 	struct error *error = &dial->options.run->transport->error;
 
@@ -50,7 +54,7 @@ static void keep_error(struct dial *dial)
 		dial->error = calloc(1, sizeof(*dial->error));
 	if (!dial->error)
 		run_report_error(dial->options.run);
-	else if (error->kind != ERROR_OTHER || dial->error->kind == ERROR_OTHER)
+	else if (error->kind != ERROR_OTHER || dial->error->kind == ERROR_OTHER || outcome == OUTCOME_INTERNAL)
 		*dial->error = *error;
 	error_clear(error);
 }
@@ -72,18 +76,18 @@ static enum outcome connect_once(struct dial *dial)
 	enum outcome outcome = dial->options.handlers->connect(dial->options.context);
 
 	if (outcome)
-		keep_error(dial);
+		keep_error(dial, outcome);
 	return outcome;
 }
 
-static enum outcome connect_next(struct dial *dial)
+/* After an attempt with that outcome. The next address would not help if this host lacks memory or the like. */
+static enum outcome connect_next(struct dial *dial, enum outcome outcome)
 {
-	enum outcome outcome = OUTCOME_NO_CONNECTION;
-
 	/* Once the deadline has passed, keeps the last attempt's error and starts no other. */
-	while (outcome && dial->address_next < dial->resolver.count &&
+	while (outcome && outcome != OUTCOME_INTERNAL && dial->address_next < dial->resolver.count &&
 	       !(dial->error && loop_deadline_passed(dial->options.run->loop))) {
 		dial->address = dial->resolver.addresses[dial->address_next++];
+		dial->address.port = dial->options.port;
 		address_text(&dial->address, dial->name);
 		if (WITH_NAMES && dial->address_next > 1 && !EXTRA(dial->until))
 			hint_next(dial);
@@ -96,7 +100,7 @@ static void pause_over(void *context)
 {
 	struct dial *dial = context;
 
-	if (dial->until == DIAL_FOREVER)
+	if (is_in_outage(dial))
 		look_up_again(dial);
 	if (dial->options.handlers->resumed)
 		dial->options.handlers->resumed(dial->options.context);
@@ -110,8 +114,7 @@ static bool pause_before_next_round(struct dial *dial)
 	struct loop *loop = dial->options.run->loop;
 	int64_t left = dial->until - clock_now();
 
-	if (!WITH_EXTRAS || !(dial->may_retry || dial->until == DIAL_FOREVER) || left <= 0 ||
-	    loop_deadline_passed(loop))
+	if (!WITH_EXTRAS || !(dial->may_retry || is_in_outage(dial)) || left <= 0 || loop_deadline_passed(loop))
 		return false;
 	dial->may_retry = false;
 	if (dial->error)
@@ -142,32 +145,30 @@ void dial_begin(struct dial *dial)
 {
 	dial->address_next = 0;
 	dial->stale = 0;
-	attempt_ended(dial, connect_next(dial));
+	attempt_ended(dial, connect_next(dial, OUTCOME_NO_CONNECTION));
 }
 
-bool dial_repeats(struct dial *dial)
+bool dial_repeats(const struct dial *dial, unsigned *stale)
 {
 	const struct run *run = dial->options.run;
 	struct error *error = &run->transport->error;
 
-	if (!KEEPS_ERROR || dial->stale >= STALE_MAX || !error_is_set(error) || error->kind != ERROR_STALE ||
+	if (!KEEPS_ERROR || *stale >= STALE_MAX || !error_is_set(error) || error->kind != ERROR_STALE ||
 	    loop_deadline_passed(run->loop))
 		return false;
 	log_debug(&run->log, "%s: %s: once more", error->object, error->cause);
 	error_clear(error);
-	dial->stale++;
+	++*stale;
 	return true;
 }
 
 void dial_failed(struct dial *dial, enum outcome outcome)
 {
-	if (dial_repeats(dial))
+	if (dial_repeats(dial, &dial->stale))
 		outcome = connect_once(dial);
 	else
-		keep_error(dial);
-	if (outcome && dial->address_next < dial->resolver.count)
-		outcome = connect_next(dial);
-	attempt_ended(dial, outcome);
+		keep_error(dial, outcome);
+	attempt_ended(dial, connect_next(dial, outcome));
 }
 
 enum {
@@ -177,10 +178,9 @@ enum {
 /* With a list of targets one hint of each kind suffices. */
 static bool is_first_hint(const struct dial_options *options, unsigned kind)
 {
-	unsigned bit = 1U << kind, given = options->hinted ? *options->hinted : 0;
+	unsigned bit = 1U << kind, given = options->shared->hinted;
 
-	if (options->hinted)
-		*options->hinted |= bit;
+	options->shared->hinted |= bit;
 	return !(given & bit);
 }
 
@@ -289,19 +289,16 @@ static void start_look_up(struct dial *dial, struct resolver *resolver, const st
 
 	if (EXTRA(options->wait_server) && !dial->until)
 		dial->until = clock_now() + options->wait_server;
-	resolver_start_by(options->process, resolver, log, options->host, options->format,
-			  dial->until == DIAL_FOREVER ? 0 : EXTRA(options->wait_server));
+	resolver_start_by(&options->shared->process, resolver, log, options->host, options->format,
+			  is_in_outage(dial) ? 0 : EXTRA(options->wait_server));
 	if (resolver->child)
 		dial->looked_up = clock_now();
 }
 
-/* The addresses are those of dial->resolver. */
 static enum outcome end_look_up(struct dial *dial, enum outcome outcome)
 {
 	if (outcome == OUTCOME_NO_CONNECTION && EXTRA(dial->until) && clock_now() >= dial->until)
 		hint_waited(&dial->options, false);
-	for (size_t i = 0; i < dial->resolver.count; i++)
-		dial->resolver.addresses[i].port = dial->options.port;
 	return outcome;
 }
 
@@ -321,88 +318,85 @@ static void stop_look_up(struct dial *dial)
 	if (!WITH_NAMES || !beside)
 		return;
 	dial->lookup = NULL;
+	dial->options.shared->looking--;
 	loop_io_stop(&beside->readable);
 	loop_timer_stop(&beside->timer);
 	lookup_stop(&beside->lookup);
 	free(beside);
 }
 
-static void look_again(void *context);
+static void look_up_on(void *dial);
 
-/* Returns true when it is over, with its outcome. A round of attempts in an outage continues with the first address. */
-static bool dial_look(struct dial *dial, enum outcome *outcome)
+/*
+ * Returns true when it is over. In an outage a round of attempts continues with the first of the new addresses, and a
+ * failure leaves the old ones.
+ */
+static bool continue_look_up(struct dial *dial)
 {
 	struct dial_lookup *beside = dial->lookup;
 	struct loop *loop = dial->options.run->loop;
+	enum outcome outcome;
 
 	loop_io_stop(&beside->readable);
 	if (!lookup_continue(&beside->lookup)) {
 		if (beside->resolver.child)
-			loop_io_start(loop, &beside->readable, beside->resolver.pipe, look_again, dial);
-		loop_timer_start(loop, &beside->timer, beside->lookup.next - clock_now(), look_again, dial);
+			loop_io_start(loop, &beside->readable, beside->resolver.pipe, look_up_on, dial);
+		loop_timer_start(loop, &beside->timer, beside->lookup.next - clock_now(), look_up_on, dial);
 		return false;
 	}
-	*outcome = lookup_result(&beside->lookup, dial->options.common, dial->options.source->family);
-	if (!*outcome || !beside->again) {
+	outcome = lookup_result(&beside->lookup, dial->options.common, dial->options.source->family);
+	if (!outcome || !is_in_outage(dial)) {
 		dial->resolver = beside->resolver;
 		dial->resolver.log = &dial->options.run->log;
 		dial->address_next = 0;
+		end_look_up(dial, outcome);
 	}
 	stop_look_up(dial);
-	*outcome = end_look_up(dial, *outcome);
 	return true;
 }
 
-static void look_again(void *context)
+static void look_up_on(void *context)
 {
 	struct dial *dial = context;
-	bool again = dial->lookup->again;
-	enum outcome outcome;
 
-	if (dial_look(dial, &outcome) && !again)
-		dial->options.handlers->looked_up(dial->options.context, outcome);
+	if (continue_look_up(dial) && !is_in_outage(dial))
+		dial->options.handlers->looked_up(dial->options.context);
 }
 
-/* Returns true when it is over, with its outcome. */
-static bool begin_look_up(struct dial *dial, bool again, enum outcome *outcome)
+bool dial_look_up_beside(struct dial *dial)
 {
 	const struct run *run = dial->options.run;
-	struct dial_lookup *beside = run_allocate(run, 1, sizeof(*beside));
+	struct dial_lookup *beside;
 
-	*outcome = OUTCOME_INTERNAL;
-	if (!beside)
+	if (!WITH_NAMES) {
+		dial_look_up(dial);
 		return true;
-	dial->lookup = beside;
+	}
+	beside = dial->lookup = run_allocate(run, 1, sizeof(*beside));
+	if (!beside) {
+		dial->resolver.outcome = OUTCOME_INTERNAL;
+		return true;
+	}
+	dial->options.shared->looking++;
 	beside->log = run->log;
-	beside->again = again;
-	if (again) {
+	if (is_in_outage(dial)) {
 		beside->log.silent = true;
 		beside->log.errors = NULL;
 		beside->log.reported = NULL;
 	}
-	start_look_up(dial, &beside->resolver, again ? &beside->log : &run->log);
+	start_look_up(dial, &beside->resolver, &beside->log);
 	lookup_begin(&beside->lookup, &beside->resolver, run, dial->options.common, clock_now());
-	beside->lookup.hinted = dial->options.hinted;
-	beside->lookup.brief = again;
-	beside->lookup.may_ask &= !again;
-	return dial_look(dial, outcome);
+	beside->lookup.hinted = &dial->options.shared->hinted;
+	beside->lookup.brief = is_in_outage(dial);
+	beside->lookup.may_ask &= !beside->lookup.brief;
+	return continue_look_up(dial);
 }
 
-bool dial_look_up_beside(struct dial *dial, enum outcome *outcome)
-{
-	if (WITH_NAMES)
-		return begin_look_up(dial, false, outcome);
-	*outcome = dial_look_up(dial);
-	return true;
-}
-
-/* A failure leaves the addresses as they are. */
 static void look_up_again(struct dial *dial)
 {
-	enum outcome ignored;
-
-	if (WITH_NAMES && dial->looked_up && !dial->lookup && clock_now() - dial->looked_up >= LOOKUP_EACH)
-		begin_look_up(dial, true, &ignored);
+	if (WITH_NAMES && dial->looked_up && !dial->lookup && clock_now() - dial->looked_up >= LOOKUP_EACH &&
+	    dial->options.shared->looking < DIAL_LOOKUPS_MAX)
+		dial_look_up_beside(dial);
 }
 
 void dial_stop(struct dial *dial)

@@ -6,7 +6,8 @@
  *
  * An attempt tries one address, a round all of them; an attempt rejected as stale is repeated. The owner makes the
  * attempts. The dial keeps one error: the last one of a known kind, else the last one. If another address follows
- * without --wait-server, the error becomes a hint. Another round replaces it. Otherwise it is reported.
+ * without --wait-server, the error becomes a hint. Another round replaces it. Otherwise it is reported. A lack of
+ * memory or the like, OUTCOME_INTERNAL, ends the dial at once, with its error.
  */
 #pragma once
 
@@ -18,7 +19,7 @@
 
 struct dial_handlers {
 	/* The end of a look-up by dial_look_up_beside(). */
-	void (*looked_up)(void *context, enum outcome outcome);
+	void (*looked_up)(void *context);
 	/* Begins an attempt at dial->address. A failure ends the attempt. */
 	enum outcome (*connect)(void *context);
 	/* No server was found, and another round follows. May be NULL. */
@@ -29,24 +30,34 @@ struct dial_handlers {
 	void (*failed)(void *context, enum outcome outcome);
 };
 
+enum {
+	DIAL_LOOKUPS_MAX = 48 /* at once, of dials that share: each has a process */
+};
+
+/* Of all dials of a run. */
+struct dial_shared {
+	struct resolver_process process; /* for look-ups while the loop runs; may have no child */
+	unsigned looking;		 /* look-ups while the loop runs */
+	unsigned hinted;		 /* bits of the error kinds with a printed hint */
+};
+
 struct dial_options {
 	const struct dial_handlers *handlers;
 	void *context;
 	const struct run *run;
 	const struct common_options *common;
 	enum address_format format;
-	const struct resolver_process *process; /* for look-ups while the loop runs; may be NULL */
-	const struct address *source;		/* the addresses must have its family; ADDRESS_NONE: any */
-	const char *host;			/* as the user typed it */
+	struct dial_shared *shared;
+	const struct address *source; /* the addresses must have its family; ADDRESS_NONE: any */
+	const char *host;	      /* as the user typed it */
 	uint16_t port;
 	const char *server;  /* server command for the hint: "rping -s" */
-	unsigned *hinted;    /* shared: bits of the error kinds with a printed hint; NULL: not shared */
 	int64_t wait_server; /* nanoseconds; 0: one round */
 };
 
 struct dial_lookup;
 
-/* Rounds follow until the run ends, whatever their errors: --reconnect. */
+/* Rounds follow until the run ends, whatever their errors: an outage, with --reconnect. */
 #define DIAL_FOREVER INT64_MAX
 
 /* Its owner zeroes it, then sets the options. */
@@ -57,9 +68,9 @@ struct dial {
 	struct error *error;	      /* NULL: none */
 	int64_t until;	/* rounds begin until then, on the clock: --wait-server's end; 0: one; or DIAL_FOREVER */
 	bool may_retry; /* an address of this round failed, not with ERROR_OTHER or ERROR_HELD */
-	unsigned stale; /* how many attempts of this round failed with ERROR_STALE, and were repeated */
+	unsigned stale; /* dial_repeats(): of this round */
 	struct loop_timer pause;
-	struct resolver resolver;   /* the addresses */
+	struct resolver resolver;   /* the outcome of the look-up, and the addresses */
 	struct dial_lookup *lookup; /* while the loop runs; NULL: none */
 	int64_t looked_up;	    /* when a name's last look-up began; 0: host is an address */
 	size_t address_next;	    /* of the next attempt */
@@ -68,11 +79,8 @@ struct dial {
 /* Looks the name up, and waits for that (cmd/lookup.h). */
 enum outcome dial_look_up(struct dial *dial);
 
-/*
- * The same while the loop runs. Returns true if it is over at once, with its outcome; else looked_up() is called.
- * Without WITH_NAMES it is over at once.
- */
-bool dial_look_up_beside(struct dial *dial, enum outcome *outcome);
+/* The same while the loop runs. Returns true if it is over at once, as without WITH_NAMES; else calls looked_up(). */
+bool dial_look_up_beside(struct dial *dial);
 
 /* Begins a round, at the first address. May call connect(), paused() and failed() before it returns. */
 void dial_begin(struct dial *dial);
@@ -83,9 +91,9 @@ void dial_failed(struct dial *dial, enum outcome outcome);
 /*
  * Whether to try the same address again: the peer has rejected the request as that of an older connection's queue pair,
  * and dropped that connection (IBTA 12.9.8.3.1). A client that comes back after a crash may meet several. Clears the
- * transport's error if so. dial_failed() asks for itself.
+ * transport's error if so. dial_failed() asks for itself. stale: how often this connection's attempts were repeated.
  */
-bool dial_repeats(struct dial *dial);
+bool dial_repeats(const struct dial *dial, unsigned *stale);
 
 /* The connection is lost: calls paused(), and begins rounds until the run ends, whatever their errors. */
 void dial_again(struct dial *dial);

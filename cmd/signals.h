@@ -35,7 +35,10 @@ bool signals_received(void);
 /* True after SIGXCPU, which counts as such a signal with WITH_EXTRAS: the process has used up its processor time. */
 bool signals_out_of_time(void);
 
-/* Waits outside the loop until fd can be read. Returns false at that time of the clock, or after a first signal. */
+/*
+ * Waits outside the loop until fd can be read. Returns false at that time of the clock, or after a first signal;
+ * without WITH_DIAGNOSTICS that ends the process.
+ */
 bool signals_wait(int fd, int64_t until);
 
 /* Ends the callbacks. Afterwards the second signal still ends the process. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replaces signals.c without WITH_DIAGNOSTICS: a second signal, and the watchdog, have the default action. */
+/*
+ * Replaces signals.c without WITH_DIAGNOSTICS: a second signal, one in signals_wait(), and the watchdog, have the
+ * default action.
+ */
 #include "cmd/signals.h"
 
 #include <poll.h>
@@ -7,6 +10,8 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+
+static const uint8_t numbers[SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
 
 void fatal_exit_name(const char *name)
 {
@@ -16,8 +21,6 @@ void fatal_exit_name(const char *name)
 void signals_catch(struct loop *loop, struct loop_signal watchers[SIGNALS], int64_t watchdog, loop_callback *callback,
 		   void *context)
 {
-	static const uint8_t numbers[SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
-
 	/* Signals ignored by the caller stay ignored; the loop replaces the others' actions. */
 	for (size_t i = 0; i < SIGNALS; i++)
 		if (signal(numbers[i], SIG_IGN) != SIG_IGN)
@@ -34,9 +37,17 @@ bool signals_wait(int fd, int64_t until)
 {
 	struct pollfd readable = { .fd = fd, .events = POLLIN };
 	int64_t left = until - clock_now();
+	struct sigaction kept[SIGNALS];
+	bool is_readable;
 
+	for (size_t i = 0; i < SIGNALS; i++)
+		if (!sigaction(numbers[i], NULL, &kept[i]) && kept[i].sa_handler != SIG_IGN)
+			signal(numbers[i], SIG_DFL);
 	/* A negative time would wait forever. */
-	return poll(&readable, 1, (int)(left > 0 ? left / CLOCK_NS_PER_MS : 0)) > 0;
+	is_readable = poll(&readable, 1, (int)(left > 0 ? left / CLOCK_NS_PER_MS : 0)) > 0;
+	for (size_t i = 0; i < SIGNALS; i++)
+		sigaction(numbers[i], &kept[i], NULL);
+	return is_readable;
 }
 
 void signals_release(struct loop_signal watchers[SIGNALS])

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "core/device_file.h"
 #include "core/interface.h"
@@ -388,6 +389,8 @@ static void find_complaint(const struct host *host, char cause[CARDS_SIZE])
 	}
 	if (file)
 		fclose(file);
+	else if (fd >= 0)
+		close(fd);
 }
 
 /* Suggests ways to get a device or to do without. cause: what the cards lack. */

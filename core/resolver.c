@@ -8,7 +8,8 @@
  *   resolver_stop(): SIGKILL
  *   waitpid
  *
- * With a struct resolver_process that process forks, and gets the name and an end of the pipe through a socket.
+ * With a struct resolver_process that process forks, and gets the name and an end of the pipe through a socket. Then
+ * resolver_stop() only closes the pipe, and SIGIO ends the child.
  */
 #include "core/resolver.h"
 
@@ -98,6 +99,9 @@ static void __attribute__((noreturn)) run_child(const struct resolver *resolver,
 	privileges_drop(resolver->log, 0);
 	/* Without a descriptor for /etc/hosts the C library reports an unknown name. */
 	privileges_close((unsigned)pipe_end - 1);
+	/* SIGIO, once the parent closes its end. */
+	fcntl(pipe_end, F_SETOWN, getpid());
+	fcntl(pipe_end, F_SETFL, O_ASYNC);
 	/* Tries again in this child: by the time of another fork(2) memory may be registered (resolver.h). */
 	do
 		result.error = getaddrinfo(resolver->text, NULL, &hints, &list);

@@ -63,5 +63,5 @@ void resolver_start_by(const struct resolver_process *process, struct resolver *
  */
 enum outcome resolver_read(struct resolver *resolver);
 
-/* Ends the child, if there is one. */
+/* Ends the child, if there is one; a struct resolver_process's a little later. */
 void resolver_stop(struct resolver *resolver);

@@ -219,11 +219,16 @@ static int write_file(struct reporting *reporting, const char *name, bool replac
 	if (replaces)
 		unlink(name);
 	fd = open(name, flags, 0644);
-	if (replaces && fd >= 0)
-		keep_readable(reporting, fd);
-	stream = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!stream)
+	if (fd < 0)
 		return errno;
+	if (replaces)
+		keep_readable(reporting, fd);
+	stream = fdopen(fd, "w");
+	if (!stream) {
+		error = errno;
+		close(fd);
+		return error;
+	}
 	errno = 0;
 	error = add_metrics(reporting, stream);
 	if (ferror(stream))

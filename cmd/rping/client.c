@@ -18,7 +18,6 @@
 #include "core/units.h"
 
 enum {
-	LOOKUPS_MAX = 48,   /* at once: each has a process */
 	CONNECTING_MAX = 48 /* targets at once: a server's backlog is limited */
 };
 
@@ -208,8 +207,10 @@ static void release_paths(struct rping_client *client)
 	}
 }
 
-static void target_looked_up(struct target *target, enum outcome outcome)
+static void target_looked_up(struct target *target)
 {
+	enum outcome outcome = target->dial.resolver.outcome;
+
 	if (outcome) {
 		end_target(target, outcome);
 		return;
@@ -221,17 +222,19 @@ static void target_looked_up(struct target *target, enum outcome outcome)
 
 static void look_up_target(struct target *target)
 {
-	enum outcome outcome;
-
-	if (target_look_up(target, &outcome))
-		target_looked_up(target, outcome);
+	if (target_look_up(target))
+		target_looked_up(target);
 }
 
-/* LOOKUPS_MAX names are looked up at once. */
+/* More targets may begin. */
+static bool goes_on(const struct rping_client *client)
+{
+	return !client->ending && !client->run->ended && !loop_deadline_passed(client->run->loop);
+}
+
 static void look_up_targets(struct rping_client *client)
 {
-	while (client->unknown && client->in_state[TARGET_LOOKING] < LOOKUPS_MAX && !client->ending &&
-	       !loop_deadline_passed(client->run->loop)) {
+	while (client->unknown && client->dials.looking < DIAL_LOOKUPS_MAX && goes_on(client)) {
 		struct target *target = client->unknown;
 
 		client->unknown = target->next;
@@ -240,30 +243,38 @@ static void look_up_targets(struct rping_client *client)
 	}
 }
 
-/* After each change: looks names up, and connects targets that wait. */
+static void client_advance(void *client);
+
+static void connect_target(struct target *target)
+{
+	struct rping_client *client = target->client;
+	const struct target *next = target->next;
+
+	if (EXTRA(target->own_path && !target->gone_at))
+		target->slot = TARGET_HELD;
+	dial_begin(&target->dial);
+	if (OPTION_LIST_MAX > 1 && next && is_to(next, target->address, target->dial.options.port)) {
+		client->dialled = target;
+		loop_timer_start(client->run->loop, &client->answer, answer_time(client), client_advance, client);
+	} else if (EXTRA(target->own_path)) {
+		release_paths(client);
+	}
+}
+
+/* After each change: looks names up, and connects targets that wait, in turn. */
 static void client_advance(void *context)
 {
 	struct rping_client *client = context;
 	const uint32_t *in_state = client->in_state;
 
 	look_up_targets(client);
-	while (in_state[TARGET_WAITING] && in_state[TARGET_CONNECTING] < CONNECTING_MAX && !client->ending &&
-	       !client->run->ended && !loop_deadline_passed(client->run->loop) && !is_answer_due(client)) {
+	while (in_state[TARGET_WAITING] && in_state[TARGET_CONNECTING] < CONNECTING_MAX && goes_on(client) &&
+	       !is_answer_due(client)) {
 		struct target *target = client->next ? client->next : client->targets;
 
 		client->next = target->next;
-		if (target->peer.state != TARGET_WAITING)
-			continue;
-		target->slot = EXTRA(target->own_path && !target->gone_at) ? TARGET_HELD : target->slot;
-		dial_begin(&target->dial);
-		if (OPTION_LIST_MAX > 1 && client->next &&
-		    is_to(client->next, target->address, target->dial.options.port)) {
-			client->dialled = target;
-			loop_timer_start(client->run->loop, &client->answer, answer_time(client), client_advance,
-					 client);
-		} else if (EXTRA(target->own_path)) {
-			release_paths(client);
-		}
+		if (target->peer.state == TARGET_WAITING)
+			connect_target(target);
 	}
 	if (EXTRA(client->options->paths) &&
 	    (!count_up_to(client, TARGET_WAITING) || in_state[TARGET_CONNECTING] >= CONNECTING_MAX))
@@ -275,11 +286,11 @@ static void client_advance(void *context)
 
 /* ---- callbacks of a target ---- */
 
-static void target_dial_looked_up(void *context, enum outcome outcome)
+static void target_dial_looked_up(void *context)
 {
 	struct target *target = context;
 
-	target_looked_up(target, outcome);
+	target_looked_up(target);
 	client_advance(target->client);
 }
 
@@ -556,8 +567,9 @@ static void begin_targets(struct rping_client *client, enum outcome outcome)
 			look_up_target(target);
 		else
 			names++;
-	if (WITH_NAMES && WITH_DIAGNOSTICS && (names > LOOKUPS_MAX || (names && EXTRA(client->options->reconnect))))
-		outcome = resolver_process_start(&client->process, &client->run->log);
+	if (WITH_NAMES && WITH_DIAGNOSTICS &&
+	    (names > DIAL_LOOKUPS_MAX || (names && EXTRA(client->options->reconnect))))
+		outcome = resolver_process_start(&client->dials.process, &client->run->log);
 	for (struct target *target = client->targets; target && outcome; target = target->next)
 		end_target(target, outcome);
 	client->unknown = client->targets;
@@ -655,7 +667,7 @@ void rping_client_stop(void *state)
 	struct target *target;
 
 	loop_timer_stop(&client->answer);
-	resolver_process_stop(&client->process);
+	resolver_process_stop(&client->dials.process);
 	while ((target = client->targets)) {
 		client->targets = target->next;
 		target_release(target);

@@ -237,10 +237,10 @@ static void drop_connection(struct target *target)
 	peer_close(&target->peer);
 }
 
-bool target_look_up(struct target *target, enum outcome *outcome)
+bool target_look_up(struct target *target)
 {
 	target_enter(target, TARGET_LOOKING, "looking up", WITHOUT_LIMIT);
-	return dial_look_up_beside(&target->dial, outcome);
+	return dial_look_up_beside(&target->dial);
 }
 
 void target_wait(struct target *target)
@@ -620,13 +620,11 @@ void target_prepare(struct target *target, struct rping_client *client, const ch
 	dial->run = client->run;
 	dial->common = &options->common;
 	dial->source = client->source.addresses;
-	dial->process = &client->process;
+	dial->shared = &client->dials;
 	dial->host = address;
 	dial->port = port;
-	if (WITH_DIAGNOSTICS) {
+	if (WITH_DIAGNOSTICS)
 		dial->server = "rping -s";
-		dial->hinted = &client->hinted;
-	}
 	if (WITH_EXTRAS)
 		dial->wait_server = options->wait_server;
 	target->first = (uint64_t)EXTRA(options->warmup);

@@ -77,14 +77,13 @@ struct rping_client {
 	struct target *next;		/* the next of those waiting to connect */
 	size_t count, failed;
 	uint32_t in_state[TARGET_STATES];
-	bool ending;			 /* start no more targets */
-	struct target *dialled;		 /* the last one, if the next has the same server */
-	int64_t took;			 /* how long the last connection took, ns; 0: none */
-	struct loop_timer answer;	 /* the dialled target's time limit before the next one */
-	struct resolver source;		 /* for -I; without it the address is ADDRESS_NONE */
-	struct resolver_process process; /* if names may be looked up while others are connected */
-	size_t repeated;		 /* repeated target lines */
-	unsigned hinted;		 /* for dials: hints already printed */
+	bool ending;		  /* start no more targets */
+	struct target *dialled;	  /* the last one, if the next has the same server */
+	int64_t took;		  /* how long the last connection took, ns; 0: none */
+	struct loop_timer answer; /* the dialled target's time limit before the next one */
+	struct resolver source;	  /* for -I; without it the address is ADDRESS_NONE */
+	struct dial_shared dials; /* with a process if names may be looked up while others are connected */
+	size_t repeated;	  /* repeated target lines */
 	struct client_figures figures, before;
 };
 
@@ -146,7 +145,7 @@ struct target {
 void target_prepare(struct target *target, struct rping_client *client, const char *address, uint16_t port);
 
 /* Looks its name up, as dial_look_up_beside() does. */
-bool target_look_up(struct target *target, enum outcome *outcome);
+bool target_look_up(struct target *target);
 /* Waits for its turn to connect. For the dial: pauses, without a connection; connects to its address. */
 void target_wait(struct target *target);
 void target_pause(void *target);

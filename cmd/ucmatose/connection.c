@@ -40,6 +40,7 @@ void ucmatose_connection_reset(struct ucmatose_connection *connection)
 		.ucmatose = connection->ucmatose,
 		.index = connection->index,
 		.state = connection->state,
+		.stale = connection->stale,
 	};
 }
 

@@ -131,7 +131,7 @@ static void connection_failed(struct ucmatose_connection *connection, enum outco
 		drop_request(connection);
 	else if (connecting && !ucmatose->is_server && !connection->index) /* it may be tried again */
 		dial_failed(&ucmatose->dial, outcome);
-	else if (connecting && !ucmatose->is_server && dial_repeats(&ucmatose->dial))
+	else if (connecting && !ucmatose->is_server && dial_repeats(&ucmatose->dial, &connection->stale))
 		connect_again(connection);
 	else
 		ucmatose_connection_check(connection, outcome);
@@ -268,6 +268,7 @@ static enum outcome dial_server(struct ucmatose *ucmatose)
 		.run = ucmatose->run,
 		.common = &ucmatose->options->common,
 		.format = (enum address_format)ucmatose->options->format,
+		.shared = &ucmatose->dials,
 		.source = ucmatose->local.addresses,
 		.host = ucmatose->options->server,
 		.port = (uint16_t)ucmatose->options->port,

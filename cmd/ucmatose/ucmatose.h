@@ -76,6 +76,7 @@ struct ucmatose_connection {
 	const struct region *region; /* NULL: no messages */
 	uint32_t index;
 	enum connection_state state;
+	unsigned stale;	   /* dial_repeats(): not of the first connection */
 	bool peer_is_ours; /* rdmatest: it sent a hello, so its payload is known */
 	uint32_t send_seed, receive_seed;
 	uint32_t peer_window;	   /* the peer's slots; 0: it sends no grants, and expects none */
@@ -143,7 +144,8 @@ struct ucmatose {
 	size_t pattern;		   /* its offset in a device's memory */
 	uint8_t hello[HELLO_SIZE]; /* the one that is sent */
 	struct endpoint_options endpoint_options;
-	struct dial dial;	   /* of a client's first connection */
+	struct dial dial; /* of a client's first connection */
+	struct dial_shared dials;
 	struct resolver local;	   /* its first address: to listen on, or connect from; ADDRESS_NONE: any */
 	struct loop_timer pause;   /* begins the next phase */
 	struct loop_timer silence; /* no progress, or no client */

@@ -312,13 +312,14 @@ static int find_library(struct dl_phdr_info *library, size_t size, void *whose)
 	return 0;
 }
 
+/* Without the standard ones, which the program may close. */
 static int open_descriptors(void)
 {
 	struct rlimit limit = { .rlim_cur = 1024 };
 	int count = 0;
 
 	getrlimit(RLIMIT_NOFILE, &limit);
-	for (int fd = 0; fd < (int)limit.rlim_cur && fd < 4096; fd++)
+	for (int fd = STDERR_FILENO + 1; fd < (int)limit.rlim_cur && fd < 4096; fd++)
 		count += syscall(SYS_fcntl, fd, F_GETFD) >= 0;
 	return count;
 }

@@ -8,7 +8,9 @@
 #include <linux/capability.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -31,6 +33,8 @@ static struct addrinfo *prepend(struct addrinfo *next, uint32_t ip4)
 }
 
 static struct capture capture;
+
+static volatile pid_t *slow_child; /* shared with the children */
 
 static int forks = -1; /* that succeed, in this process and its children; -1: all */
 
@@ -93,8 +97,11 @@ int __wrap_getaddrinfo(const char *name, const char *service, const struct addri
 		errno = EMFILE;
 		return EAI_SYSTEM;
 	}
-	if (!strcmp(name, "slow.test"))
+	if (!strcmp(name, "slow.test")) {
+		if (slow_child)
+			*slow_child = getpid();
 		pause();
+	}
 	if (!strcmp(name, "killed.test"))
 		raise(SIGKILL);
 	if (!strcmp(name, "exits.test"))
@@ -237,6 +244,21 @@ TEST(another_process_forks, NULL, no_child)
 	assert_int_equal(resolver_read(&slow), OUTCOME_INTERNAL);
 	capture_end(&capture);
 	resolver_process_stop(&process);
+}
+
+/* Look-ups that are given up would otherwise add up. */
+TEST(another_process_loses_a_child_that_is_stopped, NULL, no_child)
+{
+	slow_child = mmap(NULL, sizeof(*slow_child), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_int_equal(resolver_process_start(&process, &tool), OUTCOME_OK);
+	resolver_start_by(&process, &resolver, &tool, "slow.test", ADDRESS_FORMAT_ANY, 0);
+	while (!*slow_child)
+		poll(NULL, 0, 1);
+	resolver_stop(&resolver);
+	while (!kill(*slow_child, 0))
+		poll(NULL, 0, 1);
+	resolver_process_stop(&process);
+	slow_child = NULL;
 }
 
 TEST(another_process_that_cannot_fork, NULL, no_child)

@@ -604,6 +604,16 @@ WORD(stale)
 	endpoint_fail(connection(number), OUTCOME_NO_CONNECTION);
 }
 
+/* The first one, and that many in all, one after the other: "all_stale 0 3". */
+WORD(all_stale)
+{
+	unsigned count;
+
+	assert_int_equal(sscanf(text, "%*u %u", &count), 1);
+	while (count--)
+		word_stale(number++, text);
+}
+
 /* Over soft a command that is set up drops its privileges, */
 WORD(soft)
 {

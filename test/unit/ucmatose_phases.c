@@ -473,6 +473,13 @@ static const struct script client_runs[] = {
 	  "run -s 10.0.0.1 -c 2; stale 0; connections 2; meet 1 0; connections 3; stale 2; connections 4; meet 3 1; "
 	  "transfer 1; transfer 3; finish",
 	  OUTCOME_OK, "" },
+	{ "as many of them as if it were alone",
+	  "run -s 10.0.0.1 -c 3; meet 0; all_stale 1 66; connections 69; meet 67 1; meet 68 2; transfer 0; transfer "
+	  "67; transfer 68; finish",
+	  OUTCOME_OK, "" },
+	{ "unless it is rejected without end",
+	  "run -s 10.0.0.1 -c 2; meet 0; all_stale 1 65; connections 66; transfer 0; finish", OUTCOME_NO_CONNECTION,
+	  SERVER "connecting: an older connection\n" },
 	/* A connection in progress has its own limit. */
 	{ "a connection waits for those that are being made",
 	  "run -s 10.0.0.1 -c 2; meet 0; wait 300; address 1; wait 200; open 0; meet 1; transfer 0; transfer 1; finish",
@@ -515,6 +522,12 @@ static const struct script client_runs[] = {
 	  "over 1; peer 2 10.0.0.3:7471; meet_stock 2; transfer 2; peer 3 10.0.0.3:7471; meet_stock 3; transfer 3; "
 	  "finish; verdict lengths checked (fake, fake1)",
 	  OUTCOME_OK, NEXT_ADDRESS "ucmatose: hint: trying the next address of 10.0.0.1: 10.0.0.3:7471\n" },
+	{ "without memory or queue pairs another address would not help either",
+	  "run -s 10.0.0.1 --wait-server 10000ms; addresses 3; nobody 0; address 1; next create_qp 5; route 1; "
+	  "connections 2",
+	  OUTCOME_INTERNAL, "ucmatose: 10.0.0.2:7471: no queue pair left\n" },
+	{ "nor without an endpoint", "run -s 10.0.0.1; addresses 3; next resolve 5; nobody 0; connections 2",
+	  OUTCOME_INTERNAL, NEXT_ADDRESS },
 	{ "it ends after its last address", "run -s 10.0.0.1; addresses 2; nobody 0; nobody 1; connections 2",
 	  OUTCOME_NO_CONNECTION,
 	  NEXT_ADDRESS "ucmatose: 10.0.0.2:7471: connecting: nobody listens there\n" TO_RUN

@@ -218,6 +218,13 @@ TEST(queues_are_shared, NULL, end)
 	assert_true(bench_connect(&bench, &options));
 	assert_int_equal(provider.cqs->capacity, 40000);
 	assert_int_equal(provider.cqs->next->capacity, 65536);
+	/* Or with what there is memory for. */
+	begin(PROVIDER_ROCE);
+	provider_fail("ibv_create_cq", ENOMEM, 1);
+	provider.fails_once = true;
+	options.send_depth = options.receive_depth = 150;
+	assert_true(bench_connect(&bench, &options));
+	assert_int_equal(provider.cqs->next->capacity, 300);
 	begin(PROVIDER_ROCE);
 	provider.devices[0]->limits.max_cqe = 20;
 	assert_true(bench_listen(&bench, &options));

@@ -299,6 +299,21 @@ TEST(an_answer_to_a_withdrawn_request, NULL, end)
 	}
 }
 
+/* Only the kernel's EINVAL means that it has gone. */
+TEST(an_answer_that_fails, NULL, end)
+{
+	struct cm_id *client;
+
+	begin(PROVIDER_ROCE);
+	options.own_qp = true;
+	bench.answer_requests = false;
+	client = ask(&(struct rdma_conn_param){ .qp_num = 99 });
+	provider_fail("rdma_init_qp_attr", ENOMEM, 0);
+	EXPECT_TOLD("moving the queue pair to state 1",
+		    assert_int_equal(endpoint_create_qp(bench.server.endpoint), OUTCOME_INTERNAL));
+	cm_ask_end(client);
+}
+
 /* The client's first message comes before its RTU. The kernel sends a DREQ only after that, without an error. */
 TEST(a_message_in_place_of_the_rtu, NULL, end)
 {

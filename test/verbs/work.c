@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posted work, and its access rights. */
+/* Posted work, its access rights, and memory regions. */
 #include "test/verbs/ends.h"
 
 TEST(posted_work, NULL, end)
@@ -92,4 +92,30 @@ TEST(rights_of_a_region, NULL, end)
 			region_destroy(region);
 		}
 	}
+}
+
+static struct loop_timer turn;
+static unsigned turns, regions;
+
+/* Restarts its timer first, which then comes before the reaper's. */
+static void end_a_region(void *context)
+{
+	struct region *region;
+
+	if (++turns < 100)
+		loop_timer_start(bench.loop, &turn, 0, end_a_region, NULL);
+	assert_int_equal(region_create(bench.client.endpoint->domain, 64, REGION_LOCAL, &region), 0);
+	region_destroy(region);
+	regions = 0;
+	for (const struct region_entry *entry = provider.regions; entry; entry = entry->next)
+		regions++;
+}
+
+TEST(regions_that_end_in_every_turn, NULL, end)
+{
+	connect_both(PROVIDER_ROCE);
+	end_a_region(NULL);
+	while (turns < 100)
+		bench_linger(&bench, 1);
+	assert_true(regions < 10);
 }

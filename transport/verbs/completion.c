@@ -203,11 +203,13 @@ static enum outcome cq_create(struct verbs_domain *domain, uint32_t entries, str
 	uint32_t capacity = domain->completion_queues ? 2 * domain->completion_queues->capacity : CAPACITY_FIRST;
 	struct verbs_completion_queue *completions = calloc(1, sizeof(*completions));
 
-	/* The device refuses more entries than it can have. */
+	/* The device refuses more entries than it can have. It may have room for fewer: halved until it takes them. */
 	capacity = MAX(MIN(capacity, most), entries);
-	if (completions)
-		completions->cq =
-			ibv_create_cq(domain->context, (int)capacity, completions, domain->completion_channel, 0);
+	while (completions &&
+	       !(completions->cq =
+			 ibv_create_cq(domain->context, (int)capacity, completions, domain->completion_channel, 0)) &&
+	       capacity > entries && verbs_is_limit(errno))
+		capacity = MAX(capacity / 2, entries);
 	if (!completions || !completions->cq) {
 		int error = errno;
 

@@ -13,15 +13,6 @@ void verbs_watch(struct transport *transport, struct loop_io *io, int fd, loop_c
 	loop_io_start(transport->loop, io, fd, callback, context);
 }
 
-/* Starts the timer once: a timer restarted in every turn of a busy loop never expires. */
-void verbs_reap_later(struct verbs_transport *transport)
-{
-	if (transport->reaping)
-		return;
-	transport->reaping = true;
-	loop_timer_start(transport->base.loop, &transport->reaper, 0, transport->reap, transport);
-}
-
 /*
  * Fails the endpoints of the domain, or those of one QP or CQ, and logs the cause for each unless it is NULL. Handlers
  * may destroy endpoints: the slots remain until the reaper runs.

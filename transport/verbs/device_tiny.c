@@ -14,11 +14,6 @@ void verbs_watch(struct transport *transport, struct loop_io *io, int fd, loop_c
 	loop_io_start(transport->loop, io, fd, callback, context);
 }
 
-void verbs_reap_later(struct verbs_transport *transport)
-{
-	loop_timer_start(transport->base.loop, &transport->reaper, 0, transport->reap, transport);
-}
-
 void verbs_domain_failed(struct verbs_domain *domain, int error, const char *what)
 {
 	struct verbs_transport *transport = verbs_of(domain->base.transport);

@@ -29,11 +29,6 @@ static int create_qp(struct verbs_endpoint *endpoint, struct ibv_qp_init_attr_ex
 	return errno ? errno : EINVAL; /* bnxt_re sets no errno for an exceeded limit */
 }
 
-static bool is_limit(int error)
-{
-	return error == EINVAL || error == ENOMEM;
-}
-
 /*
  * A driver may support fewer work requests than max_qp_wr. A smaller receive depth is sufficient for every command, so
  * it is halved until the creation succeeds.
@@ -43,18 +38,19 @@ static int create_qp_within_limits(struct verbs_endpoint *endpoint, struct ibv_q
 	uint32_t *depth = &endpoint->base.options.receive_depth;
 	int error;
 
-	while ((error = create_qp(endpoint, attributes, *depth)) && is_limit(error) && *depth >= 2 * DEPTH_LEAST)
+	while ((error = create_qp(endpoint, attributes, *depth)) && verbs_is_limit(error) && *depth >= 2 * DEPTH_LEAST)
 		*depth /= 2;
 	return error;
 }
 
-/* Sets the error if the peer has withdrawn its request: librdmacm then has no attributes for a QP. */
+/* Sets the error if the peer has withdrawn its request: the kernel then has no attributes for a QP. */
 static bool is_withdrawn(struct verbs_endpoint *endpoint, int error)
 {
 	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_INIT };
 	int mask;
 
-	if (endpoint->base.state != ENDPOINT_REQUESTED || !rdma_init_qp_attr(endpoint->id, &attributes, &mask))
+	if (endpoint->base.state != ENDPOINT_REQUESTED || !rdma_init_qp_attr(endpoint->id, &attributes, &mask) ||
+	    errno != EINVAL)
 		return false;
 	endpoint_no_connection(&endpoint->base, "accepting", error, "the peer withdrew the request");
 	return true;

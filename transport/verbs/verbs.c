@@ -10,7 +10,6 @@ static void reap(void *context)
 {
 	struct verbs_transport *transport = context;
 
-	transport->reaping = false;
 	while (transport->destroyed_endpoints) {
 		struct verbs_endpoint *endpoint = transport->destroyed_endpoints;
 

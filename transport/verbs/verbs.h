@@ -58,7 +58,6 @@ struct verbs_transport {
 	struct verbs_endpoint *destroyed_endpoints;
 	struct verbs_region *destroyed_regions;
 	loop_callback *reap; /* verbs.c's, for the reaper */
-	bool reaping;
 	struct transport base;
 	struct loop_timer reaper;
 };
@@ -140,12 +139,28 @@ static inline struct verbs_transport *verbs_of(struct transport *transport)
 	return (struct verbs_transport *)((char *)transport - offsetof(struct verbs_transport, base));
 }
 
+/*
+ * Frees destroyed objects in the next turn of the loop. Starts the timer once: a timer restarted in every turn of a
+ * busy loop never expires.
+ */
+static inline void verbs_reap_later(struct verbs_transport *transport)
+{
+	if (!transport->reaper.timer.link)
+		loop_timer_start(transport->base.loop, &transport->reaper, 0, transport->reap, transport);
+}
+
 static inline struct verbs_domain *verbs_domain_of(const struct verbs_endpoint *endpoint)
 {
 	return (struct verbs_domain *)endpoint->base.domain;
 }
 
 #define VERBS_MANAGER_FILE "/dev/infiniband/rdma_cm"
+
+/* Whether a smaller queue may be created after that errno value. */
+static inline bool verbs_is_limit(int error)
+{
+	return error == EINVAL || error == ENOMEM;
+}
 
 /* diagnosis.c: why there is no event channel, or no memory, with a hint at the remedy. */
 enum outcome verbs_error_no_channel(struct error *reason, int error);
@@ -197,8 +212,6 @@ void verbs_counters_free(struct verbs_transport *transport);
 /* device.c */
 /* Calls back while fd, a descriptor of the libraries, is readable. Sets its O_NONBLOCK and FD_CLOEXEC. */
 void verbs_watch(struct transport *transport, struct loop_io *io, int fd, loop_callback *callback, void *context);
-/* Frees destroyed objects in the next turn of the loop. */
-void verbs_reap_later(struct verbs_transport *transport);
 /* Handles the device's asynchronous events. */
 void verbs_device_watch(struct verbs_domain *domain);
 /* Binds bound_id to the device, by the local address of id, to notice its removal. The kernel may refuse that. */

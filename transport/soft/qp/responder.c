@@ -536,8 +536,11 @@ void responder_drain(struct soft_qp *qp)
 	struct responder *responder = &qp->responder;
 	unsigned acks = responder->loss_seen ? FINAL_ACKS_AFTER_LOSS : FINAL_ACKS;
 
-	if (qp->scheduled.list)
+	/* The DREQ would overtake a fatal NAK that waits for READ responses, so these end here. */
+	if (qp->scheduled.list && !responder_reply(qp) && responder->fatal) {
+		responder->resources_due = 0;
 		responder_reply(qp);
+	}
 	if (!responder->resources_due && !responder->fatal)
 		while (acks--)
 			send_ack(qp);

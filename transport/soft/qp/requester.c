@@ -249,7 +249,10 @@ void requester_transmit(struct soft_qp *qp)
 static void requester_fail(struct soft_qp *qp, const struct request *request, enum completion_status status)
 {
 	if (request->probe)
-		qp_fail_connection(qp, "the peer does not answer", COMPLETION_CODE_NAME, (int)status);
+		qp_fail_connection(qp,
+				   status == COMPLETION_RETRY_EXCEEDED ? "the peer does not answer"
+								       : "the peer refused a keepalive message",
+				   COMPLETION_CODE_NAME, (int)status);
 	else
 		qp_fail_work(qp, (enum work_kind)request->kind, request->tag, status, 0);
 }

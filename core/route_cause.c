@@ -377,19 +377,52 @@ static bool is_tunnel(const struct route_link *link, const char *name, char text
 			name);
 }
 
+/* InfiniBand's interfaces have one. */
+static bool read_partition(const char *name, char key[SYSFS_TEXT_SIZE])
+{
+	return WITH_EXTRAS && sysfs_line(key, "/sys/class/net/%s/pkey", name);
+}
+
+static void explain_silence(int fd, const struct route *route, const struct address *peer, const char *name,
+			    char text[ROUTE_CAUSE_SIZE])
+{
+	const struct address *hop = next_hop(route, peer);
+	struct route_link link = route_link(fd, route->interface);
+	char host[ADDRESS_TEXT_SIZE], other[IF_NAMESIZE], network[64] = "", key[SYSFS_TEXT_SIZE];
+	unsigned prefix = interface_prefix(name, hop);
+	const char *protocol = protocol_of(hop);
+
+	address_host(hop, host);
+	if (prefix && hop == peer)
+		log_text(network, sizeof(network), " Is /%u the right prefix?", prefix);
+	if (other_link(fd, route->interface, hop, other))
+		log_text(text, ROUTE_CAUSE_SIZE,
+			 "%s answers no %s on %s; %s is in that network, too: ip route add %s dev %s", host, protocol,
+			 name, other, host, other);
+	else if (read_partition(name, key))
+		log_text(text, ROUTE_CAUSE_SIZE, "%s answers no %s on %s: is it up, and in partition %s?%s", host,
+			 protocol, name, key, network);
+	else if (WITH_EXTRAS && is_apart_from_its_host(link.kind))
+		log_text(
+			text, ROUTE_CAUSE_SIZE,
+			"%s answers no %s on %s: is it up, and on that link and VLAN? A %s does not reach its own host",
+			host, protocol, name, link.kind);
+	else if (!(WITH_EXTRAS && is_tunnel(&link, name, text)))
+		log_text(text, ROUTE_CAUSE_SIZE,
+			 "%s answers no %s on %s: is it up, and on that link and VLAN?%s Does the switch isolate it%s?",
+			 host, protocol, name, network,
+			 hop->family == ADDRESS_IP4 ? "" : ", or its firewall drop ICMPv6");
+}
+
 static void check_hop(int fd, const struct route *route, const struct address *peer, char text[ROUTE_CAUSE_SIZE])
 {
 	const struct address *hop = next_hop(route, peer);
 	struct route_neighbour neighbour = route_neighbour(fd, route->interface, hop);
 	struct route_link link = route_link(fd, route->interface);
-	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE] = "", other[IF_NAMESIZE], network[64] = "";
-	char key[SYSFS_TEXT_SIZE] = ""; /* the P_Key of InfiniBand's interface */
-	const char *protocol = protocol_of(hop);
-	bool silent = neighbour.state & (NUD_INCOMPLETE | NUD_FAILED), apart = is_apart_from_its_host(link.kind);
+	bool silent = neighbour.state & (NUD_INCOMPLETE | NUD_FAILED);
+	char name[IF_NAMESIZE] = "", other[IF_NAMESIZE], key[SYSFS_TEXT_SIZE];
 	bool linked;
-	unsigned prefix;
 
-	address_host(hop, host);
 	if (!if_indextoname(route->interface, name))
 		return;
 	if (WITH_EXTRAS && !strcmp(link.kind, "bridge") && is_bridge(fd, route, name, hop, silent, text))
@@ -398,13 +431,8 @@ static void check_hop(int fd, const struct route *route, const struct address *p
 	if (WITH_EXTRAS && peer->family == ADDRESS_IP4 && !interface_prefix(name, peer) &&
 	    lacks_route(fd, peer, false, text))
 		return;
-	prefix = interface_prefix(name, hop);
-	if (prefix && hop == peer)
-		log_text(network, sizeof(network), " Is /%u the right prefix?", prefix);
-	if (WITH_EXTRAS)
-		sysfs_line(key, "/sys/class/net/%s/pkey", name);
 	linked = interface_read(name).facts & INTERFACE_LINK;
-	if (WITH_EXTRAS && !linked && *key)
+	if (!linked && read_partition(name, key))
 		log_text(text, ROUTE_CAUSE_SIZE,
 			 "%s has no link: is its port active, and in partition %s (cat "
 			 "/sys/class/infiniband/*/ports/*/pkeys/*)?",
@@ -414,25 +442,10 @@ static void check_hop(int fd, const struct route *route, const struct address *p
 	else if (is_diverted(fd, route, peer, other))
 		log_text(text, ROUTE_CAUSE_SIZE,
 			 "packets to it leave by %s, though %s is in its network: " ROUTE_DIVERTED_HINT, name, other);
-	else if (WITH_EXTRAS && neighbour.state & NUD_NOARP && neighbour.length && !apart)
-		log_text(text, ROUTE_CAUSE_SIZE, "%s does no %s: ip link set %s arp on", name, protocol, name);
-	else if (silent && other_link(fd, route->interface, hop, other))
-		log_text(text, ROUTE_CAUSE_SIZE,
-			 "%s answers no %s on %s; %s is in that network, too: ip route add %s dev %s", host, protocol,
-			 name, other, host, other);
-	else if (WITH_EXTRAS && silent && *key)
-		log_text(text, ROUTE_CAUSE_SIZE, "%s answers no %s on %s: is it up, and in partition %s?%s", host,
-			 protocol, name, key, network);
-	else if (WITH_EXTRAS && silent && apart)
-		log_text(
-			text, ROUTE_CAUSE_SIZE,
-			"%s answers no %s on %s: is it up, and on that link and VLAN? A %s does not reach its own host",
-			host, protocol, name, link.kind);
-	else if (silent && !(WITH_EXTRAS && is_tunnel(&link, name, text)))
-		log_text(text, ROUTE_CAUSE_SIZE,
-			 "%s answers no %s on %s: is it up, and on that link and VLAN?%s Does the switch isolate it%s?",
-			 host, protocol, name, network,
-			 hop->family == ADDRESS_IP4 ? "" : ", or its firewall drop ICMPv6");
+	else if (WITH_EXTRAS && neighbour.state & NUD_NOARP && neighbour.length && !is_apart_from_its_host(link.kind))
+		log_text(text, ROUTE_CAUSE_SIZE, "%s does no %s: ip link set %s arp on", name, protocol_of(hop), name);
+	else if (silent)
+		explain_silence(fd, route, peer, name, text);
 }
 
 static void find_cause(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])

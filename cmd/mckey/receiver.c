@@ -105,6 +105,30 @@ static void report_faults(const struct mckey *mckey, const struct sender *sender
 			  difference->found, difference->expected);
 }
 
+static bool has_mark(const struct member *member, const struct completion *completion)
+{
+	return completion->length <= member->slot_size - DATAGRAM_HEADER_SIZE && completion->has_immediate &&
+	       completion->immediate == completion->source_qpn;
+}
+
+static enum outcome count_foreign(struct mckey *mckey)
+{
+	mckey->figures.foreign++;
+	return OUTCOME_OK;
+}
+
+/*
+ * A stock sender's datagrams beyond -C are not progress: a run that misses another sender's datagrams must end.
+ */
+static void count_progress(struct mckey *mckey, const struct flow *flow)
+{
+	if (flow->arrived > mckey->count)
+		return;
+	mckey_figures_counted(mckey, flow->arrived == 1);
+	if (flow->arrived == mckey->count && !--mckey->incomplete)
+		mckey->recheck = true;
+}
+
 /* Finds the datagram's sender and flow, and counts it there. A later sender with another -C or -S is another test's. */
 static enum outcome count_datagram(struct member *member, const struct completion *completion, const uint8_t *slot)
 {
@@ -118,19 +142,14 @@ static enum outcome count_datagram(struct member *member, const struct completio
 	struct flow *flow;
 	bool intact, differs;
 
-	if (length > member->slot_size - DATAGRAM_HEADER_SIZE || !completion->has_immediate ||
-	    completion->immediate != qpn) {
-		mckey->figures.foreign++;
-		return OUTCOME_OK;
-	}
+	if (!has_mark(member, completion))
+		return count_foreign(mckey);
 	datagram_source(slot, may_be_ip4, &address);
 	intact = datagram_read(slot + DATAGRAM_HEADER_SIZE, length, mckey->pattern, qpn, &mark, &difference);
 	differs = length != mckey->figures.size || (mark.total && mark.total != mckey->count);
 	sender = sender_find(&mckey->senders, qpn, &address);
-	if (!sender && mckey->senders.count && differs) {
-		mckey->figures.foreign++;
-		return OUTCOME_OK;
-	}
+	if (!sender && mckey->senders.count && differs)
+		return count_foreign(mckey);
 	if (!sender && !(sender = add_sender(mckey, qpn, &address)))
 		return OUTCOME_FAILED;
 	flow = &sender->flows[member - mckey->members];
@@ -141,14 +160,7 @@ static enum outcome count_datagram(struct member *member, const struct completio
 		report_faults(mckey, sender, length, &mark, intact ? NULL : &difference);
 	if (differs)
 		return OUTCOME_FAILED;
-	/*
-	 * A stock sender's datagrams beyond -C are not progress: a run that misses another sender's datagrams must end.
-	 */
-	if (flow->arrived > mckey->count)
-		return OUTCOME_OK;
-	mckey_figures_counted(mckey, flow->arrived == 1);
-	if (flow->arrived == mckey->count && !--mckey->incomplete)
-		mckey->recheck = true;
+	count_progress(mckey, flow);
 	return OUTCOME_OK;
 }
 

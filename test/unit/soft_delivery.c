@@ -71,6 +71,7 @@ TEST(kinds_of_errors)
 		enum endpoint_state initial;
 		int reason, error; /* one of them is 0 */
 		enum error_kind kind;
+		const char *code_name; /* of error; NULL: it is an errno */
 	} rows[] = {
 		{ ENDPOINT_CONNECTING, REJECTED_NO_LISTENER, 0, ERROR_NO_LISTENER },
 		{ ENDPOINT_CONNECTING, REJECTED_BY_CONSUMER, 0, ERROR_OTHER },
@@ -82,23 +83,29 @@ TEST(kinds_of_errors)
 		{ ENDPOINT_ESTABLISHED, 0, ECONNREFUSED, ERROR_OTHER },
 		{ ENDPOINT_ACCEPTING, 0, ETIMEDOUT, ERROR_NO_REPLY },
 		{ ENDPOINT_CONNECTING, REJECTED_TIMEOUT, 0, ERROR_NO_REPLY },
+		{ ENDPOINT_ESTABLISHED, 0, NAK_REMOTE_ACCESS, ERROR_OTHER, "NAK" },
+		{ ENDPOINT_ESTABLISHED, 0, COMPLETION_REMOTE_OPERATION, ERROR_OTHER, COMPLETION_CODE_NAME },
+		{ ENDPOINT_ESTABLISHED, 0, COMPLETION_RETRY_EXCEEDED, ERROR_OTHER, COMPLETION_CODE_NAME },
 	};
 
 	struct soft_socket lost = { .fd = -1 };
+	bool answered;
 
 	for (size_t row = 0; row < LENGTH(rows); row++) {
 		begin(rows[row].initial);
 		last_kind = rows[row].kind ? ERROR_OTHER : ERROR_NO_REPLY;
 		lost.send_error = EPERM;
+		answered = rows[row].code_name ? rows[row].error != COMPLETION_RETRY_EXCEEDED
+					       : rows[row].reason && rows[row].kind != ERROR_NO_REPLY;
 		((struct soft_endpoint *)endpoint)->path.socket = &lost;
 		if (rows[row].reason)
 			soft_event_rejected((struct soft_endpoint *)endpoint, "no", rows[row].reason, NULL, 0);
 		else
-			soft_event_failed((struct soft_endpoint *)endpoint, "no", NULL, rows[row].error);
+			soft_event_failed((struct soft_endpoint *)endpoint, "no", rows[row].code_name, rows[row].error);
 		soft_callback_end(soft_of(transport));
 		assert_int_equal(last, EVENT_FAILED);
 		assert_int_equal(last_kind, rows[row].kind);
-		assert_int_equal(last_lost, !rows[row].reason || rows[row].kind == ERROR_NO_REPLY);
+		assert_int_equal(last_lost, !answered);
 		((struct soft_endpoint *)endpoint)->path.socket = NULL;
 		end();
 	}

@@ -387,6 +387,15 @@ TEST(nak_codes_have_status, NULL, bench_close)
 	}
 }
 
+/* A NAK answers the probe of an idle peer: that peer is not silent. */
+TEST(nak_of_a_probe_is_an_answer, NULL, bench_close)
+{
+	soft_qp_probe(requester_open());
+	respond(FIRST, SYNDROME_NAK, NAK_REMOTE_OPERATION);
+	assert_int_equal(testbed.hosts[0].failures, 1);
+	assert_string_equal(testbed.hosts[0].failure, "the peer refused a keepalive message");
+}
+
 /* A reply beyond a READ without its response, which is therefore lost: both requests are resent at once. */
 TEST(replies_beyond_a_read_imply_its_loss, NULL, bench_close)
 {

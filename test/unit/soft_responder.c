@@ -510,6 +510,22 @@ TEST(nak_repeats_for_invalid_request_only, NULL, bench_close)
 	       "stop =; last-ack 100");
 }
 
+/* A fatal NAK behind more READ responses than a turn sends: a stopped queue pair sends it before the DREQ, which ends
+ * the peer's requests without a cause. */
+TEST(stopped_qp_sends_its_fatal_nak, NULL, bench_close)
+{
+	responder_open(4);
+	deliver(&bench.pair, OPCODE_READ_REQUEST, 100, 65536);
+	deliver(&bench.pair, OPCODE_READ_REQUEST, 164, 65536);
+	deliver(&bench.pair, OPCODE_WRITE_MIDDLE, 228, 1024);
+	script("stop; failed 1");
+	hosts_flush();
+	assert_int_equal(sent_of['D'], 64);
+	assert_int_equal(sent_of['I'], 1);
+	script("= D100-163 I228; write-middle 228 1024 = I228; failed 1");
+	assert_int_equal(qp_of(&bench.pair, 1)->state, QP_DRAINING);
+}
+
 /* Linux rxe retransmits once per NAK, and again only after an ACK: each NAK follows an ACK. */
 TEST(nak_follows_ack, NULL, bench_close)
 {

@@ -36,25 +36,36 @@ static void soft_reap(void *context)
 	soft_callback_end(transport);
 }
 
+static void input_management(struct soft_socket *socket, const struct address *from, const struct packet *packet,
+			     bool damaged)
+{
+	if (packet->opcode == OPCODE_DATAGRAM && packet->datagram.key == MAD_QKEY)
+		soft_cm_receive(socket->transport, socket, from, packet->payload, packet->length, damaged);
+}
+
+/* The addresses in a management datagram show whether a NAT has changed its packet. */
+static void input_damaged(struct soft_socket *socket, const struct address *from, const struct packet *packet)
+{
+	struct soft_transport *transport = socket->transport;
+
+	soft_count(transport,
+		   soft_qp_is_peer(transport, socket, from, packet->destination) ? SOFT_DAMAGED : SOFT_STRAY);
+	if (packet->destination == MAD_QPN && !socket->group)
+		input_management(socket, from, packet, true);
+}
+
 static void input_packet(struct soft_socket *socket, const struct address *from, const struct packet *packet,
 			 bool damaged)
 {
-	struct soft_transport *transport = socket->transport;
-	bool managed = packet->destination == MAD_QPN && !socket->group;
-
-	soft_count(transport, SOFT_RECEIVED);
+	soft_count(socket->transport, SOFT_RECEIVED);
 	if (damaged)
-		soft_count(transport,
-			   soft_qp_is_peer(transport, socket, from, packet->destination) ? SOFT_DAMAGED : SOFT_STRAY);
-	/* The addresses in a management datagram show whether a NAT has changed its packet. */
-	if (damaged && !managed)
-		return;
-	if (socket->group)
-		soft_qp_receive_group(transport, socket, from, packet);
-	else if (!managed)
-		soft_qp_receive(transport, socket, from, packet);
-	else if (packet->opcode == OPCODE_DATAGRAM && packet->datagram.key == MAD_QKEY)
-		soft_cm_receive(transport, socket, from, packet->payload, packet->length, damaged);
+		input_damaged(socket, from, packet);
+	else if (socket->group)
+		soft_qp_receive_group(socket->transport, socket, from, packet);
+	else if (packet->destination == MAD_QPN)
+		input_management(socket, from, packet, false);
+	else
+		soft_qp_receive(socket->transport, socket, from, packet);
 }
 
 static bool socket_in_use(const struct soft_socket *socket)

@@ -89,13 +89,17 @@ void soft_event_rejected(struct soft_endpoint *endpoint, const char *cause, int 
 		    data, length);
 }
 
-/* No other code equals an errno that endpoint_errno_kind() knows. */
+/*
+ * A code with a name is the peer's answer, unless retries are exhausted. None equals an errno that
+ * endpoint_errno_kind() knows.
+ */
 void soft_event_failed(struct soft_endpoint *endpoint, const char *cause, const char *code_name, int code)
 {
 	queue_event(endpoint,
 		    &(struct soft_event){
 			    .kind = SOFT_EVENT_FAILED,
 			    .cause = cause,
+			    .answered = code_name && code != COMPLETION_RETRY_EXCEEDED,
 			    .failure = { .code_name = code_name, .code = code, .kind = endpoint_errno_kind(code) } },
 		    NULL, 0);
 }

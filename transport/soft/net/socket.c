@@ -88,7 +88,8 @@ static struct soft_socket **list_of(const struct soft_socket *socket)
 
 /*
  * Returns NULL with errno on failure. SO_REUSEADDR shares a group's port with other processes, and a sender's port,
- * which receives nothing, with a process that traces its path.
+ * which receives nothing, with a process that traces its path. Two runs never share a sender's port: each has its
+ * address's port 4791 to itself.
  */
 static struct soft_socket *socket_open(struct soft_transport *transport, const struct address *address, uint16_t port,
 				       bool group)
@@ -359,13 +360,40 @@ void soft_path_apply_options(struct soft_path *path, const struct endpoint *endp
 		path->mtu = (uint32_t)mtu;
 }
 
+/* Reports why packets cannot take the route. given: the command gave the source. error: of the look-up. */
+static enum outcome check_route(const struct endpoint *endpoint, const struct soft_path *path, bool given, int error)
+{
+	bool stays_here = address_is_loopback(&path->local) && path->interface != ROUTE_LOOPBACK;
+	char host[ADDRESS_TEXT_SIZE], cause[ROUTE_CAUSE_SIZE];
+
+	if (!given && error == EINVAL)
+		return endpoint_no_connection(endpoint, RESOLVING, error,
+					      "a route of this host drops packets to it: blackhole");
+	if (!given && error == EACCES)
+		return endpoint_no_connection(endpoint, RESOLVING, error,
+					      "a route of this host forbids packets to it: prohibit");
+	if (error == EINVAL || (!error && stays_here)) {
+		log_text(cause, sizeof(cause), "%s is not a usable source: packets from it never leave this host",
+			 address_host(&path->local, host));
+		return endpoint_no_connection(endpoint, RESOLVING, EINVAL, cause);
+	}
+	if (error == EAFNOSUPPORT)
+		return socket_report_error(endpoint, &path->peer, error);
+	if (error) {
+		endpoint_no_connection(endpoint, RESOLVING, error, strerror(error));
+		return socket_outcome(error);
+	}
+	if (WITH_DIAGNOSTICS && soft_of(endpoint->transport)->route.route.is_broadcast &&
+	    route_cause(&path->local, &path->peer, cause))
+		return endpoint_no_connection(endpoint, RESOLVING, EACCES, cause);
+	return OUTCOME_OK;
+}
+
 enum outcome soft_path_find(const struct endpoint *endpoint, const struct address *source, const struct address *peer,
 			    struct soft_path *path)
 {
 	bool given = source && !address_is_any(source);
-	char host[ADDRESS_TEXT_SIZE], cause[ROUTE_CAUSE_SIZE];
 	enum outcome outcome = OUTCOME_OK;
-	int error;
 
 	*path = (struct soft_path){ .peer = *peer, .local.family = peer->family };
 	path->peer.port = UDP_PORT_ROCE;
@@ -375,31 +403,15 @@ enum outcome soft_path_find(const struct endpoint *endpoint, const struct addres
 	if (given) {
 		path->local = *source;
 		outcome = socket_get(endpoint, &path->local, &path->socket);
-		if (outcome)
-			return outcome;
 	}
+	if (outcome)
+		return outcome;
 	if (address_is_link_local(peer) && !peer->scope && !path->local.scope)
 		return endpoint_no_connection(endpoint, RESOLVING, EINVAL,
 					      "a link-local address needs an interface: ADDRESS%INTERFACE");
-	error = soft_path_route(soft_of(endpoint->transport), path);
-	if (!given && (error == EINVAL || error == EACCES))
-		return endpoint_no_connection(endpoint, RESOLVING, error,
-					      error == EINVAL ? "a route of this host drops packets to it: blackhole"
-							      : "a route of this host forbids packets to it: prohibit");
-	if (error == EINVAL || (!error && address_is_loopback(&path->local) && path->interface != ROUTE_LOOPBACK)) {
-		log_text(cause, sizeof(cause), "%s is not a usable source: packets from it never leave this host",
-			 address_host(&path->local, host));
-		return endpoint_no_connection(endpoint, RESOLVING, EINVAL, cause);
-	}
-	if (WITH_DIAGNOSTICS && !error && soft_of(endpoint->transport)->route.route.is_broadcast &&
-	    route_cause(&path->local, peer, cause))
-		return endpoint_no_connection(endpoint, RESOLVING, EACCES, cause);
-	if (error == EAFNOSUPPORT)
-		return socket_report_error(endpoint, peer, error);
-	if (error) {
-		endpoint_no_connection(endpoint, RESOLVING, error, strerror(error));
-		return socket_outcome(error);
-	}
+	outcome = check_route(endpoint, path, given, soft_path_route(soft_of(endpoint->transport), path));
+	if (outcome)
+		return outcome;
 	if (is_link_scope(peer) && !peer->scope)
 		path->peer.scope = path->interface;
 	soft_path_apply_options(path, endpoint);

@@ -249,7 +249,10 @@ void requester_transmit(struct soft_qp *qp)
 static void requester_fail(struct soft_qp *qp, const struct request *request, enum completion_status status)
 {
 	if (request->probe)
-		qp_fail_connection(qp, "the peer does not answer", COMPLETION_CODE_NAME, (int)status);
+		qp_fail_connection(qp,
+				   status == COMPLETION_RETRY_EXCEEDED ? "the peer does not answer"
+								       : "the peer refused a keepalive message",
+				   COMPLETION_CODE_NAME, (int)status);
 	else
 		qp_fail_work(qp, (enum work_kind)request->kind, request->tag, status, 0);
 }
@@ -454,20 +457,27 @@ static uint32_t requester_resend(struct soft_qp *qp, uint32_t psn)
 	return psn_add(request->psn, index);
 }
 
-/* recovery.c decides about timeouts. */
+/* The probe is timed, and needs no room in the window. */
+static void send_timeout_probe(struct soft_qp *qp)
+{
+	qp->requester.rtt_timing = false;
+	qp->requester.packets_since_ack_request = PSN_MASK;
+	requester_probe(qp);
+}
+
+/* A timeout's packets, as the top of recovery.c describes. */
 static void resend_some(struct soft_qp *qp)
 {
-	struct requester *requester = &qp->requester;
+	const struct requester *requester = &qp->requester;
+	uint32_t last_psn = psn_add(requester->next_psn, PSN_MASK);
+	bool first_timeout = requester->consecutive_timeouts == 1;
+	bool even_timeout = requester->consecutive_timeouts % 2 == 0;
+	bool all_sent = requester->next_psn == requester->end_psn;
 
-	if (requester->consecutive_timeouts == 1 && !requester->probing && requester->next_psn == requester->end_psn) {
-		/* It is timed, and needs no room in the window. */
-		requester->rtt_timing = false;
-		requester->packets_since_ack_request = PSN_MASK;
-		requester_probe(qp);
-	} else if (requester_resend(qp, psn_add(requester->next_psn, PSN_MASK)) != requester->unacked_psn &&
-		   !(requester->consecutive_timeouts & 1)) {
+	if (first_timeout && all_sent && !requester->probing)
+		send_timeout_probe(qp);
+	else if (requester_resend(qp, last_psn) != requester->unacked_psn && even_timeout)
 		requester_resend(qp, requester->unacked_psn);
-	}
 }
 
 static void deadline_exceeded(struct soft_qp *qp)

@@ -42,15 +42,19 @@ static void schedule_ack(struct soft_qp *qp)
 	qp_schedule_reply(qp);
 }
 
+/* It will name epsn. */
+static void schedule_nak(struct soft_qp *qp, enum syndrome_kind kind, unsigned value)
+{
+	qp->responder.nak_due = true;
+	qp->responder.syndrome = syndrome_make(kind, (uint8_t)value);
+	qp_schedule_reply(qp);
+}
+
 static void fatal_nak(struct soft_qp *qp, enum nak_code code, const char *cause)
 {
-	struct responder *responder = &qp->responder;
-
-	responder->fatal = true;
-	responder->nak_due = true;
-	responder->syndrome = syndrome_make(SYNDROME_NAK, (uint8_t)code);
-	responder->cause = cause;
-	qp_schedule_reply(qp);
+	qp->responder.fatal = true;
+	qp->responder.cause = cause;
+	schedule_nak(qp, SYNDROME_NAK, code);
 }
 
 /* ---- packets with the expected PSN ---- */
@@ -59,13 +63,11 @@ static void schedule_rnr_nak(struct soft_qp *qp)
 {
 	struct responder *responder = &qp->responder;
 
-	responder->nak_due = true;
-	responder->syndrome = syndrome_make(SYNDROME_RNR, RNR_TIMER_CODE);
 	/* Later packets need no sequence NAK: after the RNR NAK the peer resends them. */
 	responder->gap = true;
 	responder->gap_last_psn = responder->epsn;
 	responder->gap_naks_left = 0;
-	qp_schedule_reply(qp);
+	schedule_nak(qp, SYNDROME_RNR, RNR_TIMER_CODE);
 }
 
 static bool may_access(struct soft_qp *qp, const struct packet *packet, unsigned access)
@@ -243,9 +245,13 @@ static void execute(struct soft_qp *qp, const struct packet *packet, unsigned fo
 	}
 	responder->psns_received = saturating_add(responder->psns_received, packets);
 	responder->epsn = psn_add(responder->epsn, packets);
-	/* A NAK that is still due will name the new epsn. */
-	if (!responder->nak_due)
+	/* A NAK that is still due will name the new epsn, unless each packet dropped since has been executed, too. */
+	if (!responder->nak_due) {
 		responder->gap = false;
+	} else if (psn_before(responder->gap_last_psn, responder->epsn)) {
+		responder->gap = responder->nak_due = false;
+		responder->ack_due = true;
+	}
 }
 
 /* ---- packets with any other PSN ---- */
@@ -309,27 +315,25 @@ static void reply_again(struct soft_qp *qp, struct resource *resource, const str
  * PSNs not increase. The NAK may be lost too: it is repeated GAP_NAK_REPEATS times for packets with AckReq, which the
  * peer sends before its window is full.
  */
-static void schedule_gap_nak(struct soft_qp *qp, const struct packet *packet)
+static void packet_beyond_gap(struct soft_qp *qp, const struct packet *packet)
 {
 	struct responder *responder = &qp->responder;
-	bool nak_sent = responder->gap && psn_before(responder->gap_last_psn, packet->psn);
+	bool awaits_receive = responder->gap && syndrome_kind(responder->syndrome) == SYNDROME_RNR;
+	bool first = !responder->gap || !psn_before(responder->gap_last_psn, packet->psn);
+	bool repeats = packet->ack_request && responder->gap_naks_left;
 
 	/* After an RNR NAK no packet is lost. */
-	if (!responder->gap || syndrome_kind(responder->syndrome) != SYNDROME_RNR)
+	if (!awaits_receive)
 		soft_count(qp->transport, SOFT_OUT_OF_SEQUENCE);
 	responder->gap = true;
 	responder->gap_last_psn = packet->psn;
-	if (responder->nak_due)
+	if (responder->nak_due || !(first || repeats))
 		return;
-	if (!nak_sent)
+	if (first)
 		responder->gap_naks_left = GAP_NAK_REPEATS;
-	else if (!packet->ack_request || !responder->gap_naks_left)
-		return;
 	else
 		responder->gap_naks_left--;
-	responder->nak_due = true;
-	responder->syndrome = syndrome_make(SYNDROME_NAK, NAK_SEQUENCE);
-	qp_schedule_reply(qp);
+	schedule_nak(qp, SYNDROME_NAK, NAK_SEQUENCE);
 }
 
 /*
@@ -386,7 +390,7 @@ void responder_receive(struct soft_qp *qp, const struct packet *packet)
 	if (!ahead)
 		execute(qp, packet, form);
 	else if (ahead > 0)
-		schedule_gap_nak(qp, packet);
+		packet_beyond_gap(qp, packet);
 	else
 		reply_again(qp, resource, packet);
 }
@@ -501,20 +505,13 @@ static void send_nak(struct soft_qp *qp)
 bool responder_reply(struct soft_qp *qp)
 {
 	struct responder *responder = &qp->responder;
-	bool gap_closed;
 
 	if (!send_responses(qp))
 		return false;
-	/* Meanwhile the packet of the NAK has been executed, and each dropped packet after it. */
-	gap_closed = responder->nak_due && !responder->fatal && psn_before(responder->gap_last_psn, responder->epsn);
-	if (gap_closed) {
-		responder->gap = false;
-		send_ack(qp);
-	} else if (responder->nak_due) {
+	if (responder->nak_due)
 		send_nak(qp);
-	} else if (responder->ack_due) {
+	else if (responder->ack_due)
 		send_ack(qp);
-	}
 	responder->nak_due = false;
 	responder->ack_due = false;
 	if (responder->fatal && !responder->fatal_reported)
@@ -536,8 +533,11 @@ void responder_drain(struct soft_qp *qp)
 	struct responder *responder = &qp->responder;
 	unsigned acks = responder->loss_seen ? FINAL_ACKS_AFTER_LOSS : FINAL_ACKS;
 
-	if (qp->scheduled.list)
+	/* The DREQ would overtake a fatal NAK that waits for READ responses, so these end here. */
+	if (qp->scheduled.list && !responder_reply(qp) && responder->fatal) {
+		responder->resources_due = 0;
 		responder_reply(qp);
+	}
 	if (!responder->resources_due && !responder->fatal)
 		while (acks--)
 			send_ack(qp);

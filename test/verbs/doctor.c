@@ -77,6 +77,7 @@ TEST(addresses)
 		silent = rows[row].silent;
 		provider.listening = listening;
 		provider_fail(rows[row].fails, ENOMEM, 0);
+		provider.fails_once = rows[row].once;
 		outcome = line_run(DOCTOR, &capture, &text);
 		good = outcome == rows[row].outcome && strstr(text, rows[row].lines[0]) &&
 		       strstr(text, rows[row].lines[1]) && !(rows[row].not_there && strstr(text, rows[row].not_there));
@@ -120,6 +121,47 @@ TEST(silent_peer)
 		if (!finding ||
 		    (peers[i].fix ? !strstr(finding, fix) : strstr(finding, fix) || !strstr(finding, peers[i].cause)))
 			fail_msg("%s", text);
+		free(text);
+		provider_end();
+	}
+}
+
+/* The ping's hint would be to run doctor. */
+TEST(an_address_that_fails_at_once)
+{
+	struct capture capture;
+	char *text;
+
+	provider_begin(PROVIDER_ROCE, 0);
+	provider_fail("rdma_resolve_addr", EHOSTUNREACH, 9); /* after the pings of this host, and the route */
+	line_run(DOCTOR " 10.0.0.2", &capture, &text);
+	if (!strstr(text, "FAIL  ping      10.0.0.2:7174: resolving the address: ") ||
+	    strstr(text, "to check the path"))
+		fail_msg("%s", text);
+	free(text);
+	provider_end();
+}
+
+/* The routers of a path are asked from the address of the pings. */
+TEST(routers_of_a_device)
+{
+	static const struct {
+		const char *options;
+		uint8_t source[4];
+	} asked[] = {
+		{ "", { 0 } },
+		{ " --device roce1", { 10, 0, 1, 1 } },
+		{ " --device roce1 --source 10.0.1.2", { 10, 0, 1, 2 } },
+	};
+	struct capture capture;
+	char line[128], *text;
+
+	for (size_t row = 0; row < LENGTH(asked); row++) {
+		provider_begin(PROVIDER_ROCE, 0);
+		snprintf(line, sizeof(line), DOCTOR " 10.0.1.2%s", asked[row].options);
+		provider_fail("rdma_connect", ECONNREFUSED, 4); /* that ends it, without a look for links */
+		line_run(line, &capture, &text);
+		assert_memory_equal(provider.looked_up_from, asked[row].source, 4);
 		free(text);
 		provider_end();
 	}

@@ -37,12 +37,12 @@ static unsigned flags_of(const struct address *address)
 {
 	FILE *file = fopen("/proc/self/net/if_inet6", "re");
 	char hex[2 * sizeof(address->bytes) + 1], found[sizeof(hex)] = "";
-	unsigned flags = 0;
+	unsigned flags = 0, interface = 0;
 
 	for (size_t i = 0; i < sizeof(address->bytes); i++)
 		sprintf(hex + 2 * i, "%02x", address->bytes[i]);
-	while (file && strcmp(found, hex) != 0)
-		if (fscanf(file, "%32s %*x %*x %*x %x %*s", found, &flags) != 2) {
+	while (file && (strcmp(found, hex) != 0 || (address->scope && interface != address->scope)))
+		if (fscanf(file, "%32s %x %*x %*x %x %*s", found, &interface, &flags) != 3) {
 			flags = 0;
 			break;
 		}
@@ -383,7 +383,7 @@ static void check_hop(int fd, const struct route *route, const struct address *p
 	struct route_neighbour neighbour = route_neighbour(fd, route->interface, hop);
 	struct route_link link = route_link(fd, route->interface);
 	char host[ADDRESS_TEXT_SIZE], name[IF_NAMESIZE] = "", other[IF_NAMESIZE], network[64] = "";
-	char key[SYSFS_TEXT_SIZE] = ""; /* the P_Key of InfiniBand's interface */
+	char key[SYSFS_TEXT_SIZE] = "", ports[SYSFS_TEXT_SIZE]; /* key: the P_Key of InfiniBand's interface, or bond */
 	const char *protocol = protocol_of(hop);
 	bool silent = neighbour.state & (NUD_INCOMPLETE | NUD_FAILED), apart = is_apart_from_its_host(link.kind);
 	bool linked;
@@ -401,8 +401,9 @@ static void check_hop(int fd, const struct route *route, const struct address *p
 	prefix = interface_prefix(name, hop);
 	if (prefix && hop == peer)
 		log_text(network, sizeof(network), " Is /%u the right prefix?", prefix);
-	if (WITH_EXTRAS)
-		sysfs_line(key, "/sys/class/net/%s/pkey", name);
+	if (WITH_EXTRAS && !sysfs_line(key, "/sys/class/net/%s/pkey", name) &&
+	    sysfs_line(ports, "/sys/class/net/%s/bonding/slaves", name))
+		sysfs_line(key, "/sys/class/net/%.*s/pkey", (int)strcspn(ports, " "), ports);
 	linked = interface_read(name).facts & INTERFACE_LINK;
 	if (WITH_EXTRAS && !linked && *key)
 		log_text(text, ROUTE_CAUSE_SIZE,

@@ -106,6 +106,7 @@ static void check_verbs(struct doctor *doctor)
 	if (error_is_set(&doctor->verbs_error) && *failures == before)
 		finding_add_error(doctor, doctor->host.failure, "verbs", &doctor->verbs_error);
 	devices_check(doctor);
+	host_find_held(&doctor->host);
 	doctor->findings.new_group = true;
 	if (doctor->verbs)
 		route_report(doctor);

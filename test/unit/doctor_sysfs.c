@@ -499,9 +499,25 @@ TEST(card_of_virtual_machine, set_up, tear_down)
 	add_link("sys/bus/pci/devices/0000:03:00.0/driver", "../../drivers/mlx5_vfio_pci");
 	host_find_none(host);
 	assert_found(FINDING_FAIL, "verbs",
-		     "none in /sys/class/infiniband); the network card 0000:03:00.0 has the driver mlx5_vfio_pci, for "
-		     "a virtual machine "
-		     "or DPDK");
+		     "none in /sys/class/infiniband); mlx5_vfio_pci holds the network card 0000:03:00.0, for a virtual "
+		     "machine or DPDK: it is no RDMA device here");
+	assert_non_null(
+		strstr(remedy_of("verbs"),
+		       "as root on the host: D=0000:03:00.0; cd /sys/bus/pci/devices/$D && echo >driver_override; "
+		       "echo $D >driver/unbind; echo $D >/sys/bus/pci/drivers_probe"));
+	assert_null(strstr(remedy_of("verbs"), "rdma link add"));
+	/* Beside a device, too: others of its functions, or another card's. */
+	forget_findings();
+	host_find_held(host);
+	assert_null(bench.doctor.findings.first);
+	host->has_devices = true;
+	add_link("sys/bus/pci/devices/0000:03:00.1/driver", "../../drivers/vfio-pci");
+	add("sys/bus/pci/devices/0000:03:00.1/class", "0x020700\n");
+	host_find_held(host);
+	assert_found(FINDING_READ, "pci",
+		     "mlx5_vfio_pci holds the network card 0000:03:00.0 and 1 more, for a virtual machine or DPDK: ");
+	assert_non_null(strstr(remedy_of("pci"), "D=0000:03:00.0; cd "));
+	host->has_devices = false;
 	add_link("sys/bus/pci/devices/0000:04:00.0/driver", "../../drivers/mlx5_core");
 	host_find_none(host);
 	assert_found(FINDING_FAIL, "verbs",

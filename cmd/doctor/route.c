@@ -249,9 +249,11 @@ static void report_reached(struct doctor *doctor, const struct device *device)
 		finding_add(doctor, FINDING_WARN, "address", "%s; other addresses of %s do not: it belongs to a VRF",
 			    text, device->ports->netdev);
 	else if (device->link_local && (facts & (FACT_HERE | FACT_ADDRESS)) == FACT_HERE)
-		finding_add(doctor, FINDING_WARN, "address", "%s, for this link only: %s has no other address\n%s%s",
-			    text, device->ports->netdev,
-			    doctor->host.facts & FACT_ADMIN ? "ip address add ADDRESS/BITS dev " : "",
+		finding_add(doctor, FINDING_WARN, "address",
+			    "%s, for this link only: %s has no other address\n"
+			    "a client needs its own interface: %.*s%%INTERFACE%s%s",
+			    text, device->ports->netdev, (int)strcspn(device->addresses, "%"), device->addresses,
+			    doctor->host.facts & FACT_ADMIN ? "; or here: ip address add ADDRESS/BITS dev " : "",
 			    doctor->host.facts & FACT_ADMIN ? device->ports->netdev : "");
 	else
 		finding_add(doctor, FINDING_PINGED, "address", "%s", text);

@@ -489,7 +489,8 @@ static void check_device(struct doctor *doctor, const struct device *device)
 			    "%s: this kernel's soft-RoCE sends and receives in another network namespace only",
 			    device->name);
 	if (error_is_set(&device->memory))
-		finding_add_error(doctor, doctor->host.failure, "memory", &device->memory);
+		finding_add_error(doctor, device->registers ? FINDING_WARN : doctor->host.failure, "memory",
+				  &device->memory);
 }
 
 /*

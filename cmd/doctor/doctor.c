@@ -85,7 +85,7 @@ static void try_verbs(struct doctor *doctor)
 	doctor->run->transport = doctor->verbs;
 	route_check(doctor);
 	for (const struct device *device = doctor->devices; device; device = device->next)
-		doctor->usable = doctor->usable || (device->may_work && !error_is_set(&device->memory));
+		doctor->usable |= device->may_work;
 	if (doctor->usable)
 		doctor->host.failure = FINDING_WARN;
 }

@@ -25,6 +25,7 @@ static const struct {
 	unsigned silent;
 	const char *software; /* roce0 is soft-RoCE of this interface */
 	const char *fails;    /* that call */
+	bool once;
 	enum outcome outcome;
 	const char *lines[2], *not_there;
 } rows[] = {
@@ -40,6 +41,10 @@ static const struct {
 	  .outcome = OUTCOME_NO_DEVICE,
 	  .lines = { "FAIL  address   10.0.0.1 leads to roce0, but does not reach itself: ",
 		     "FAIL  address   10.0.1.1 leads to roce1, but does not reach itself: " } },
+	{ "16 MiB cannot be locked, and less can", .fails = "ibv_reg_mr", .once = true,
+	  .lines = { BOTH, "WARN  memory    roce0: registering 16 MiB of memory: " } },
+	{ "no memory can", .fails = "ibv_reg_mr", .outcome = OUTCOME_NO_DEVICE,
+	  .lines = { "FAIL  memory    roce0: registering memory: ", "FAIL  memory    roce1: registering memory: " } },
 	{ "soft-RoCE that is stuck, beside a card that is not", .silent = 1 << 0, .software = "lo",
 	  .lines = { "WARN  address   10.0.0.1 leads to roce0, but does not reach itself: resolving the address: ",
 		     "hint: rdma link delete roce0; rdma link add roce0 type rxe netdev lo\n" } },

@@ -63,6 +63,7 @@ void child_run_start(struct child_run *child, const struct run *parent, const st
 		.loop = parent->loop,
 		.log = parent->log,
 		.transport = parent->transport,
+		.ping = parent->ping,
 		.output = &child->output,
 		.child = true,
 	};

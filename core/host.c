@@ -349,28 +349,53 @@ static const char *software_module(const struct host *host)
 	return has_module(host, module) ? "" : module;
 }
 
-/*
- * Writes that a network card (PCI class 02) is passed to another user of devices, or has no driver: then as bare, too.
- */
-static void find_other_card(const struct host *host, char cause[CARDS_SIZE], char bare[SYSFS_TEXT_SIZE])
+/* Writes that network cards (PCI class 02) are passed to other users of devices, or that one has no driver. */
+static void find_other_card(const struct host *host, char cause[CARDS_SIZE], char hint[ERROR_HINT_SIZE])
 {
-	char path[SYSFS_PATH_SIZE], class[SYSFS_TEXT_SIZE], driver[SYSFS_TEXT_SIZE];
+	char path[SYSFS_PATH_SIZE], class[SYSFS_TEXT_SIZE], driver[SYSFS_TEXT_SIZE], more[32] = "";
+	char held[SYSFS_TEXT_SIZE] = "", holder[SYSFS_TEXT_SIZE], bare[SYSFS_TEXT_SIZE] = "";
 	struct names devices = sysfs_names(sysfs_path(path, "%s/sys/bus/pci/devices", host->root));
+	unsigned count = 0;
 
-	*bare = 0;
-	for (int i = 0; i < devices.count && !*cause; i++) {
+	for (int i = 0; i < devices.count; i++) {
 		const char *name = devices.entries[i]->d_name;
 
 		if (!sysfs_line(class, "%s/%s/class", path, name) || strncmp(class, "0x02", 4) != 0)
 			continue;
-		if (!sysfs_link(driver, "%s/%s/driver", path, name))
-			log_text(cause, CARDS_SIZE, "; the network card %s has no driver", strcpy(bare, name));
-		else if (strstr(driver, "vfio"))
-			log_text(cause, CARDS_SIZE,
-				 "; the network card %s has the driver %s, for a virtual machine or DPDK", name,
-				 driver);
+		if (!sysfs_link(driver, "%s/%s/driver", path, name) && !*bare)
+			strcpy(bare, name);
+		if (strstr(driver, "vfio") && !count++) {
+			strcpy(held, name);
+			strcpy(holder, driver);
+		}
 	}
 	sysfs_names_free(&devices);
+	if (count > 1)
+		log_text(more, sizeof(more), " and %u more", count - 1);
+	if (count) {
+		log_text(cause, CARDS_SIZE,
+			 "; %s holds the network card %s%s, for a virtual machine or DPDK: it is no RDMA device here",
+			 holder, held, more);
+		log_text(hint, ERROR_HINT_SIZE,
+			 "as root on the host: D=%s; cd /sys/bus/pci/devices/$D && echo >driver_override; echo $D "
+			 ">driver/unbind; echo $D >/sys/bus/pci/drivers_probe",
+			 held);
+	} else if (*bare) {
+		log_text(cause, CARDS_SIZE, "; the network card %s has no driver", bare);
+		log_text(hint, ERROR_HINT_SIZE,
+			 "as root on the host: modprobe $(cat /sys/bus/pci/devices/%s/modalias); if there is no such "
+			 "module: install the driver of lspci -nns %s",
+			 bare, bare);
+	}
+}
+
+void host_find_held(struct host *host)
+{
+	char cause[CARDS_SIZE] = "", hint[ERROR_HINT_SIZE] = "";
+
+	find_other_card(host, cause, hint);
+	if (host->has_devices && *cause)
+		host_add(host, FINDING_READ, "pci", "%s\n%s", cause + 2, hint);
 }
 
 /* Writes soft-RoCE's last warning or error in the kernel's log, if this user may read it: syslog's levels 0 to 4. */
@@ -398,7 +423,7 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char 
 {
 	bool held = host_rxe_holds_port(host->root);
 	unsigned facts = has_module(host, "rdma_rxe") ? host->facts & ~(unsigned)FACT_SEALED : host->facts;
-	char name[SYSFS_TEXT_SIZE], bare[SYSFS_TEXT_SIZE], missing[CARDS_SIZE];
+	char name[SYSFS_TEXT_SIZE], missing[CARDS_SIZE];
 	const struct card *failed;
 	struct utsname kernel;
 
@@ -406,7 +431,8 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char 
 	if (WITH_VERBS && COMMAND_doctor && !uname(&kernel)) {
 		unsigned known = find_card_modules(host, missing, cause, &failed, name);
 
-		find_other_card(host, cause, bare);
+		if (!*cause)
+			find_other_card(host, cause, text);
 		if (*missing) {
 			add_remedy(host, remedy_find(PROBLEM_MODULES, host->facts | known, missing, kernel.release),
 				   missing, text);
@@ -416,12 +442,7 @@ static void hint_none(const struct host *host, char text[ERROR_HINT_SIZE], char 
 				 "see the kernel's log: journalctl -k -g '\\b(%.*s|%s)'; RoCE may be off: devlink dev "
 				 "param",
 				 (int)strcspn(failed->driver, "."), failed->driver, failed->module);
-		} else if (*bare) {
-			log_text(text, ERROR_HINT_SIZE,
-				 "as root on the host: modprobe $(cat /sys/bus/pci/devices/%s/modalias); if there is "
-				 "no such module: install the driver of lspci -nns %s",
-				 bare, bare);
-		} else {
+		} else if (!*text) {
 			if (!*cause)
 				find_complaint(host, cause);
 			add_remedy(host, remedy_find(PROBLEM_NO_DEVICE, facts, find_link(name), kernel.release),

@@ -74,6 +74,8 @@ bool host_find_card(const char *interface, char device[SYSFS_TEXT_SIZE]);
 void host_find_modules(struct host *host);
 /* Adds a finding without a device, or if /sys cannot be read. */
 void host_find_none(struct host *host);
+/* Adds a finding beside devices: network cards that are passed to other users of devices, or have no driver. */
+void host_find_held(struct host *host);
 /* The connection manager's file. */
 void host_find_manager(struct host *host);
 /* Each device's file and provider. */

@@ -37,12 +37,12 @@ static unsigned flags_of(const struct address *address)
 {
 	FILE *file = fopen("/proc/self/net/if_inet6", "re");
 	char hex[2 * sizeof(address->bytes) + 1], found[sizeof(hex)] = "";
-	unsigned flags = 0;
+	unsigned flags = 0, interface = 0;
 
 	for (size_t i = 0; i < sizeof(address->bytes); i++)
 		sprintf(hex + 2 * i, "%02x", address->bytes[i]);
-	while (file && strcmp(found, hex) != 0)
-		if (fscanf(file, "%32s %*x %*x %*x %x %*s", found, &flags) != 2) {
+	while (file && (strcmp(found, hex) != 0 || (address->scope && interface != address->scope)))
+		if (fscanf(file, "%32s %x %*x %*x %x %*s", found, &interface, &flags) != 3) {
 			flags = 0;
 			break;
 		}
@@ -377,10 +377,14 @@ static bool is_tunnel(const struct route_link *link, const char *name, char text
 			name);
 }
 
-/* InfiniBand's interfaces have one. */
+/* InfiniBand's interfaces have one; a bond of them has it in its ports. */
 static bool read_partition(const char *name, char key[SYSFS_TEXT_SIZE])
 {
-	return WITH_EXTRAS && sysfs_line(key, "/sys/class/net/%s/pkey", name);
+	char ports[SYSFS_TEXT_SIZE];
+
+	return WITH_EXTRAS && (sysfs_line(key, "/sys/class/net/%s/pkey", name) ||
+			       (sysfs_line(ports, "/sys/class/net/%s/bonding/slaves", name) &&
+				sysfs_line(key, "/sys/class/net/%.*s/pkey", (int)strcspn(ports, " "), ports)));
 }
 
 static void explain_silence(int fd, const struct route *route, const struct address *peer, const char *name,

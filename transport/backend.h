@@ -183,13 +183,6 @@ enum outcome endpoint_outcome(const struct endpoint *endpoint);
 
 /* ---- path.c ---- */
 
-/*
- * If the endpoint's options name an interface or device: sets *source, if it has no family or is the any address, to a
- * local address of family that belongs to it; keeps the port. Sets the error and returns OUTCOME_NO_CONNECTION if there
- * is none, OUTCOME_USAGE if the given source does not belong to it.
- */
-enum outcome path_find_source(const struct endpoint *endpoint, enum address_family family, struct address *source);
-
 /* If the endpoint's options name an interface, sets it as the scope of a link-local address without one. */
 void path_find_interface(const struct endpoint *endpoint, struct address *local);
 

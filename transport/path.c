@@ -93,8 +93,9 @@ void path_local_addresses(const struct endpoint *listener, char text[ENDPOINT_AD
 	size_t count = listens_anywhere(listener) ? interface_list(listener->options.path->interface, &list) : 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (!list[i].loopback && !address_is_link_local(&list[i].address) && is_served(listener, &list[i]) &&
-		    !path_add_local(text, &list[i].address))
+		/* These come last; a client needs a scope of its own for them. */
+		if (!list[i].loopback && !(*text && address_is_link_local(&list[i].address)) &&
+		    is_served(listener, &list[i]) && !path_add_local(text, &list[i].address))
 			break;
 	free(list);
 }
@@ -140,8 +141,8 @@ static bool has_address(const struct interface_address *entry, const struct addr
 }
 
 /*
- * Names what the addresses of the family, or of any, belong to instead: each one's GID index, if one is requested, else
- * its device and port.
+ * Names what the source, or the addresses of the family or any, belong to instead: each one's GID index, if one is
+ * requested, else its interface, device and port.
  */
 static void hint_at_others(const struct endpoint *endpoint, enum address_family family, const struct address *source,
 			   struct error *error)
@@ -151,18 +152,21 @@ static void hint_at_others(const struct endpoint *endpoint, enum address_family 
 	struct interface_address *list = NULL;
 	char host[ADDRESS_TEXT_SIZE], text[ERROR_HINT_SIZE] = "";
 	bool gid = options->gid_index != PATH_UNSET;
-	size_t count = names_device(options) && backend->source_path
-			       ? interface_list(gid ? options->interface : NULL, &list)
-			       : 0;
+	size_t count = interface_list(gid ? options->interface : NULL, &list);
 	struct path path;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct address *address = &list[i].address;
 
-		if ((family && address->family != family) || !(is_unset(source) || has_address(&list[i], source)) ||
-		    !backend->source_path(endpoint->transport, gid ? options : &path_unset, address, &path))
+		if ((family && address->family != family) ||
+		    (is_unset(source) ? list[i].loopback || address_is_link_local(address)
+				      : !has_address(&list[i], source)))
 			continue;
-		if (!gid)
+		if (!backend->source_path)
+			log_add(text, sizeof(text), ", ", "%s is on %s", address_host(address, host), list[i].name);
+		else if (!backend->source_path(endpoint->transport, gid ? options : &path_unset, address, &path))
+			continue;
+		else if (!gid)
 			log_add(text, sizeof(text), ", ", "%s on %s belongs to %s/%u", address_host(address, host),
 				list[i].name, path.device, path.port);
 		else if (path.gid_index != PATH_UNSET)
@@ -196,7 +200,7 @@ bool endpoint_is_reachable(const struct endpoint *listener, struct error *reason
 	if (WITH_EXTRAS && *path_names(options, names)) {
 		error_set(reason, NULL, "no %saddress of this host belongs to %s", is_ip4_only(listener) ? "IPv4 " : "",
 			  names);
-		hint_at_others(listener, ADDRESS_NONE, &listener->local, reason);
+		hint_at_others(listener, is_ip4_only(listener) ? ADDRESS_IP4 : ADDRESS_NONE, &listener->local, reason);
 	}
 	return false;
 }

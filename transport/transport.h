@@ -442,6 +442,13 @@ enum outcome endpoint_resolve(struct endpoint *endpoint, const struct address *s
 			      const struct address *destination);
 
 /*
+ * The first step of that. If the endpoint's options name an interface or device: sets *source, if it has no family or
+ * is the any address, to a local address of family that belongs to it; keeps the port. Sets the error and returns
+ * OUTCOME_NO_CONNECTION if there is none, OUTCOME_USAGE if the given source does not belong to it.
+ */
+enum outcome path_find_source(const struct endpoint *endpoint, enum address_family family, struct address *source);
+
+/*
  * Creates the QP, ready for receives. Reduces options.receive_depth to what the device supports. The domain must be
  * known.
  */

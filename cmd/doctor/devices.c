@@ -252,39 +252,36 @@ bool devices_lacks_mode(const struct device *device, const struct port *port, st
  */
 static bool is_interface_of(const struct port *port, const char *name, const struct interface *interface)
 {
-	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-	size_t count = interface_addresses(list);
-	bool found = false;
+	struct interface_address *list;
+	size_t count = interface_list(name, &list);
+	bool known = false, own = !interface->link_length;
 
-	if (!interface->link_length)
-		return true;
 	for (unsigned i = 0; i < port->gid_count; i++) {
 		const struct gid *gid = &port->gids[i];
 
 		if (strcmp(gid->netdev, name) != 0)
 			continue;
-		if (address_is_link_local(&gid->address) &&
-		    !memcmp(gid->address.bytes + 13, interface->link_address + 3, 3))
-			return true;
-		found = true;
+		known = true;
+		own |= address_is_link_local(&gid->address) &&
+		       !memcmp(gid->address.bytes + 13, interface->link_address + 3, 3);
 	}
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(list[i].name, name) && devices_gid(port, &list[i].address))
-			return true;
-	return !found;
+	for (size_t i = 0; i < count && !own; i++)
+		own = devices_gid(port, &list[i].address);
+	free(list);
+	return own || !known;
 }
 
 /* This process's routes lack its addresses. In /sys a VRF looks like other masters. */
 static bool is_in_vrf(const char *interface)
 {
-	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-	size_t count = interface_addresses(list);
+	struct interface_address *list;
+	size_t count = interface_list(interface, &list);
+	bool found = false;
 
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(list[i].name, interface) && !address_is_link_local(&list[i].address) &&
-		    !route_leads_here(&list[i].address, true))
-			return true;
-	return false;
+	for (size_t i = 0; i < count && !found; i++)
+		found = !address_is_link_local(&list[i].address) && !route_leads_here(&list[i].address, true);
+	free(list);
+	return found;
 }
 
 static unsigned interface_facts(const struct port *port)
@@ -492,7 +489,8 @@ static void check_device(struct doctor *doctor, const struct device *device)
 			    "%s: this kernel's soft-RoCE sends and receives in another network namespace only",
 			    device->name);
 	if (error_is_set(&device->memory))
-		finding_add_error(doctor, doctor->host.failure, "memory", &device->memory);
+		finding_add_error(doctor, device->registers ? FINDING_WARN : doctor->host.failure, "memory",
+				  &device->memory);
 }
 
 /*

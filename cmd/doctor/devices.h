@@ -65,7 +65,8 @@ struct device {
 	bool may_work;		      /* an address passes, or may pass to another host */
 	bool roce_v2;		      /* connections from one of them use RoCE v2 */
 	const struct port *v1;	      /* a port whose connections use RoCE v1; NULL: none */
-	struct error memory;	      /* whether memory could be registered */
+	bool registers;		      /* memory, though perhaps little */
+	struct error memory;	      /* why no, or only little, memory can be registered */
 };
 
 /* The caller frees the list with devices_free(). */

@@ -85,7 +85,7 @@ static void try_verbs(struct doctor *doctor)
 	doctor->run->transport = doctor->verbs;
 	route_check(doctor);
 	for (const struct device *device = doctor->devices; device; device = device->next)
-		doctor->usable = doctor->usable || (device->may_work && !error_is_set(&device->memory));
+		doctor->usable |= device->may_work;
 	if (doctor->usable)
 		doctor->host.failure = FINDING_WARN;
 }
@@ -106,6 +106,7 @@ static void check_verbs(struct doctor *doctor)
 	if (error_is_set(&doctor->verbs_error) && *failures == before)
 		finding_add_error(doctor, doctor->host.failure, "verbs", &doctor->verbs_error);
 	devices_check(doctor);
+	host_find_held(&doctor->host);
 	doctor->findings.new_group = true;
 	if (doctor->verbs)
 		route_report(doctor);

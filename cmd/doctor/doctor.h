@@ -236,8 +236,8 @@ bool trace_has(const struct trace *trace, const struct address *router);
 
 /* ---- paths.c ---- */
 
-/* Begins: without --paths finds the path's routers, before the transport has its port. Prints nothing. */
-void paths_trace(struct doctor *doctor, const struct address *peer);
+/* Begins: without --paths finds the path's routers, before the target is resolved and the transport has its port. */
+void paths_trace(struct doctor *doctor, const struct endpoint *target, const struct address *peer);
 /* Pings the address over each of --paths, and reports their routers, and where bad ones differ. */
 void paths_check(struct doctor *doctor);
 

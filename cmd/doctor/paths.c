@@ -379,42 +379,25 @@ static void trace_long(struct paths *paths)
 	}
 }
 
-/* The any address: the route chooses. That of --device or --gid-index is known only when the route is resolved. */
-static struct address find_source(const struct doctor *doctor, enum address_family family)
-{
-	const char *name = doctor->options->common.path.interface;
-	struct address source = { .family = family };
-	struct interface_address *list = NULL;
-	size_t count = name ? interface_list(name, &list) : 0;
-
-	if (doctor->source.addresses->family)
-		source = *doctor->source.addresses;
-	for (size_t i = 0; i < count && address_is_any(&source); i++)
-		if (list[i].address.family == family && !list[i].loopback)
-			source = list[i].address;
-	free(list);
-	return source;
-}
-
 /* Sets doctor->local. Returns false if there are no routers on the way. */
-static bool is_routed(struct doctor *doctor, const struct address *peer)
+static bool is_routed(struct doctor *doctor, const struct endpoint *target, const struct address *peer)
 {
-	const struct address source = find_source(doctor, peer->family);
+	struct address source = *doctor->source.addresses;
 	struct route route;
 
-	if (!route_look_up(peer, &source, &route))
+	if (path_find_source(target, peer->family, &source) || !route_look_up(peer, &source, &route))
 		return false;
 	doctor->local = address_is_any(&source) ? route.source : source;
 	return !address_is_any(&route.gateway);
 }
 
-void paths_trace(struct doctor *doctor, const struct address *peer)
+void paths_trace(struct doctor *doctor, const struct endpoint *target, const struct address *peer)
 {
 	const struct doctor_options *options = doctor->options;
 	uint16_t first = (uint16_t)(options->udp_port			       ? options->udp_port
 				    : options->paths || doctor->verbs_selected ? UDP_PORT_FIRST
 									       : UDP_PORT_ROCE);
-	bool routed = is_routed(doctor, peer);
+	bool routed = is_routed(doctor, target, peer);
 	struct paths *paths;
 
 	free(doctor->paths);

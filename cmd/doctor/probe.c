@@ -86,12 +86,13 @@ static void still_waiting(void *context)
 }
 
 static void probe_start(struct doctor *doctor, struct child_run *child, const char *role, int64_t timeout,
-			const char *arguments)
+			const char *arguments, struct ping_facts *facts)
 {
 	struct run parent = *doctor->run;
 
 	parent.log = doctor->probe.log;
 	parent.transport = doctor->probe.transport;
+	parent.ping = facts;
 	/* Keeps privileges: the kernel's RDMA stack refuses a process whose credentials have changed. */
 	if (doctor->verbs)
 		parent.to_set_up = NULL;
@@ -108,8 +109,7 @@ void probe_ping(struct doctor *doctor, const char *host, int64_t timeout, const 
 
 	log_text(arguments, sizeof(arguments), "-c -V -a %s %s", host, options);
 	log_text(doctor->pinged, sizeof(doctor->pinged), "%s", host);
-	probe_start(doctor, ping, "ping", timeout, arguments);
-	ping->run.ping = facts;
+	probe_start(doctor, ping, "ping", timeout, arguments, facts);
 	if (run_live(run))
 		loop_timer_start(run->loop, &timer, SHOW_WAIT_AFTER, still_waiting, doctor);
 	while (child_run_goes_on(ping) && run_wait(run))
@@ -130,7 +130,7 @@ enum outcome probe_itself(struct doctor *doctor, struct transport *transport, co
 	doctor->probe.transport = transport;
 	*doctor->pinged = '\0';
 	log_text(options, sizeof(options), "-s -p 0 -a %s", address_host(address, host));
-	probe_start(doctor, &server, "server", timeout, options);
+	probe_start(doctor, &server, "server", timeout, options, NULL);
 	while (child_run_goes_on(&server) && !server.run.ready.family && run_wait(doctor->run))
 		;
 	if (server.running) {

@@ -11,7 +11,9 @@
 #define NO_INTERFACE ": no interface of it is in this network namespace"
 
 enum {
-	PROBE_REGION_SIZE = 64 << 10, /* bytes */
+	/* Registered at once, bytes: by most programs, and by a short ping. */
+	REGION_LARGE = 16 << 20,
+	REGION_SMALL = 64 << 10,
 	SILENCES_MAX = 16
 };
 
@@ -70,17 +72,37 @@ static void try_ping(struct doctor *doctor, struct device *device, const struct 
 	}
 }
 
-static void try_registration(struct device *device, struct domain *domain)
+/* On failure sets device->memory. */
+static bool may_register(struct device *device, struct domain *domain, size_t length)
 {
 	struct region *region;
 
 	error_clear(&device->memory);
-	if (region_create(domain, PROBE_REGION_SIZE, REGION_LOCAL, &region)) {
-		device->memory = domain->transport->error;
-		error_clear(&domain->transport->error);
-	} else {
+	if (!region_create(domain, length, REGION_LOCAL, &region)) {
 		region_destroy(region);
+		return true;
 	}
+	device->memory = domain->transport->error;
+	error_clear(&domain->transport->error);
+	return false;
+}
+
+/* A limit of locked memory has its own finding. */
+static void try_registration(struct device *device, struct domain *domain)
+{
+	struct error large;
+	struct remedy remedy;
+	char text[HOST_MEMORY_SIZE];
+
+	device->registers = may_register(device, domain, REGION_LARGE);
+	if (device->registers)
+		return;
+	large = device->memory;
+	device->registers = may_register(device, domain, REGION_SMALL);
+	if (!device->registers || host_memory_is_limited(text, &remedy))
+		return;
+	device->memory = large;
+	strcpy(device->memory.phase, "registering 16 MiB of memory");
 }
 
 /* Returns the device, NULL: none usable. */
@@ -92,7 +114,7 @@ static struct device *route_found(struct doctor *doctor, const struct endpoint *
 
 	if (!device || device->elsewhere)
 		return NULL;
-	if (!device->address_count)
+	if (!device->registers)
 		try_registration(device, route->domain);
 	endpoint_path(route, &path);
 	for (unsigned i = 0; i < device->port_count; i++) {
@@ -109,7 +131,7 @@ static struct device *route_found(struct doctor *doctor, const struct endpoint *
 		if (!*port->netdev)
 			interface_of(&route->peer, port->netdev);
 	}
-	return error_is_set(&device->memory) ? NULL : device;
+	return device->registers ? device : NULL;
 }
 
 /* In the UDP port space, because a group's endpoint reports the MTU. It sends no packet. */
@@ -249,9 +271,11 @@ static void report_reached(struct doctor *doctor, const struct device *device)
 		finding_add(doctor, FINDING_WARN, "address", "%s; other addresses of %s do not: it belongs to a VRF",
 			    text, device->ports->netdev);
 	else if (device->link_local && (facts & (FACT_HERE | FACT_ADDRESS)) == FACT_HERE)
-		finding_add(doctor, FINDING_WARN, "address", "%s, for this link only: %s has no other address\n%s%s",
-			    text, device->ports->netdev,
-			    doctor->host.facts & FACT_ADMIN ? "ip address add ADDRESS/BITS dev " : "",
+		finding_add(doctor, FINDING_WARN, "address",
+			    "%s, for this link only: %s has no other address\n"
+			    "a client needs its own interface: %.*s%%INTERFACE%s%s",
+			    text, device->ports->netdev, (int)strcspn(device->addresses, "%"), device->addresses,
+			    doctor->host.facts & FACT_ADMIN ? "; or here: ip address add ADDRESS/BITS dev " : "",
 			    doctor->host.facts & FACT_ADMIN ? device->ports->netdev : "");
 	else
 		finding_add(doctor, FINDING_PINGED, "address", "%s", text);

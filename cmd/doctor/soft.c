@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The transport soft, which pings itself at a loopback address. */
+#include <stdlib.h>
+
 #include "cmd/doctor/doctor.h"
 #include "core/interface.h"
 #include "core/route_cause.h"
@@ -35,11 +37,12 @@ bool soft_warn_card(struct doctor *doctor, const char *interface)
 /* The ping has passed over the loopback interface. */
 static void warn_any_card(struct doctor *doctor)
 {
-	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-	size_t count = interface_addresses(list);
+	struct interface_address *list;
+	size_t count = interface_list(NULL, &list);
 
 	for (size_t i = 0; i < count && !soft_warn_card(doctor, list[i].name); i++)
 		;
+	free(list);
 }
 
 void soft_check(struct doctor *doctor)

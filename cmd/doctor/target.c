@@ -104,6 +104,8 @@ static enum outcome resolve_target(struct doctor *doctor, struct address *addres
 	address->port = (uint16_t)doctor->options->port;
 	outcome = probe_create(doctor, ENDPOINT_CONNECTION, channel, PORT_SPACE_TCP, &doctor->options->common.path,
 			       &target);
+	if (!outcome && WITH_EXTRAS)
+		paths_trace(doctor, target, address);
 	if (!outcome)
 		outcome = endpoint_resolve(target, source->family ? source : NULL, address);
 	if (!outcome)
@@ -183,8 +185,6 @@ void target_check(struct doctor *doctor)
 	}
 	while (outcome && tried < doctor->resolver.count && !doctor->run->ended) {
 		address = &doctor->resolver.addresses[tried++];
-		if (WITH_EXTRAS)
-			paths_trace(doctor, address);
 		outcome = resolve_target(doctor, address);
 	}
 	if (tried)

@@ -134,43 +134,36 @@ static bool needs_no_device(const struct selftest *selftest)
 	return !transport_opens_devices(transport_name(selftest->run->transport));
 }
 
-/* Fills list with the addresses to try. Returns their number. */
-static size_t find_candidates(const struct selftest *selftest, struct interface_address list[INTERFACE_ADDRESSES_MAX])
-{
-	list[0] = (struct interface_address){ .loopback = false };
-	if (selftest->target)
-		return address_parse(selftest->target, ADDRESS_FORMAT_IP, &list[0].address);
-	if (!needs_no_device(selftest))
-		return interface_addresses(list);
-	for (uint8_t i = 0; i < LOOPBACK_TRIED; i++)
-		list[i] = (struct interface_address){ .address = { .family = ADDRESS_IP4,
-								   .bytes = { 127, 0, 0, i + 1 } } };
-	return LOOPBACK_TRIED;
-}
-
-/* On failure sets *error to the requested or first address's, which is the cause. */
+/*
+ * The requested address, else the first one of a device; or without devices a free one of the loopback interface. On
+ * failure sets *error to the requested or first address's, which is the cause.
+ */
 static enum outcome find_address(struct selftest *selftest, struct error *error)
 {
-	struct interface_address list[INTERFACE_ADDRESSES_MAX];
-	size_t count = find_candidates(selftest, list);
+	bool named = selftest->target, listed = !named && !needs_no_device(selftest);
+	struct interface_address *list = NULL;
+	size_t count = listed ? interface_list(NULL, &list) : named ? 1 : LOOPBACK_TRIED;
 	enum outcome outcome = OUTCOME_NO_DEVICE;
 	char host[ADDRESS_TEXT_SIZE];
 	uint16_t port;
 
 	error_clear(error);
 	for (size_t i = 0; outcome && i < count; i++) {
-		selftest->address = list[i].address;
-		if (!list[i].loopback)
+		selftest->address = (struct address){ ADDRESS_IP4, .bytes = { 127, 0, 0, (uint8_t)(i + 1) } };
+		if (named)
+			address_parse(selftest->target, ADDRESS_FORMAT_IP, &selftest->address);
+		else if (listed)
+			selftest->address = list[i].address;
+		if (!listed || !list[i].loopback)
 			outcome = find_port(selftest, &port);
 		if (outcome && !error_is_set(error))
 			*error = selftest->run->transport->error;
 	}
-	if (outcome) {
-		if (selftest->target || needs_no_device(selftest))
-			return outcome;
+	free(list);
+	if (outcome && listed)
 		host_no_address(error);
-		return OUTCOME_NO_DEVICE;
-	}
+	if (outcome)
+		return listed ? OUTCOME_NO_DEVICE : outcome;
 	/* Packets to its own addresses pass the loopback interface. */
 	if (!needs_no_device(selftest) || !interface_is_down("lo"))
 		return OUTCOME_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* link: -Wl,--wrap=route_open -Wl,--wrap=route_find -Wl,--wrap=route_by_interface -Wl,--wrap=interface_elsewhere */
 /* link: -Wl,--wrap=if_indextoname -Wl,--wrap=if_nametoindex -Wl,--wrap=host_find_card */
-/* link: -Wl,--wrap=route_neighbour -Wl,--wrap=interface_read -Wl,--wrap=sysfs_read */
+/* link: -Wl,--wrap=route_neighbour -Wl,--wrap=interface_read -Wl,--wrap=sysfs_read -Wl,--wrap=fopen */
 /* Causes from the kernel's tables: what only RDMA devices would show. The others: test/soft/routes. */
 #include "test/unit/unit.h"
 
@@ -105,7 +105,8 @@ struct interface __wrap_interface_read(const char *name)
 bool __wrap_sysfs_read(enum sysfs_reading reading, char text[], const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Only f1 is InfiniBand's. */
+static bool bonded; /* f1 is a bond of InfiniBand's interfaces, else itself one */
+
 bool __wrap_sysfs_read(enum sysfs_reading reading, char text[], const char *format, ...)
 {
 	char path[SYSFS_PATH_SIZE];
@@ -115,7 +116,9 @@ bool __wrap_sysfs_read(enum sysfs_reading reading, char text[], const char *form
 	vsnprintf(path, sizeof(path), format, list);
 	va_end(list);
 	if (text)
-		strcpy(text, strcmp(path, "/sys/class/net/f1/pkey") ? "" : "0x8001");
+		strcpy(text, !strcmp(path, bonded ? "/sys/class/net/ib0/pkey" : "/sys/class/net/f1/pkey") ? "0x8001"
+			     : bonded && !strcmp(path, "/sys/class/net/f1/bonding/slaves")		  ? "ib0 ib1"
+													  : "");
 	return text && *text;
 }
 
@@ -136,9 +139,34 @@ TEST(partition, NULL, NULL)
 	char text[ROUTE_CAUSE_SIZE];
 
 	by_f0 = false;
-	for (size_t row = 0; row < LENGTH(rows); row++) {
-		facts = rows[row].facts;
+	for (size_t row = 0; row < 2 * LENGTH(rows); row++) {
+		facts = rows[row / 2].facts;
+		bonded = row % 2;
 		assert_true(route_cause(&any, &peer, text));
-		assert_string_equal(text, rows[row].text);
+		assert_string_equal(text, rows[row / 2].text);
 	}
+	bonded = false;
+}
+
+FILE *__real_fopen(const char *path, const char *mode);
+
+/* fe80::1 is f0's, and another host has f1's. */
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	static char lines[] = "fe800000000000000000000000000001 02 40 20 80       f0\n"
+			      "fe800000000000000000000000000001 03 40 20 c8       f1\n";
+
+	return strcmp(path, "/proc/self/net/if_inet6") ? __real_fopen(path, mode) : fmemopen(lines, strlen(lines), "r");
+}
+
+TEST(address_of_two_interfaces, NULL, NULL)
+{
+	struct address address = { .family = ADDRESS_IP6, .bytes = { 0xfe, 0x80, [15] = 1 }, .scope = F0 };
+	char text[ROUTE_CAUSE_SIZE];
+
+	route_cause_local(&address, text);
+	assert_string_equal(text, "");
+	address.scope = F1;
+	assert_true(route_cause_local(&address, text));
+	assert_non_null(strstr(text, "cannot be used: another host has it (dadfailed)"));
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=ping_send -Wl,--wrap=trace_routers -Wl,--wrap=route_look_up -Wl,--wrap=interface_list */
+/* link: -Wl,--wrap=ping_send -Wl,--wrap=trace_routers -Wl,--wrap=route_look_up -Wl,--wrap=path_find_source */
 /* Which paths doctor calls bad, by what rping found in each attempt. */
 #include "test/unit/doctor_bench.h"
 
-#include "core/interface.h"
 #include "core/route.h"
 
 enum {
@@ -18,6 +17,7 @@ static struct {
 	unsigned count;	     /* of attempts */
 	char limits[64];     /* on the time of each */
 	bool explained;	     /* each has an error, which has its number */
+	bool interface;	     /* the path options name one */
 } test;
 
 bool __wrap_route_look_up(const struct address *peer, const struct address *source, struct route *route);
@@ -28,15 +28,15 @@ bool __wrap_route_look_up(const struct address *peer, const struct address *sour
 	return true;
 }
 
-size_t __wrap_interface_list(const char *name, struct interface_address **list);
+enum outcome __wrap_path_find_source(const struct endpoint *endpoint, enum address_family family,
+				     struct address *source);
 
-size_t __wrap_interface_list(const char *name, struct interface_address **list)
+enum outcome __wrap_path_find_source(const struct endpoint *endpoint, enum address_family family,
+				     struct address *source)
 {
-	assert_string_equal(name, "eth1");
-	*list = calloc(2, sizeof(**list));
-	(*list)[0] = (struct interface_address){ .name = "eth1", .address = { ADDRESS_IP6, .bytes = { 0xfd, 1 } } };
-	(*list)[1] = (struct interface_address){ .name = "eth1", .address = { ADDRESS_IP4, .bytes = { 10, 0, 1, 1 } } };
-	return 2;
+	if (test.interface && !source->family)
+		*source = (struct address){ family, .bytes = { 10, 0, 1, 1 } };
+	return OUTCOME_OK;
 }
 
 /* Each path has its own router. */
@@ -109,7 +109,7 @@ static void finds(const char *attempts[3], const char *bad)
 	char found[512] = "";
 
 	memcpy(test.attempts, attempts, sizeof(test.attempts));
-	paths_trace(&bench.doctor, &address);
+	paths_trace(&bench.doctor, NULL, &address);
 	paths_check(&bench.doctor);
 	fflush(bench.printed.stream);
 	for (char *line = strtok(bench.output, "\n"); line; line = strtok(NULL, "\n"))
@@ -170,10 +170,10 @@ TEST(routers_are_asked_from_the_named_interface, set_up, tear_down)
 {
 	const struct address peer = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 9 } };
 
-	bench.options.common.path.interface = "eth1";
-	paths_trace(&bench.doctor, &peer);
+	test.interface = true;
+	paths_trace(&bench.doctor, NULL, &peer);
 	assert_int_equal(bench.doctor.local.bytes[2], 1);
 	bench.doctor.source.addresses[0] = (struct address){ ADDRESS_IP4, .bytes = { 10, 0, 2, 1 } };
-	paths_trace(&bench.doctor, &peer);
+	paths_trace(&bench.doctor, NULL, &peer);
 	assert_int_equal(bench.doctor.local.bytes[2], 2);
 }

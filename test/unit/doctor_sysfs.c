@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* link: -Wl,--wrap=route_leads_here -Wl,--wrap=interface_addresses -Wl,--wrap=interface_read */
-/* link: -Wl,--wrap=privileges_in_container,--wrap=fopen,--wrap=sysfs_names */
+/* link: -Wl,--wrap=route_leads_here -Wl,--wrap=interface_addresses,--wrap=interface_list */
+/* link: -Wl,--wrap=interface_read -Wl,--wrap=privileges_in_container,--wrap=fopen,--wrap=sysfs_names */
 /* doctor's reading of /sys, /proc and /dev, in directory trees that a test creates, some with hostile contents. */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +33,7 @@ static struct {
 	bool in_vrf;	 /* the addresses of this host */
 	bool has_limits; /* as of a login on no container: etc/security */
 	bool has_eth0;	 /* the host has no other interface */
+	bool has_crowd;	 /* eth0's address is behind 300 of eth9 */
 	unsigned facts;	 /* eth0's */
 } tree;
 
@@ -49,9 +50,28 @@ size_t __wrap_interface_addresses(struct interface_address *list)
 			list[kept++] = list[i];
 	if (!tree.has_eth0)
 		return kept;
+	for (size_t i = 0; i < INTERFACE_ADDRESSES_MAX && tree.has_crowd; i++)
+		list[i] = (struct interface_address){ .address = { ADDRESS_IP4, .bytes = { 10, 9 } }, .name = "eth9" };
+	if (tree.has_crowd)
+		return INTERFACE_ADDRESSES_MAX;
 	*list = (struct interface_address){ .address = { .family = ADDRESS_IP4, .bytes = { 10, 0, 0, 1 } },
 					    .name = "eth0" };
 	return 1;
+}
+
+size_t __wrap_interface_list(const char *name, struct interface_address **list)
+{
+	bool crowd = tree.has_crowd;
+	size_t count, kept = 0;
+
+	*list = calloc(INTERFACE_ADDRESSES_MAX, sizeof(**list));
+	tree.has_crowd = false;
+	count = __wrap_interface_addresses(*list);
+	tree.has_crowd = crowd;
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp((*list)[i].name, name))
+			(*list)[kept++] = (*list)[i];
+	return kept;
 }
 
 struct interface __wrap_interface_read(const char *name)
@@ -479,9 +499,25 @@ TEST(card_of_virtual_machine, set_up, tear_down)
 	add_link("sys/bus/pci/devices/0000:03:00.0/driver", "../../drivers/mlx5_vfio_pci");
 	host_find_none(host);
 	assert_found(FINDING_FAIL, "verbs",
-		     "none in /sys/class/infiniband); the network card 0000:03:00.0 has the driver mlx5_vfio_pci, for "
-		     "a virtual machine "
-		     "or DPDK");
+		     "none in /sys/class/infiniband); mlx5_vfio_pci holds the network card 0000:03:00.0, for a virtual "
+		     "machine or DPDK: it is no RDMA device here");
+	assert_non_null(
+		strstr(remedy_of("verbs"),
+		       "as root on the host: D=0000:03:00.0; cd /sys/bus/pci/devices/$D && echo >driver_override; "
+		       "echo $D >driver/unbind; echo $D >/sys/bus/pci/drivers_probe"));
+	assert_null(strstr(remedy_of("verbs"), "rdma link add"));
+	/* Beside a device, too: others of its functions, or another card's. */
+	forget_findings();
+	host_find_held(host);
+	assert_null(bench.doctor.findings.first);
+	host->has_devices = true;
+	add_link("sys/bus/pci/devices/0000:03:00.1/driver", "../../drivers/vfio-pci");
+	add("sys/bus/pci/devices/0000:03:00.1/class", "0x020700\n");
+	host_find_held(host);
+	assert_found(FINDING_READ, "pci",
+		     "mlx5_vfio_pci holds the network card 0000:03:00.0 and 1 more, for a virtual machine or DPDK: ");
+	assert_non_null(strstr(remedy_of("pci"), "D=0000:03:00.0; cd "));
+	host->has_devices = false;
 	add_link("sys/bus/pci/devices/0000:04:00.0/driver", "../../drivers/mlx5_core");
 	host_find_none(host);
 	assert_found(FINDING_FAIL, "verbs",
@@ -926,6 +962,20 @@ TEST(interface_facts, set_up, tear_down)
 		     "fe80::1%lo leads to rxe0; other addresses of lo do not: it belongs to a VRF");
 }
 
+/* A GID names the address, which is far behind in the list of all. */
+TEST(interface_among_many_addresses, set_up, tear_down)
+{
+	add("sys/class/infiniband/rxe0/parent", "eth0");
+	add("sys/class/infiniband/rxe0/ports/1/link_layer", "Ethernet\n");
+	add("sys/class/infiniband/rxe0/ports/1/gids/0", "0000:0000:0000:0000:0000:ffff:0a00:0001\n");
+	add("sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", "eth0\n");
+	tree.has_eth0 = tree.has_crowd = true;
+	tree.facts = INTERFACE_HERE;
+	assert_int_equal(devices_facts(read_devices()->ports), FACT_HERE);
+	tree.in_vrf = true;
+	assert_int_equal(devices_facts(read_devices()->ports), FACT_HERE | FACT_VRF);
+}
+
 /* Other networks do not reach it, nor does IPv4. */
 TEST(only_a_link_local_address, set_up, tear_down)
 {
@@ -946,10 +996,11 @@ TEST(only_a_link_local_address, set_up, tear_down)
 	route_report(&bench.doctor);
 	assert_found(FINDING_WARN, "address",
 		     "fe80::1%eth0 leads to rxe0 over RoCE v2, for this link only: eth0 has no other address");
-	assert_string_equal(remedy_of("address"), "ip address add ADDRESS/BITS dev eth0");
+	assert_string_equal(remedy_of("address"), "a client needs its own interface: fe80::1%INTERFACE; or here: ip "
+						  "address add ADDRESS/BITS dev eth0");
 	bench.doctor.host.facts = 0;
 	route_report(&bench.doctor);
-	assert_string_equal(remedy_of("address"), "");
+	assert_string_equal(remedy_of("address"), "a client needs its own interface: fe80::1%INTERFACE");
 }
 
 /* librdmacm knows devices by their GUID, and finds none without. */

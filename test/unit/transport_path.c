@@ -18,6 +18,7 @@ static const struct {
 	{ "eth0", "2001:db8::1", 0, false }, { "eth1", "2001:db8:1::1", 0, false },
 	{ "eth0", "fe80::1", 2, false },     { "eth1", "fe80::2", 3, false },
 	{ "eth1:0", "10.0.2.2", 0, false },  { "eth2", "2001:db8:2::1", 0, false },
+	{ "eth3", "fe80::3", 4, false },
 };
 
 static struct address parsed(const char *text)
@@ -82,7 +83,7 @@ unsigned __wrap_if_nametoindex(const char *name)
 
 char *__wrap_if_indextoname(unsigned index, char name[IF_NAMESIZE])
 {
-	return strcpy(name, index == 1 ? "lo" : index == 2 ? "eth0" : "eth1");
+	return strcpy(name, index == 1 ? "lo" : index == 2 ? "eth0" : index == 3 ? "eth1" : "eth3");
 }
 
 /* Device rdma1 belongs to eth1. GID index 1 belongs to eth1's address, 2 to both interfaces, none to the label. */
@@ -94,7 +95,7 @@ static bool source_fits(struct transport *transport, const struct path_options *
 	return !strcmp(wanted->device, "rdma1") == (source->bytes[2] == 1 || source->bytes[5] == 1);
 }
 
-static const struct backend backend = { .source_fits = source_fits };
+static const struct backend backend = { .source_fits = source_fits }, deviceless = { .name = "soft" };
 static struct log test_log;
 static struct transport transport = { .backend = &backend, .log = &test_log };
 static struct path_options options;
@@ -238,7 +239,6 @@ TEST(many_addresses)
 /* Without devices a listener on 0.0.0.0 serves IPv4 only. */
 TEST(family_of_listener)
 {
-	static const struct backend deviceless = { .name = "soft" };
 	static const struct {
 		const struct backend *backend;
 		const char *interface, *local;
@@ -261,4 +261,45 @@ TEST(family_of_listener)
 		error_clear(&transport.error);
 	}
 	transport.backend = &backend;
+}
+
+/* Of link-local addresses only if there are no others. */
+TEST(addresses_of_listener)
+{
+	char text[ENDPOINT_ADDRESSES_SIZE] = "";
+
+	transport.backend = &deviceless;
+	endpoint.local = parsed("::");
+	set_options("eth1", NULL);
+	path_local_addresses(&endpoint, text);
+	assert_string_equal(text, " (10.0.1.1, 10.0.2.2, 2001:db8:1::1");
+	*text = '\0';
+	set_options("eth3", NULL);
+	path_local_addresses(&endpoint, text);
+	assert_string_equal(text, " (fe80::3%eth3");
+	transport.backend = &backend;
+}
+
+/* Without a device in the options, too: where the address is instead. */
+TEST(hint_at_interfaces)
+{
+	static const struct {
+		const char *source;
+		enum address_family family;
+		const char *hint;
+	} rows[] = {
+		{ "10.0.1.1", ADDRESS_IP4, "10.0.1.1 is on eth1" },
+		{ NULL, ADDRESS_IP4, "10.0.0.1 is on eth0, 10.0.1.1 is on eth1, 10.0.2.2 is on eth1:0" },
+		{ NULL, ADDRESS_IP6, "2001:db8::1 is on eth0, 2001:db8:1::1 is on eth1, 2001:db8:2::1 is on eth2" },
+	};
+
+	set_options("eth9", NULL);
+	for (size_t row = 0; row < LENGTH(rows); row++) {
+		struct address source =
+			rows[row].source ? parsed(rows[row].source) : (struct address){ .family = ADDRESS_NONE };
+
+		assert_int_not_equal(path_find_source(&endpoint, rows[row].family, &source), OUTCOME_OK);
+		assert_string_equal(transport.error.hint, rows[row].hint);
+	}
+	error_clear(&transport.error);
 }

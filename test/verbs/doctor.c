@@ -25,6 +25,7 @@ static const struct {
 	unsigned silent;
 	const char *software; /* roce0 is soft-RoCE of this interface */
 	const char *fails;    /* that call */
+	bool once;
 	enum outcome outcome;
 	const char *lines[2], *not_there;
 } rows[] = {
@@ -40,6 +41,10 @@ static const struct {
 	  .outcome = OUTCOME_NO_DEVICE,
 	  .lines = { "FAIL  address   10.0.0.1 leads to roce0, but does not reach itself: ",
 		     "FAIL  address   10.0.1.1 leads to roce1, but does not reach itself: " } },
+	{ "16 MiB cannot be locked, and less can", .fails = "ibv_reg_mr", .once = true,
+	  .lines = { BOTH, "WARN  memory    roce0: registering 16 MiB of memory: " } },
+	{ "no memory can", .fails = "ibv_reg_mr", .outcome = OUTCOME_NO_DEVICE,
+	  .lines = { "FAIL  memory    roce0: registering memory: ", "FAIL  memory    roce1: registering memory: " } },
 	{ "soft-RoCE that is stuck, beside a card that is not", .silent = 1 << 0, .software = "lo",
 	  .lines = { "WARN  address   10.0.0.1 leads to roce0, but does not reach itself: resolving the address: ",
 		     "hint: rdma link delete roce0; rdma link add roce0 type rxe netdev lo\n" } },
@@ -77,6 +82,7 @@ TEST(addresses)
 		silent = rows[row].silent;
 		provider.listening = listening;
 		provider_fail(rows[row].fails, ENOMEM, 0);
+		provider.fails_once = rows[row].once;
 		outcome = line_run(DOCTOR, &capture, &text);
 		good = outcome == rows[row].outcome && strstr(text, rows[row].lines[0]) &&
 		       strstr(text, rows[row].lines[1]) && !(rows[row].not_there && strstr(text, rows[row].not_there));
@@ -120,6 +126,47 @@ TEST(silent_peer)
 		if (!finding ||
 		    (peers[i].fix ? !strstr(finding, fix) : strstr(finding, fix) || !strstr(finding, peers[i].cause)))
 			fail_msg("%s", text);
+		free(text);
+		provider_end();
+	}
+}
+
+/* The ping's hint would be to run doctor. */
+TEST(an_address_that_fails_at_once)
+{
+	struct capture capture;
+	char *text;
+
+	provider_begin(PROVIDER_ROCE, 0);
+	provider_fail("rdma_resolve_addr", EHOSTUNREACH, 9); /* after the pings of this host, and the route */
+	line_run(DOCTOR " 10.0.0.2", &capture, &text);
+	if (!strstr(text, "FAIL  ping      10.0.0.2:7174: resolving the address: ") ||
+	    strstr(text, "to check the path"))
+		fail_msg("%s", text);
+	free(text);
+	provider_end();
+}
+
+/* The routers of a path are asked from the address of the pings. */
+TEST(routers_of_a_device)
+{
+	static const struct {
+		const char *options;
+		uint8_t source[4];
+	} asked[] = {
+		{ "", { 0 } },
+		{ " --device roce1", { 10, 0, 1, 1 } },
+		{ " --device roce1 --source 10.0.1.2", { 10, 0, 1, 2 } },
+	};
+	struct capture capture;
+	char line[128], *text;
+
+	for (size_t row = 0; row < LENGTH(asked); row++) {
+		provider_begin(PROVIDER_ROCE, 0);
+		snprintf(line, sizeof(line), DOCTOR " 10.0.1.2%s", asked[row].options);
+		provider_fail("rdma_connect", ECONNREFUSED, 4); /* that ends it, without a look for links */
+		line_run(line, &capture, &text);
+		assert_memory_equal(provider.looked_up_from, asked[row].source, 4);
 		free(text);
 		provider_end();
 	}

@@ -535,6 +535,19 @@ TEST(selftest)
 	}
 }
 
+/* However many addresses without a device come first. */
+TEST(selftest_among_many_addresses)
+{
+	struct capture capture;
+	char *text;
+
+	provider_begin(PROVIDER_ROCE, 0);
+	provider.crowd = 300;
+	assert_int_equal(line_run("selftest --transport verbs", &capture, &text), OUTCOME_OK);
+	free(text);
+	provider_end();
+}
+
 /* A part that fails, even at once, leaves nothing that fails the next one. */
 TEST(selftest_after_a_failed_part)
 {

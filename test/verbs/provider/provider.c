@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "core/interface.h"
 #include "core/log.h"
+#include "core/route.h"
 #include "core/route_cause.h"
 
 struct provider provider;
@@ -303,12 +304,15 @@ void provider_remove(const char *path)
 }
 
 /* For the interface "lo", which every machine has. */
-size_t __wrap_interface_addresses(struct interface_address *list)
+static size_t add_addresses(struct interface_address *list, size_t max)
 {
 	size_t count = 0;
 
+	for (; count < provider.crowd && count < max; count++)
+		list[count] =
+			(struct interface_address){ .address = { ADDRESS_IP4, .bytes = { 10, 9 } }, .name = "lo" };
 	for (size_t index = 0; index < DEVICES_MAX; index++)
-		for (int port = 0; provider.devices[index] && port < PORTS; port++) {
+		for (int port = 0; provider.devices[index] && port < PORTS && count < max; port++) {
 			const struct sockaddr_in *address = &provider.devices[index]->ports[port].address;
 
 			list[count] = (struct interface_address){ .address.family = ADDRESS_IP4, .name = "lo" };
@@ -317,10 +321,24 @@ size_t __wrap_interface_addresses(struct interface_address *list)
 	return count;
 }
 
+size_t __wrap_interface_addresses(struct interface_address *list)
+{
+	return add_addresses(list, INTERFACE_ADDRESSES_MAX);
+}
+
 size_t __wrap_interface_list(const char *name, struct interface_address **list)
 {
-	*list = name && strcmp(name, "lo") != 0 ? NULL : calloc(INTERFACE_ADDRESSES_MAX, sizeof(**list));
-	return *list ? __wrap_interface_addresses(*list) : 0;
+	const size_t max = provider.crowd + DEVICES_MAX * PORTS;
+
+	*list = name && strcmp(name, "lo") != 0 ? NULL : calloc(max, sizeof(**list));
+	return *list ? add_addresses(*list, max) : 0;
+}
+
+bool __real_route_look_up(const struct address *peer, const struct address *source, struct route *route);
+bool __wrap_route_look_up(const struct address *peer, const struct address *source, struct route *route)
+{
+	memcpy(provider.looked_up_from, source->bytes, sizeof(provider.looked_up_from));
+	return __real_route_look_up(peer, source, route);
 }
 
 bool __wrap_interface_of(const struct address *address, char name[IF_NAMESIZE])

@@ -246,7 +246,9 @@ struct provider {
 	unsigned last_number;			  /* the last number given to any object */
 	unsigned signalled, unsignalled, inlined; /* sends posted */
 	char trace[TRACE_SIZE];
-	char root[64]; /* a folder in place of / for /sys and /dev/infiniband */
+	char root[64];		   /* a folder in place of / for /sys and /dev/infiniband */
+	size_t crowd;		   /* addresses of this host without a device, before those with one */
+	uint8_t looked_up_from[4]; /* the source of the last look-up of a route */
 
 	/* Misbehaviour. */
 	unsigned tries_unanswered; /* that many resolution attempts end at their limit with -ETIMEDOUT */

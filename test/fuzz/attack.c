@@ -529,6 +529,18 @@ static void trouble(struct input *input)
 	network_port_unreachable(&address, quoted, how & 4 ? length / 2 : length);
 }
 
+static void pass_and_talk(struct input *input)
+{
+	pass(input);
+	world_talk(input->world);
+}
+
+/* By the lower half of its first byte. */
+static void (*const records[16])(struct input *input) = {
+	raw,	 again,	  again,    request, request, request, answer,	answer,
+	message, message, datagram, post,    post,    command, trouble, pass_and_talk,
+};
+
 void attack(const uint8_t *bytes, size_t length)
 {
 	static const int mtus[] = { 1500, 356, 9000, 356 };
@@ -547,44 +559,7 @@ void attack(const uint8_t *bytes, size_t length)
 	for (unsigned count = 0; input.length && count < RECORDS_MAX; count++) {
 		uint8_t record = take8(&input);
 
-		switch (record & 15) {
-		case 0:
-			raw(&input);
-			break;
-		case 1:
-		case 2:
-			again(&input);
-			break;
-		case 3:
-		case 4:
-		case 5:
-			request(&input);
-			break;
-		case 6:
-		case 7:
-			answer(&input);
-			break;
-		case 8:
-		case 9:
-			message(&input);
-			break;
-		case 10:
-			datagram(&input);
-			break;
-		case 11:
-		case 12:
-			post(&input);
-			break;
-		case 13:
-			command(&input);
-			break;
-		case 14:
-			trouble(&input);
-			break;
-		default:
-			pass(&input);
-			world_talk(input.world);
-		}
+		records[record & 15](&input);
 		/* Else the next record comes with the same batch. */
 		if (record & 16)
 			network_run_due();

@@ -248,15 +248,6 @@ void qp_run_check_end(const struct qp_run *run)
 	}
 }
 
-static void qp_run_close(struct qp_run *run)
-{
-	pair_close(&run->pair);
-	for (size_t direction = 0; direction < 2; direction++) {
-		soft_region_destroy(run->directions[direction].local);
-		soft_region_destroy(run->directions[direction].remote);
-	}
-}
-
 void qp_run_wait(const struct qp_run *run)
 {
 	if (!qp_run_is_done(run) && !network_run(600 * CLOCK_NS_PER_S))
@@ -274,22 +265,21 @@ void qp_run_all(struct qp_run *run)
 	/* Late packets change nothing. */
 	network_run(CLOCK_NS_PER_S / 2);
 	qp_run_check_end(run);
-	qp_run_close(run);
 }
 
-struct qp_run *qp_run_new(void)
+struct qp_run *qp_run_new(uint64_t seed)
 {
 	struct qp_run *run = calloc(1, sizeof(*run));
 
 	assert_non_null(run);
+	qp_open(seed);
 	return run;
 }
 
 struct qp_run *qp_run_of_sends(size_t count, size_t held, unsigned rnr_retry_count)
 {
-	struct qp_run *run = qp_run_new();
+	struct qp_run *run = qp_run_new(count + held);
 
-	qp_open(count + held);
 	run->attr.rnr_retry_count = rnr_retry_count;
 	run->attr.no_rnr_retry = !rnr_retry_count;
 	run->held_receives = held;
@@ -301,7 +291,11 @@ struct qp_run *qp_run_of_sends(size_t count, size_t held, unsigned rnr_retry_cou
 
 void qp_run_end(struct qp_run *run)
 {
-	qp_run_close(run);
+	pair_close(&run->pair);
+	for (size_t direction = 0; direction < 2; direction++) {
+		soft_region_destroy(run->directions[direction].local);
+		soft_region_destroy(run->directions[direction].remote);
+	}
 	free(run);
 	qp_close();
 }

@@ -48,6 +48,7 @@ void qp_run_begin(struct qp_run *run);
 void qp_run_check_end(const struct qp_run *run);
 void qp_run_wait(const struct qp_run *run);
 void qp_run_all(struct qp_run *run);
-struct qp_run *qp_run_new(void);
+/* Opens the network with that seed; qp_run_end() closes it. */
+struct qp_run *qp_run_new(uint64_t seed);
 struct qp_run *qp_run_of_sends(size_t count, size_t held, unsigned rnr_retry_count);
 void qp_run_end(struct qp_run *run);

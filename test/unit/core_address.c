@@ -106,26 +106,14 @@ TEST(longest_text)
 	assert_int_equal(address_to_socket(&gid, &socket_address), 0);
 }
 
-TEST(classification)
+TEST(same_host)
 {
 	struct address any4 = assert_parsed("0.0.0.0", ADDRESS_FORMAT_ANY);
 	struct address any6 = assert_parsed("::0", ADDRESS_FORMAT_ANY);
-	struct address group4 = assert_parsed("239.1.1.1", ADDRESS_FORMAT_ANY);
 	struct address group6 = assert_parsed("ff0e::1:1", ADDRESS_FORMAT_ANY);
 	struct address group_gid = assert_parsed("ff0e::1:1", ADDRESS_FORMAT_GID);
-	struct address host4 = assert_parsed("10.0.0.1", ADDRESS_FORMAT_ANY);
-	struct address host6 = assert_parsed("fe80::1", ADDRESS_FORMAT_ANY);
-	struct address again = host6;
+	struct address host6 = assert_parsed("fe80::1", ADDRESS_FORMAT_ANY), again = host6;
 
-	assert_true(address_is_any(&any4));
-	assert_true(address_is_any(&any6));
-	assert_false(address_is_any(&host4));
-	assert_false(address_is_any(&host6));
-	assert_true(address_is_multicast(&group4));
-	assert_true(address_is_multicast(&group6));
-	assert_true(address_is_multicast(&group_gid));
-	assert_false(address_is_multicast(&host4));
-	assert_false(address_is_multicast(&host6));
 	again.port = 5;
 	assert_true(address_same_host(&host6, &again));
 	again.scope = 5;
@@ -134,24 +122,28 @@ TEST(classification)
 	assert_false(address_same_host(&any4, &any6));
 }
 
-/* The first and last address of each prefix of RFC 4291 and RFC 5771, and the addresses next to them. */
-TEST(prefixes)
+/* Also the first and last address of each prefix of RFC 4291 and RFC 5771, and the addresses next to them. */
+TEST(classification)
 {
 	static const struct {
 		const char *text;
-		bool multicast, link_local;
+		bool any, multicast, link_local;
+		enum address_format format;
 	} rows[] = {
-		{ "223.255.255.255", false, false }, { "224.0.0.0", true, false },
-		{ "239.255.255.255", true, false },  { "240.0.0.0", false, false },
-		{ "169.254.0.1", false, false },     { "fe7f::1", false, false },
-		{ "fe80::", false, true },	     { "febf::1", false, true },
-		{ "fec0::1", false, false },	     { "fd80::1", false, false },
-		{ "ff00::", true, false },	     { "ff80::1", true, false },
+		{ "0.0.0.0", true, false, false },    { "::0", true, false, false },
+		{ "10.0.0.1", false, false, false },  { "223.255.255.255", false, false, false },
+		{ "224.0.0.0", false, true, false },  { "239.255.255.255", false, true, false },
+		{ "240.0.0.0", false, false, false }, { "169.254.0.1", false, false, false },
+		{ "fe7f::1", false, false, false },   { "fe80::", false, false, true },
+		{ "febf::1", false, false, true },    { "fec0::1", false, false, false },
+		{ "fd80::1", false, false, false },   { "ff00::", false, true, false },
+		{ "ff80::1", false, true, false },    { "ff0e::1:1", false, true, false, ADDRESS_FORMAT_GID },
 	};
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct address address = assert_parsed(rows[i].text, ADDRESS_FORMAT_ANY);
+		struct address address = assert_parsed(rows[i].text, rows[i].format);
 
+		assert_int_equal(address_is_any(&address), rows[i].any);
 		assert_int_equal(address_is_multicast(&address), rows[i].multicast);
 		assert_int_equal(address_is_link_local(&address), rows[i].link_local);
 	}

@@ -90,6 +90,7 @@ static void assert_text(const struct report_format *format, const struct figure 
 			const void *before, const char *expected)
 {
 	struct report report = { .command = "test",
+				 .of_steps = format == &report_steps,
 				 .interval_began = 2 * CLOCK_NS_PER_S,
 				 .interval_ended = clock_now() };
 	size_t length;
@@ -201,19 +202,9 @@ TEST(steps)
 		FIGURES_END,
 	};
 	struct sample before = { .rate.count = 4 };
-	struct report report = { .of_steps = true,
-				 .interval_began = 2 * CLOCK_NS_PER_S,
-				 .interval_ended = clock_now() };
-	size_t length;
-	char *text;
 
 	fake_clock.passed = 11 * CLOCK_NS_PER_S;
-	report_open(&report, open_memstream(&text, &length), &report_steps);
-	figures_report(&report, step_rows, &filled, &before);
-	report_close(&report);
-	fclose(report.stream);
-	assert_string_equal(text, "      3      7    2.00/s\n");
-	free(text);
+	assert_text(&report_steps, step_rows, &filled, &before, "      3      7    2.00/s\n");
 	assert_text(&report_table, step_rows, &filled, NULL, "      7      4    3.00/s\n");
 }
 

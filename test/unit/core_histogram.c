@@ -8,6 +8,14 @@ enum {
 	SAMPLES = 20000,
 };
 
+static struct histogram histogram;
+
+static int clear(void **state)
+{
+	memset(&histogram, 0, sizeof(histogram));
+	return 0;
+}
+
 /* A generator with reproducible numbers. */
 static uint64_t next_random(uint64_t *seed)
 {
@@ -59,7 +67,7 @@ static double square_root(double number)
 }
 
 /* Computes the statistics by their definitions, from the sorted list. */
-static void assert_describes(const struct histogram *histogram, int64_t *samples, size_t count)
+static void assert_describes(int64_t *samples, size_t count)
 {
 	static const unsigned per_mille[] = { 1, 500, 900, 990, 999, 1000 };
 	double sum = 0, squares = 0, deviation;
@@ -70,17 +78,17 @@ static void assert_describes(const struct histogram *histogram, int64_t *samples
 	for (size_t i = 0; i < count; i++)
 		squares += ((double)samples[i] - sum / (double)count) * ((double)samples[i] - sum / (double)count);
 	deviation = square_root(squares / (double)count);
-	assert_int_equal(histogram->all.count, count);
-	assert_int_equal(histogram->all.minimum, samples[0]);
-	assert_int_equal(histogram->all.maximum, samples[count - 1]);
-	assert_true((double)samples_average(&histogram->all) <= sum / (double)count + 1e-3);
-	assert_true((double)samples_average(&histogram->all) > sum / (double)count - 1.001);
-	assert_true((double)histogram_deviation(histogram) <= deviation * 1.000001 + 1);
-	assert_true((double)histogram_deviation(histogram) >= deviation * 0.999999 - 1);
+	assert_int_equal(histogram.all.count, count);
+	assert_int_equal(histogram.all.minimum, samples[0]);
+	assert_int_equal(histogram.all.maximum, samples[count - 1]);
+	assert_true((double)samples_average(&histogram.all) <= sum / (double)count + 1e-3);
+	assert_true((double)samples_average(&histogram.all) > sum / (double)count - 1.001);
+	assert_true((double)histogram_deviation(&histogram) <= deviation * 1.000001 + 1);
+	assert_true((double)histogram_deviation(&histogram) >= deviation * 0.999999 - 1);
 	for (size_t i = 0; i < LENGTH(per_mille); i++) {
 		size_t rank = (count * per_mille[i] + 999) / 1000;
 		int64_t exact = samples[rank - 1];
-		int64_t found = histogram_percentile(histogram, per_mille[i]);
+		int64_t found = histogram_percentile(&histogram, per_mille[i]);
 		int64_t distance = found > exact ? found - exact : exact - found;
 
 		/* The documented error of a percentile. */
@@ -88,7 +96,7 @@ static void assert_describes(const struct histogram *histogram, int64_t *samples
 	}
 }
 
-TEST(percentiles_match_sorted_list)
+TEST(percentiles_match_sorted_list, clear)
 {
 	static const size_t counts[] = { 1, 2, 3, 10, 999, 1000, 1001, SAMPLES };
 	int64_t *samples = calloc(SAMPLES, sizeof(*samples));
@@ -96,128 +104,114 @@ TEST(percentiles_match_sorted_list)
 
 	for (size_t c = 0; c < LENGTH(counts); c++)
 		for (size_t d = 0; d < LENGTH(distributions); d++) {
-			struct histogram *histogram = calloc(1, sizeof(*histogram));
-
+			clear(NULL);
 			for (size_t i = 0; i < counts[c]; i++) {
 				samples[i] = distributions[d](&seed);
-				histogram_add(histogram, samples[i]);
+				histogram_add(&histogram, samples[i]);
 			}
-			assert_describes(histogram, samples, counts[c]);
-			free(histogram);
+			assert_describes(samples, counts[c]);
 		}
 	free(samples);
 }
 
-TEST(empty_histogram_is_zero)
+TEST(empty_histogram_is_zero, clear)
 {
-	struct histogram *histogram = calloc(1, sizeof(*histogram));
-
-	assert_int_equal(samples_average(&histogram->all), 0);
-	assert_int_equal(histogram_deviation(histogram), 0);
-	assert_int_equal(histogram_percentile(histogram, 500), 0);
-	free(histogram);
+	assert_int_equal(samples_average(&histogram.all), 0);
+	assert_int_equal(histogram_deviation(&histogram), 0);
+	assert_int_equal(histogram_percentile(&histogram, 500), 0);
 }
 
 /* Negative samples, and samples beyond the last bucket. */
-TEST(samples_out_of_range_use_outer_buckets)
+TEST(samples_out_of_range_use_outer_buckets, clear)
 {
-	struct histogram *histogram = calloc(1, sizeof(*histogram));
-
-	histogram_add(histogram, -5);
-	assert_int_equal(histogram->all.minimum, 0);
-	assert_int_equal(histogram->buckets[0], 1);
-	histogram_add(histogram, INT64_C(1) << 50);
-	histogram_add(histogram, INT64_C(1) << HISTOGRAM_BITS);
-	assert_int_equal(histogram->buckets[HISTOGRAM_BUCKETS - 1], 2);
-	assert_int_equal(histogram->all.maximum, INT64_C(1) << 50);
-	assert_int_equal(histogram_percentile(histogram, 999), INT64_C(1) << 50);
-	free(histogram);
+	histogram_add(&histogram, -5);
+	assert_int_equal(histogram.all.minimum, 0);
+	assert_int_equal(histogram.buckets[0], 1);
+	histogram_add(&histogram, INT64_C(1) << 50);
+	histogram_add(&histogram, INT64_C(1) << HISTOGRAM_BITS);
+	assert_int_equal(histogram.buckets[HISTOGRAM_BUCKETS - 1], 2);
+	assert_int_equal(histogram.all.maximum, INT64_C(1) << 50);
+	assert_int_equal(histogram_percentile(&histogram, 999), INT64_C(1) << 50);
 }
 
 /* Adds the lowest and the highest sample of each bucket. */
-TEST(samples_at_bucket_borders)
+TEST(samples_at_bucket_borders, clear)
 {
-	struct histogram *histogram = calloc(1, sizeof(*histogram));
-
 	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
 		assert_true(histogram_bucket_start(i) < histogram_bucket_start(i + 1));
-		histogram_add(histogram, histogram_bucket_start(i));
-		histogram_add(histogram, histogram_bucket_start(i + 1) - 1);
-		assert_int_equal(histogram->buckets[i], 2);
+		histogram_add(&histogram, histogram_bucket_start(i));
+		histogram_add(&histogram, histogram_bucket_start(i + 1) - 1);
+		assert_int_equal(histogram.buckets[i], 2);
 	}
 	assert_int_equal(histogram_bucket_start(0), 0);
 	assert_int_equal(histogram_bucket_start(HISTOGRAM_BUCKETS), INT64_C(1) << HISTOGRAM_BITS);
-	free(histogram);
 }
 
 /* The middle of a bucket may lie outside minimum and maximum: a single sample is every percentile. */
-TEST(percentiles_are_within_samples)
+TEST(percentiles_are_within_samples, clear)
 {
 	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i += 7)
 		for (int at = 0; at < 2; at++) {
-			struct histogram *histogram = calloc(1, sizeof(*histogram));
 			int64_t sample = at ? histogram_bucket_start(i + 1) - 1 : histogram_bucket_start(i);
 
-			histogram_add(histogram, sample);
-			assert_int_equal(histogram_percentile(histogram, 1), sample);
-			assert_int_equal(histogram_percentile(histogram, 500), sample);
-			assert_int_equal(histogram_percentile(histogram, 1000), sample);
-			free(histogram);
+			clear(NULL);
+			histogram_add(&histogram, sample);
+			assert_int_equal(histogram_percentile(&histogram, 1), sample);
+			assert_int_equal(histogram_percentile(&histogram, 500), sample);
+			assert_int_equal(histogram_percentile(&histogram, 1000), sample);
 		}
 }
 
 /* Rounds to the nearest nanosecond: the deviation of 0 and 3 is 1.5, that of 0, 0 and 3 is 1.414. */
-TEST(deviation_is_rounded)
+TEST(deviation_is_rounded, clear)
 {
-	struct histogram *histogram = calloc(1, sizeof(*histogram));
+	histogram_add(&histogram, 0);
+	histogram_add(&histogram, 3);
+	assert_int_equal(histogram_deviation(&histogram), 2);
+	histogram_add(&histogram, 0);
+	assert_int_equal(histogram_deviation(&histogram), 1);
+}
 
-	histogram_add(histogram, 0);
-	histogram_add(histogram, 3);
-	assert_int_equal(histogram_deviation(histogram), 2);
-	histogram_add(histogram, 0);
-	assert_int_equal(histogram_deviation(histogram), 1);
-	free(histogram);
+static char *drawing(int columns)
+{
+	char *text;
+	size_t length;
+	FILE *stream = open_memstream(&text, &length);
+
+	histogram_draw(&histogram, columns, stream);
+	fclose(stream);
+	return text;
 }
 
 /* On a terminal of 40 and 60 columns each line fits, and the longest bar reaches the edge. */
-TEST(drawing_fits_a_terminal)
+TEST(drawing_fits_a_terminal, clear)
 {
-	struct histogram *histogram = calloc(1, sizeof(*histogram));
-	char *text;
-	size_t length, longest;
-	FILE *stream;
-
 	for (int i = 0; i < 1000; i++)
-		histogram_add(histogram, 100000 + i % 7 * 20000);
+		histogram_add(&histogram, 100000 + i % 7 * 20000);
 	for (size_t columns = 40; columns <= 60; columns += 20) {
-		stream = open_memstream(&text, &length);
-		histogram_draw(histogram, (int)columns, stream);
-		fclose(stream);
-		longest = 0;
+		char *text = drawing((int)columns);
+		size_t longest = 0;
+
 		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
 			longest = strlen(line) > longest ? strlen(line) : longest;
 		assert_int_equal(longest, columns);
 		free(text);
 	}
-	free(histogram);
 }
 
 /* The lines add up to all samples, and their number is limited. */
-TEST(drawing_has_all_samples)
+TEST(drawing_has_all_samples, clear)
 {
 	uint64_t seed = 7;
 
 	for (size_t d = 0; d < LENGTH(distributions); d++) {
-		struct histogram *histogram = calloc(1, sizeof(*histogram));
 		unsigned long long drawn = 0, lines = 0;
-		size_t length;
 		char *text;
-		FILE *stream = open_memstream(&text, &length);
 
+		clear(NULL);
 		for (int i = 0; i < 1000; i++)
-			histogram_add(histogram, distributions[d](&seed));
-		histogram_draw(histogram, 0, stream);
-		fclose(stream);
+			histogram_add(&histogram, distributions[d](&seed));
+		text = drawing(0);
 		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
 			char *bar = strchr(line, '|');
 			unsigned long long count;
@@ -235,6 +229,5 @@ TEST(drawing_has_all_samples)
 		assert_int_equal(drawn, 1000);
 		assert_in_range(lines, 1, 25);
 		free(text);
-		free(histogram);
 	}
 }

@@ -74,6 +74,21 @@ static int destroy(void **state)
 	return 0;
 }
 
+static int create_with_fake_time(void **state)
+{
+	int result = create(state);
+
+	fake_clock.real = false;
+	return result;
+}
+
+/* These callbacks come. */
+static void assert_run(const char *expected)
+{
+	loop_run(loop);
+	assert_string_equal(letters, expected);
+}
+
 static bool epoll_is_full;
 
 /* Replaces the C library's function for libev. */
@@ -154,13 +169,12 @@ static void expect_still(void *context)
  * Callbacks that read waiting data see the stop, and so do timers for a second. Shorter delays may come from a busy
  * machine.
  */
-TEST(stopped_process_is_detected, create, destroy)
+TEST(stopped_process_is_detected, create_with_fake_time, destroy)
 {
 	int64_t still = 3 * CLOCK_NS_PER_S, none = 0;
 	struct loop_timer timer = { .loop = NULL };
 	struct loop_io io = { .loop = NULL };
 
-	fake_clock.real = false;
 	loop_io_start(loop, &io, ends[0], expect_still, &still);
 	loop_timer_start(loop, &timer, CLOCK_NS_PER_S, expect_still, &still);
 	assert_int_equal(write(ends[1], "x", 1), 1);
@@ -187,30 +201,26 @@ static void put_off(void *context)
 }
 
 /* A repeatedly postponed timer, like the retransmission timer, leaves the alarm unchanged until that expires. */
-TEST(alarm_is_set_once_for_a_postponed_timer, create, destroy)
+TEST(alarm_is_set_once_for_a_postponed_timer, create_with_fake_time, destroy)
 {
 	struct actor busy = { .letter = 'b', .left = 900 };
 
-	fake_clock.real = false;
 	fake_clock.alarms = 0;
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	loop_io_start(loop, &busy.io, ends[0], put_off, &busy);
-	loop_run(loop);
-	assert_string_equal(letters, "b");
+	assert_run("b");
 	assert_in_range(fake_clock.alarms, 1, 2);
 }
 
 /* Without an alarm the loop does not sleep. */
-TEST(alarm_that_cannot_be_set, create, destroy)
+TEST(alarm_that_cannot_be_set, create_with_fake_time, destroy)
 {
 	struct actor late = { .letter = 'l' };
 
-	fake_clock.real = false;
 	fake_clock.refusals = 2;
 	fake_clock.endless = 0;
 	loop_timer_start(loop, &late.timer, CLOCK_NS_PER_MS, note_and_stop, &late);
-	loop_run(loop);
-	assert_string_equal(letters, "l");
+	assert_run("l");
 	assert_int_equal(fake_clock.refusals, 0);
 	assert_int_equal(fake_clock.endless, 0);
 }
@@ -259,8 +269,7 @@ TEST(late_timer_does_not_hold_up_others, create, destroy)
 
 	loop_timer_start(loop, &other.timer, 0, note_and_stop, &other);
 	loop_timer_start(loop, &late.timer, -CLOCK_NS_PER_S, start_again_in_the_past, &late);
-	loop_run(loop);
-	assert_string_equal(letters, "ol");
+	assert_run("ol");
 }
 
 /* Only a callback of the same run stops it. */
@@ -270,8 +279,7 @@ TEST(stop_outside_does_not_count, create, destroy)
 
 	loop_stop(loop);
 	loop_timer_start(loop, &once.timer, 0, note_and_stop, &once);
-	loop_run(loop);
-	assert_string_equal(letters, "o");
+	assert_run("o");
 }
 
 /* The loop ends although the alarm is set. */
@@ -280,8 +288,7 @@ TEST(stopped_timer_does_not_keep_loop_running, create, destroy)
 	struct actor once = { .letter = 'o' };
 
 	loop_timer_start(loop, &once.timer, CLOCK_NS_PER_MS, note_only, &once);
-	loop_run(loop);
-	assert_string_equal(letters, "o");
+	assert_run("o");
 	loop_timer_start(loop, &once.timer, CLOCK_NS_PER_S, unexpected_callback, &once);
 	loop_timer_stop(&once.timer);
 	loop_run(loop);
@@ -307,8 +314,7 @@ TEST(timer_of_zero_defers_to_next_iteration, create, destroy)
 	loop_timer_start(loop, &first.timer, 0, defer_other, &first);
 	loop_timer_start(loop, &second.timer, 0, note_only, &second);
 	assert_string_equal(letters, "");
-	loop_run(loop);
-	assert_string_equal(letters, "a-bz");
+	assert_run("a-bz");
 }
 
 static void stop_other(void *context)
@@ -336,8 +342,7 @@ TEST(stopped_watchers_make_no_callback, create, destroy)
 	loop_timer_start(loop, &victim.timer, 1, unexpected_callback, &victim);
 	loop_timer_start(loop, &end.timer, 5 * CLOCK_NS_PER_MS, note_and_stop, &end);
 	busy_wait(CLOCK_NS_PER_MS);
-	loop_run(loop);
-	assert_string_equal(letters, "az");
+	assert_run("az");
 }
 
 /* A phase in the deadline test: records the letter, and why it has ended. */
@@ -355,7 +360,7 @@ static void phase_over(void *context)
 }
 
 /* Each phase that lasts until then, and actions deferred by its end, come before the deadline's own callback. */
-TEST(phases_end_at_the_deadline, create, destroy)
+TEST(phases_end_at_the_deadline, create_with_fake_time, destroy)
 {
 	struct actor deferred = { .letter = 'd' };
 	struct actor short_phase = { .letter = 's' };
@@ -365,7 +370,6 @@ TEST(phases_end_at_the_deadline, create, destroy)
 	};
 	struct actor deadline = { .letter = 'D' };
 
-	fake_clock.real = false;
 	loop_phase_start(loop, &phases[0].timer, 10 * CLOCK_NS_PER_MS, unexpected_callback, NULL);
 	loop_deadline_start(loop, 50 * CLOCK_NS_PER_MS, note_and_stop, &deadline);
 	assert_false(loop_deadline_passed(loop));
@@ -373,15 +377,13 @@ TEST(phases_end_at_the_deadline, create, destroy)
 	loop_phase_start(loop, &phases[0].timer, CLOCK_NS_PER_S, phase_over, &phases[0]);
 	loop_phase_start(loop, &short_phase.timer, 20 * CLOCK_NS_PER_MS, phase_over, &short_phase);
 	loop_phase_start(loop, &phases[1].timer, 46 * CLOCK_NS_PER_MS, phase_over, &phases[1]);
-	loop_run(loop);
-	assert_string_equal(letters, "sppdD");
+	assert_run("sppdD");
 	loop_deadline_stop(loop);
 	/* The shutdown has its own limits. */
 	short_phase.letter = 'S';
 	loop_phase_start(loop, &short_phase.timer, 20 * CLOCK_NS_PER_MS, phase_over, &short_phase);
 	assert_false(loop_deadline_passed(loop));
-	loop_run(loop);
-	assert_string_equal(letters, "sppdDS");
+	assert_run("sppdDS");
 }
 
 static void begin_late_phase(void *context)
@@ -393,17 +395,15 @@ static void begin_late_phase(void *context)
 }
 
 /* A busy process may begin a phase when its deadline has already passed. */
-TEST(late_phase_ends_before_the_deadline_is_noticed, create, destroy)
+TEST(late_phase_ends_before_the_deadline_is_noticed, create_with_fake_time, destroy)
 {
 	struct actor late = { .letter = 'l', .left = 1 }, other = { .letter = 'o' };
 	struct actor deadline = { .letter = 'D' };
 
-	fake_clock.real = false;
 	loop_deadline_start(loop, 50 * CLOCK_NS_PER_MS, note_and_stop, &deadline);
 	loop_timer_start(loop, &other.timer, 52 * CLOCK_NS_PER_MS, begin_late_phase, &late);
 	fake_clock_pass(55 * CLOCK_NS_PER_MS);
-	loop_run(loop);
-	assert_string_equal(letters, "lD");
+	assert_run("lD");
 }
 
 static void read_byte(void *context)
@@ -428,8 +428,7 @@ TEST(io_comes_before_timers, create, destroy)
 	loop_io_start(loop, &reader.io, ends[0], read_byte, &reader);
 	busy_wait(3 * CLOCK_NS_PER_MS);
 	assert_int_equal(write(ends[1], "x", 1), 1);
-	loop_run(loop);
-	assert_string_equal(letters, "rl");
+	assert_run("rl");
 	loop_io_stop(&reader.io);
 }
 
@@ -471,14 +470,13 @@ TEST(loop_does_not_spin_by_default, create, destroy)
 
 	loop_poller_start(loop, &one.poller, unexpected_poll, unexpected_poll, &one);
 	loop_timer_start(loop, &end.timer, CLOCK_NS_PER_MS, note_and_stop, &end);
-	loop_run(loop);
-	assert_string_equal(letters, "z");
+	assert_run("z");
 	loop_poller_stop(loop, &one.poller);
 	loop_run(loop);
 }
 
 /* Even if a poller has work in each round. */
-TEST(watchers_are_served_while_pollers_spin, create, destroy)
+TEST(watchers_are_served_while_pollers_spin, create_with_fake_time, destroy)
 {
 	struct actor idle = { 0 };
 	struct actor busy = { .letter = 'p' };
@@ -487,7 +485,6 @@ TEST(watchers_are_served_while_pollers_spin, create, destroy)
 	struct actor limit = { .letter = 'l' };
 	int64_t start;
 
-	fake_clock.real = false;
 	start = clock_now();
 	busy.left = UINT_MAX;
 	assert_int_equal(write(ends[1], "x", 1), 1);
@@ -603,8 +600,7 @@ TEST(pollers_are_armed_before_loop_sleeps, create, destroy)
 	loop_spin(loop, 200 * CLOCK_NS_PER_US);
 	loop_poller_start(loop, &source.actor.poller, poll_source, arm_source, &source);
 	loop_io_start(loop, &source.actor.io, ends[0], source_readable, &source);
-	loop_run(loop);
-	assert_string_equal(letters, "wwz");
+	assert_run("wwz");
 	/* Armed at the start, where it finds the late work; after that; and after one or two wake-ups. */
 	assert_true(source.arms >= 3 && source.arms <= 4);
 	assert_true(source.polls > source.arms);
@@ -613,19 +609,17 @@ TEST(pollers_are_armed_before_loop_sleeps, create, destroy)
 }
 
 /* After a wake-up it spins for 200 us, 20 polls here, and a few more, then sleeps. */
-TEST(loop_spins_for_configured_time, create, destroy)
+TEST(loop_spins_for_configured_time, create_with_fake_time, destroy)
 {
 	struct actor one = { 0 };
 	struct actor wake = { .letter = 'w' };
 	struct actor end = { .letter = 'z' };
 
-	fake_clock.real = false;
 	loop_spin(loop, 200 * CLOCK_NS_PER_US);
 	loop_poller_start(loop, &one.poller, poll_idle_slowly, NULL, &one);
 	loop_timer_start(loop, &wake.timer, CLOCK_NS_PER_MS, note_only, &wake);
 	loop_timer_start(loop, &end.timer, 100 * CLOCK_NS_PER_MS, note_and_stop, &end);
-	loop_run(loop);
-	assert_string_equal(letters, "wz");
+	assert_run("wz");
 	assert_in_range(one.left, 20, 200);
 	loop_poller_stop(loop, &one.poller);
 }
@@ -648,26 +642,26 @@ static void start_slow_poller(void *context)
 	loop_timer_start(loop, &actor->timer, 5 * CLOCK_NS_PER_MS, note_and_stop, actor);
 }
 
-TEST(slow_pollers_do_not_delay_timers, create, destroy)
+TEST(slow_pollers_do_not_delay_timers, create_with_fake_time, destroy)
 {
 	struct actor poller = { .letter = 'l' };
 
-	fake_clock.real = false;
 	loop_spin(loop, LOOP_SPIN_ALWAYS);
 	loop_timer_start(loop, &poller.timer, 0, start_slow_poller, &poller);
-	loop_run(loop);
-	assert_string_equal(letters, "l");
+	assert_run("l");
 	assert_in_range(poller.left, 1, 8);
 	loop_poller_stop(loop, &poller.poller);
 }
 
-/* libev stops watching a descriptor that the kernel rejects: the loop must end, or it would wait forever. */
-TEST(descriptor_rejected_by_kernel_ends_loop, create, destroy)
+/*
+ * libev stops watching a descriptor that the kernel rejects, and reports it when it wakes: the loop must end, or it
+ * would wait forever.
+ */
+TEST(descriptor_rejected_by_kernel_ends_loop, create_with_fake_time, destroy)
 {
 	struct actor one = { 0 };
 	bool complete;
 
-	fake_clock.real = false; /* libev reports the descriptor when it wakes */
 	epoll_is_full = true;
 	loop_io_start(loop, &one.io, ends[0], unexpected_callback, &one);
 	complete = loop_run(loop);
@@ -699,8 +693,7 @@ TEST(poller_stops_another, create, destroy)
 	loop_poller_start(loop, &actors[1].poller, unexpected_poll, NULL, &actors[1]);
 	loop_poller_start(loop, &actors[2].poller, stop_both_pollers, NULL, &actors[2]);
 	loop_timer_start(loop, &end.timer, 3600 * CLOCK_NS_PER_S, unexpected_callback, &end);
-	loop_run(loop);
-	assert_string_equal(letters, "caa");
+	assert_run("caa");
 	loop_timer_stop(&end.timer);
 	loop_poller_stop(loop, &actors[0].poller);
 }

@@ -322,6 +322,8 @@ TEST(invalid_values)
 	}
 }
 
+#define LISTED "tool: hint: tool --help lists the options\n"
+
 /* Errors other than an invalid value. */
 TEST(rejected_words)
 {
@@ -339,20 +341,16 @@ TEST(rejected_words)
 		{ "--verbose=yes", "tool: -v, --verbose: takes no value\n" },
 		{ "--verbose=", "tool: -v, --verbose: takes no value\n" },
 		{ "-v4", "tool: -v, --verbose: takes no value\n" },
-		{ "-x", "tool: -x: unknown option\ntool: hint: tool --help lists the options\n" },
-		{ "-vx5", "tool: -x: unknown option\ntool: hint: tool --help lists the options\n" },
+		{ "-x", "tool: -x: unknown option\n" LISTED },
+		{ "-vx5", "tool: -x: unknown option\n" LISTED },
 		{ "--prot 5", "tool: --prot: unknown option\ntool: hint: did you mean --port?\n" },
 		{ "--prot=5", "tool: --prot: unknown option\ntool: hint: did you mean --port?\n" },
-		{ "--frobnicate", "tool: --frobnicate: unknown option\ntool: hint: tool --help lists the options\n" },
-		{ "--=5", "tool: --: unknown option\ntool: hint: tool --help lists the options\n" },
-		{ "-v there", "tool: unexpected argument 'there'\n"
-			      "tool: hint: tool --help lists the options\n" },
-		{ "-- -v", "tool: unexpected argument '-v'\n"
-			   "tool: hint: tool --help lists the options\n" },
-		{ "-", "tool: unexpected argument '-'\n"
-		       "tool: hint: tool --help lists the options\n" },
-		{ "''", "tool: unexpected argument ''\n"
-			"tool: hint: tool --help lists the options\n" },
+		{ "--frobnicate", "tool: --frobnicate: unknown option\n" LISTED },
+		{ "--=5", "tool: --: unknown option\n" LISTED },
+		{ "-v there", "tool: unexpected argument 'there'\n" LISTED },
+		{ "-- -v", "tool: unexpected argument '-v'\n" LISTED },
+		{ "-", "tool: unexpected argument '-'\n" LISTED },
+		{ "''", "tool: unexpected argument ''\n" LISTED },
 	};
 
 	for (size_t i = 0; i < LENGTH(cases); i++)

@@ -83,17 +83,12 @@ TEST(test_icmp_from_a_closed_port, testbed_open, testbed_close)
 	host->transport->endpoints = &conns[0]->endpoint;
 	conns[0]->endpoint.next = &conns[1]->endpoint;
 	conns[0]->endpoint.probe = SOFT_PROBE_SENT;
-	soft_cm_unreachable(host->transport, host->socket, &icmp, nothing, 0);
-	icmp.from = peer->address;
-	soft_cm_unreachable(host->transport, host->socket, &icmp, nothing, 0);
-	assert_int_equal(conns[0]->endpoint.probe, SOFT_PROBE_SENT);
-	host->transport->probes = 1;
-	icmp.from = other->address;
-	soft_cm_unreachable(host->transport, host->socket, &icmp, nothing, 0);
-	assert_int_equal(conns[0]->endpoint.probe, SOFT_PROBE_SENT);
-	icmp.from = peer->address;
-	soft_cm_unreachable(host->transport, host->socket, &icmp, nothing, 0);
-	assert_int_equal(conns[0]->endpoint.probe, SOFT_PROBE_ANSWERED);
+	for (unsigned turn = 0; turn < 4; turn++) {
+		host->transport->probes = turn / 2;
+		icmp.from = turn % 2 ? peer->address : other->address;
+		soft_cm_unreachable(host->transport, host->socket, &icmp, nothing, 0);
+		assert_int_equal(conns[0]->endpoint.probe, turn == 3 ? SOFT_PROBE_ANSWERED : SOFT_PROBE_SENT);
+	}
 	assert_int_equal(conns[1]->endpoint.probe, SOFT_PROBE_NONE);
 	assert_int_equal(host->transport->probes, 0);
 	assert_int_equal(conns[0]->endpoint.icmp.error, 0);

@@ -62,10 +62,9 @@ TEST(test_dreq_acknowledges, testbed_open, testbed_close)
 /* The peer's answer may be among thousands of unread packets: timeouts send only a few, and do not count. */
 TEST(test_unread_packets_limit_resends, testbed_open, testbed_close)
 {
-	struct conn *active, *passive;
+	struct conn *passive, *active = connect_pair(&passive);
 	unsigned sent;
 
-	active = connect_pair(&passive);
 	cm_hosts.dropped = DROP_DREQ | DROP_DREP;
 	active->host->socket->unread = true;
 	active->host->socket->resends = 1000;
@@ -119,10 +118,9 @@ static void send_kernels_dreq(const struct conn *passive)
 /* With unacknowledged work the DREP to a kernel is delayed while the DREQ repeats, for a limited time. */
 TEST(test_dreq_with_unacked_work, testbed_open, testbed_close)
 {
-	struct conn *active, *passive;
-
 	for (unsigned acked = 0; acked < 2; acked++) {
-		active = connect_pair(&passive);
+		struct conn *passive, *active = connect_pair(&passive);
+
 		passive->qp.unacked = true;
 		cm_hosts.dropped = DROP_DREQ;
 		do_disconnect(active);
@@ -147,10 +145,9 @@ TEST(test_dreq_with_unacked_work, testbed_open, testbed_close)
 /* Then both sides disconnect, or the waiting side releases the connection. */
 TEST(test_disconnect_with_unacked_work, testbed_open, testbed_close)
 {
-	struct conn *active, *passive;
-
 	for (unsigned releases = 0; releases < 2; releases++) {
-		active = connect_pair(&passive);
+		struct conn *passive, *active = connect_pair(&passive);
+
 		passive->qp.unacked = true;
 		cm_hosts.dropped = DROP_DREQ;
 		do_disconnect(active);

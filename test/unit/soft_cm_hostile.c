@@ -9,39 +9,34 @@ static const enum mad_kind response_kinds[] = { MAD_MRA, MAD_REJ, MAD_REP, MAD_R
 /* Creates cm_ids in each state. From then on no MAD is delivered. cm_hosts.sent holds all MADs. */
 static void create_all_states(struct conn *conns[10])
 {
+	static const enum cm_state states[10] = { CM_ESTABLISHED, CM_ESTABLISHED, CM_DREQ_SENT, CM_ESTABLISHED,
+						  CM_TIMEWAIT,	  CM_TIMEWAIT,	  CM_REQ_SENT,	CM_REQ_RECEIVED,
+						  CM_REQ_SENT,	  CM_REP_SENT };
 	struct conn *passive;
 
 	conns[0] = connect_pair(&passive);
 	conns[1] = passive;
-	conns[2] = connect_pair(&passive); /* CM_DREQ_SENT */
+	conns[2] = connect_pair(&passive);
 	conns[3] = passive;
-	conns[4] = connect_pair(&passive); /* CM_TIMEWAIT */
+	conns[4] = connect_pair(&passive);
 	conns[5] = passive;
 	do_disconnect(conns[4]);
 	network_run(CLOCK_NS_PER_MS);
 	cm_hosts.requested = NULL;
 	conns[6] = connect_for_1_ms();
-	conns[7] = passive_conn(); /* CM_REQ_RECEIVED */
+	conns[7] = passive_conn();
 	cm_hosts.dropped = DROP_REP;
 	cm_hosts.requested = do_accept;
 	conns[8] = connect_for_1_ms();
-	conns[9] = passive_conn(); /* CM_REP_SENT */
+	conns[9] = passive_conn();
 	cm_hosts.requested = do_reject;
 	do_release(connect_one());
 	network_run(CLOCK_NS_PER_MS);
 	cm_hosts.dropped = DROP_ALL;
 	do_disconnect(conns[2]);
 	testbed_flush();
-	assert_int_equal(state_of(conns[0]), CM_ESTABLISHED);
-	assert_int_equal(state_of(conns[1]), CM_ESTABLISHED);
-	assert_int_equal(state_of(conns[2]), CM_DREQ_SENT);
-	assert_int_equal(state_of(conns[3]), CM_ESTABLISHED);
-	assert_int_equal(state_of(conns[4]), CM_TIMEWAIT);
-	assert_int_equal(state_of(conns[5]), CM_TIMEWAIT);
-	assert_int_equal(state_of(conns[6]), CM_REQ_SENT);
-	assert_int_equal(state_of(conns[7]), CM_REQ_RECEIVED);
-	assert_int_equal(state_of(conns[8]), CM_REQ_SENT);
-	assert_int_equal(state_of(conns[9]), CM_REP_SENT);
+	for (unsigned i = 0; i < LENGTH(states); i++)
+		assert_int_equal(state_of(conns[i]), states[i]);
 }
 
 /* Injects a MAD of each kind for a cm_id in each state. None changes any state. */
@@ -189,10 +184,9 @@ TEST(test_untimely_mads)
  * and an invalid one. */
 TEST(test_no_oracle, testbed_open, testbed_close)
 {
-	struct conn *active, *passive;
+	struct conn *passive, *active = connect_pair(&passive);
 	struct mad mad, right, wrong;
 
-	active = connect_pair(&passive);
 	for (unsigned kind = 0; kind < LENGTH(response_kinds); kind++) {
 		uint64_t sent_before = network->sent, responses;
 
@@ -216,10 +210,9 @@ TEST(test_no_oracle, testbed_open, testbed_close)
 /* SIDR_REQ is not supported: it gets an error response, with valid and with invalid identifiers. */
 TEST(test_unsupported, testbed_open, testbed_close)
 {
-	struct conn *active, *passive;
+	struct conn *passive, *active = connect_pair(&passive);
 	uint64_t before;
 
-	active = connect_pair(&passive);
 	before = state_hash();
 	for (uint32_t wrong = 0; wrong < 2; wrong++) {
 		struct mad response, mad = { .kind = MAD_SIDR_REQ,

@@ -281,11 +281,10 @@ TEST(test_no_route_back, testbed_open, testbed_close)
 /* A REQ with the QPN of an established connection is rejected. The connection stays, and its peer is probed. */
 TEST(test_stale_qpn, testbed_open, testbed_close)
 {
-	struct conn *active, *passive;
+	struct conn *passive, *active = connect_pair(&passive);
 	struct mad mad, response;
 	uint64_t before;
 
-	active = connect_pair(&passive);
 	assert_non_null(last_sent(MAD_REQ, &cm_hosts.hosts[0], &mad));
 	mad.local_id ^= 1;
 	before = state_hash();

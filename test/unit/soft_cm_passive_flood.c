@@ -37,6 +37,15 @@ static void flood_send(struct flood *flood)
 	testbed_inject(&cm_hosts.hosts[2], &cm_hosts.hosts[1], &flood->request);
 }
 
+/* Each REQ has its own turn of the loop. */
+static void flood_turns(struct flood *flood, unsigned count)
+{
+	while (count--) {
+		flood_send(flood);
+		network_run(0);
+	}
+}
+
 /* The requests that wait for the command are limited per listener. */
 TEST(test_flood_with_slow_command, testbed_open, testbed_close)
 {
@@ -45,10 +54,7 @@ TEST(test_flood_with_slow_command, testbed_open, testbed_close)
 	struct flood flood;
 
 	flood_prepare(&flood);
-	for (unsigned i = 0; i < 2 * CM_BACKLOG; i++) {
-		flood_send(&flood);
-		network_run(0);
-	}
+	flood_turns(&flood, 2 * CM_BACKLOG);
 	assert_int_equal(server->listener.pending_requests, CM_BACKLOG);
 	flood.request.req.service_id++;
 	flood_send(&flood);
@@ -107,10 +113,7 @@ TEST(test_flood_has_few_timers, testbed_open, testbed_close)
 
 	flood_prepare(&flood);
 	cm_hosts.requested = do_accept;
-	for (unsigned i = 0; i < CM_RESEND_HALF_OPEN_MAX + 10; i++) {
-		flood_send(&flood);
-		network_run(0);
-	}
+	flood_turns(&flood, CM_RESEND_HALF_OPEN_MAX + 10);
 	assert_int_equal(passive_conn()->endpoint.cm_id->resends, CM_BACKOFF_STEPS);
 }
 
@@ -130,7 +133,7 @@ TEST(test_flood_of_half_open, testbed_open, testbed_close)
 	struct path_options path = PATH_OPEN;
 	struct host *server = &cm_hosts.hosts[1];
 	const struct soft_cm *cm = server->transport->cm;
-	struct conn *active, *passive, *first = NULL, *late;
+	struct conn *active, *passive, *first, *late;
 	struct flood flood;
 	struct capture capture;
 	const char message[] =
@@ -144,18 +147,14 @@ TEST(test_flood_of_half_open, testbed_open, testbed_close)
 	path.backlog = 100;
 	server->listener.base.options.path = &path;
 	cm_hosts.requested = do_accept;
-	for (unsigned i = 0; i < 200; i++) {
-		flood_send(&flood);
-		network_run(0);
-		if (!i)
-			first = passive_conn();
-	}
+	flood_turns(&flood, 1);
+	first = passive_conn();
+	flood_turns(&flood, 199);
 	assert_int_equal(cm->half_open, 200);
 	assert_int_equal(count_failures(), 0);
 	capture_begin(&capture);
 	for (unsigned i = 0; i < 5000; i++) {
-		flood_send(&flood);
-		network_run(0);
+		flood_turns(&flood, 1);
 		assert_int_equal(cm->half_open, 200);
 		assert_int_equal(count_failures(), i + 1 + real);
 		if (!i)
@@ -166,8 +165,7 @@ TEST(test_flood_of_half_open, testbed_open, testbed_close)
 			assert_true(is_established(late) && is_established(passive_conn()));
 			do_disconnect(late);
 			network_run(CLOCK_NS_PER_MS);
-			flood_send(&flood);
-			network_run(0);
+			flood_turns(&flood, 1);
 			real++;
 		}
 	}
@@ -197,10 +195,7 @@ TEST(test_flood_drops_slow_client, testbed_open, testbed_close)
 	assert_non_null(last_sent(MAD_RTU, &cm_hosts.hosts[0], &rtu));
 	cm_hosts.dropped = 0;
 	capture_begin(&capture);
-	for (unsigned i = 0; i < 2 * CM_BACKLOG; i++) {
-		flood_send(&flood);
-		network_run(0);
-	}
+	flood_turns(&flood, 2 * CM_BACKLOG);
 	capture_end(&capture);
 	testbed_inject(&cm_hosts.hosts[0], &cm_hosts.hosts[1], &rtu);
 	network_run(CLOCK_NS_PER_MS);
@@ -213,16 +208,13 @@ TEST(test_no_amplification, testbed_open, testbed_close)
 {
 	const unsigned floods[] = { CM_RESEND_HALF_OPEN_MAX, 2000 };
 	struct flood flood;
-	uint64_t sent_before;
 
 	flood_prepare(&flood);
 	cm_hosts.requested = do_accept;
 	for (size_t i = 0; i < LENGTH(floods); i++) {
-		sent_before = network->sent;
-		for (unsigned count = 0; count < floods[i]; count++) {
-			flood_send(&flood);
-			network_run(0);
-		}
+		uint64_t sent_before = network->sent;
+
+		flood_turns(&flood, floods[i]);
 		assert_int_equal(network->sent - sent_before, floods[i]);
 		network_run(10 * CLOCK_NS_PER_S);
 		if (i)
@@ -303,8 +295,8 @@ TEST(test_hash_is_secret, testbed_open, testbed_close)
 	for (unsigned i = 0; i < LENGTH(cm_ids); i++)
 		cm_ids[i] = create_cm_id(cm_hosts.hosts[i].transport->cm, &path, 1);
 	assert_int_not_equal(cm_ids[0]->entries[CM_BY_PEER].key, cm_ids[1]->entries[CM_BY_PEER].key);
-	for (unsigned i = 0; i < LENGTH(cm_ids); i++)
-		soft_cm_id_free(cm_ids[i]);
+	soft_cm_id_free(cm_ids[0]);
+	soft_cm_id_free(cm_ids[1]);
 }
 
 /* REQs with the same QPN and different GUIDs do not form long hash chains. The connection with that QPN is still found.
@@ -312,11 +304,10 @@ TEST(test_hash_is_secret, testbed_open, testbed_close)
 TEST(test_flood_with_one_qpn, testbed_open, testbed_close)
 {
 	struct host *client = &cm_hosts.hosts[0], *server = &cm_hosts.hosts[1];
-	struct conn *active, *passive;
+	struct conn *passive, *active = connect_pair(&passive);
 	struct flood flood;
 	struct mad response;
 
-	active = connect_pair(&passive);
 	flood_copy(&flood, client);
 	cm_hosts.dropped = DROP_ALL;
 	for (unsigned i = 0; i < CM_IDS; i++) {

@@ -237,7 +237,6 @@ TEST(no_loopback_on_loopback_interface, set_up, tear_down)
 /* A burst longer than the socket window is sent in several turns and completes in sequence. */
 TEST(burst_exceeds_socket_window, set_up, tear_down)
 {
-
 	testbed.window = 3000;
 	for (uint32_t tag = 0; tag < 16; tag++)
 		datagram_post_one(0, WORK_SEND, tag, 1000);
@@ -254,7 +253,6 @@ TEST(burst_exceeds_socket_window, set_up, tear_down)
  * the queue pair fail. */
 TEST(unsent_datagrams_are_resent_or_fail, set_up, tear_down)
 {
-
 	for (uint32_t tag = 0; tag < 8; tag++)
 		datagram_post_one(0, WORK_SEND, tag, 100);
 	hosts_flush();

@@ -12,9 +12,8 @@
 static void run_seed(uint64_t seed, unsigned loss, unsigned other, size_t works)
 {
 	static const uint32_t mtus[] = { 256, 512, 1024, 2048, 4096 };
-	struct qp_run *run = qp_run_new();
+	struct qp_run *run = qp_run_new(seed);
 
-	qp_open(seed);
 	network->loss = loss;
 	network->repeat = network->reorder = network->damage = other;
 	run->attr = (struct qp_attr){
@@ -29,8 +28,7 @@ static void run_seed(uint64_t seed, unsigned loss, unsigned other, size_t works)
 		testbed.window = (4 + network_below(16)) * run->attr.mtu;
 	qp_run_plan_randomly(run, works);
 	qp_run_all(run);
-	free(run);
-	qp_close();
+	qp_run_end(run);
 }
 
 /* Losses, and repeated, reordered and damaged packets of each, in a thousand. */
@@ -53,17 +51,15 @@ TEST(seeded_runs)
 /* Returns MB/s of work requests in one direction. The line has 10 Gbit/s, the round trip time is about 30 us. */
 static double throughput(enum work_kind kind, uint32_t length, size_t works, unsigned loss)
 {
-	struct qp_run *run = qp_run_new();
+	struct qp_run *run = qp_run_new(loss + 1);
 	double megabytes;
 
-	qp_open(loss + 1);
 	network->loss = loss;
 	for (size_t index = 0; index < works; index++)
 		qp_run_add(run, 0, (struct plan){ .kind = kind, .length = length });
 	qp_run_all(run);
 	megabytes = (double)length * (double)works / 1e6 / ((double)run->taken / 1e9);
-	free(run);
-	qp_close();
+	qp_run_end(run);
 	return megabytes;
 }
 
@@ -96,9 +92,8 @@ static uint64_t counted(enum soft_count count)
 TEST(losses_are_counted)
 {
 	for (unsigned loss = 0; loss <= 50; loss += 50) {
-		struct qp_run *run = qp_run_new();
+		struct qp_run *run = qp_run_new(loss + 1);
 
-		qp_open(loss + 1);
 		network->loss = loss;
 		for (size_t index = 0; index < 64; index++)
 			qp_run_add(run, 0, (struct plan){ .kind = index % 2 ? WORK_READ : WORK_SEND, .length = 65536 });
@@ -113,8 +108,7 @@ TEST(losses_are_counted)
 		/* Some are lost, and each gap has one. */
 		assert_true(counted(SOFT_SEQUENCE_NAKS) <= counted(SOFT_SEQUENCE_NAKS_SENT));
 		assert_true(counted(SOFT_SEQUENCE_NAKS_SENT) <= counted(SOFT_OUT_OF_SEQUENCE));
-		free(run);
-		qp_close();
+		qp_run_end(run);
 	}
 }
 
@@ -146,11 +140,10 @@ static int64_t run_with_drop(unsigned drop)
 		{ .kind = WORK_READ, .length = 65536 }, { .kind = WORK_WRITE, .length = 65536 },
 		{ .kind = WORK_READ, .length = 64 },	{ .kind = WORK_WRITE, .length = 64 },
 	};
-	struct qp_run *run = qp_run_new();
+	struct qp_run *run = qp_run_new(1);
 	int64_t taken;
 	uint64_t known;
 
-	qp_open(1);
 	testbed.tap = drop_some;
 	packets_sent = 0;
 	packet_to_drop = drop;
@@ -165,8 +158,7 @@ static int64_t run_with_drop(unsigned drop)
 		assert_int_equal(known > 0, drop && (!(dropped & FORM_RESPONSE) || (dropped & FORM_READ)));
 	assert_int_equal(counted(SOFT_OUT_OF_SEQUENCE) > 0, counted(SOFT_SEQUENCE_NAKS) > 0);
 	assert_int_equal(counted(SOFT_LATE), 0);
-	free(run);
-	qp_close();
+	qp_run_end(run);
 	return taken;
 }
 
@@ -216,10 +208,9 @@ static bool count_retransmissions(struct network *where, const struct host *from
 static int64_t run_counted(bool (*tap)(struct network *, const struct host *, struct packet *), uint32_t depth,
 			   uint32_t length)
 {
-	struct qp_run *run = qp_run_new();
+	struct qp_run *run = qp_run_new(1);
 	int64_t taken;
 
-	qp_open(1);
 	testbed.tap = tap;
 	requests = retransmitted = 0;
 	run->attr.ack_timeout = 19;
@@ -231,8 +222,7 @@ static int64_t run_counted(bool (*tap)(struct network *, const struct host *, st
 	for (enum soft_count count = 0; count < SOFT_SENT; count++)
 		if (count != SOFT_DUPLICATES && count != SOFT_TIMEOUTS && count != SOFT_LATE && count != SOFT_RESENT)
 			assert_int_equal(counted(count), 0);
-	free(run);
-	qp_close();
+	qp_run_end(run);
 	return taken;
 }
 

@@ -26,6 +26,8 @@ static void ask(struct cm_id *listener)
 	"join 239.1.2.3:0 as full member\n"                                                                            \
 	"leave 239.1.2.3:0\n"
 
+#define REFUSED(port) "create_id space 0x0106\nbind 0.0.0.0:" port "\nreject\n"
+
 static const struct {
 	const char *line;
 	enum outcome outcome;
@@ -86,21 +88,10 @@ static const struct {
 	  "resolve 10.0.0.2:7471 from none in 20 ms\n",
 	  .endless = true },
 	/* A failure before there is a connection is the server's: no protection domain for a client. */
-	{ "rping -s -P --idle-timeout 20ms", OUTCOME_INTERNAL,
-	  "create_id space 0x0106\n"
-	  "bind 0.0.0.0:7174\n"
-	  "reject\n",
-	  .fails = "ibv_alloc_pd", .error = ENOMEM, .asked = true },
-	{ "rping -s", OUTCOME_INTERNAL,
-	  "create_id space 0x0106\n"
-	  "bind 0.0.0.0:7174\n"
-	  "reject\n",
-	  .fails = "ibv_alloc_pd", .error = ENOMEM, .asked = true },
-	{ "ucmatose", OUTCOME_INTERNAL,
-	  "create_id space 0x0106\n"
-	  "bind 0.0.0.0:7471\n"
-	  "reject\n",
-	  .fails = "ibv_alloc_pd", .error = ENOMEM, .asked = true },
+	{ "rping -s -P --idle-timeout 20ms", OUTCOME_INTERNAL, REFUSED("7174"), .fails = "ibv_alloc_pd",
+	  .error = ENOMEM, .asked = true },
+	{ "rping -s", OUTCOME_INTERNAL, REFUSED("7174"), .fails = "ibv_alloc_pd", .error = ENOMEM, .asked = true },
+	{ "ucmatose", OUTCOME_INTERNAL, REFUSED("7471"), .fails = "ibv_alloc_pd", .error = ENOMEM, .asked = true },
 };
 
 TEST(calls)

@@ -142,6 +142,8 @@ TEST(memory_runs_short)
 		}
 }
 
+#define NO_CM ": /dev/infiniband/rdma_cm cannot be used (connections): "
+
 static bool in_container, is_privileged;
 
 bool __wrap_privileges_in_container(void)
@@ -169,80 +171,58 @@ bool __wrap_privileges_may(unsigned capability)
 TEST(machines_without)
 {
 	static const struct {
-		const char *removed[3], *written, *content, *call;
+		const char *cause, *hint, *removed[3], *written, *content, *call;
 		int error;
 		bool no_provider, container;
-		const char *cause, *hint;
 	} lacks[] = {
 		/* If files cannot be seen, the calls decide, and they succeed. */
-		{ { "/sys" } },
-		{ { "/sys/class/infiniband", "/sys/class/infiniband_verbs" } },
-		{ { "/dev/infiniband/uverbs1" } },
-		{ .call = "scandir", .error = EACCES },
+		{ NULL, .removed = { "/sys" } },
+		{ NULL, .removed = { "/sys/class/infiniband", "/sys/class/infiniband_verbs" } },
+		{ NULL, .removed = { "/dev/infiniband/uverbs1" } },
+		{ NULL, .call = "scandir", .error = EACCES },
 
-		{ { "/sys/class/infiniband", "/dev/infiniband" },
-		  .cause = ": no RDMA device on this machine (none in /sys/class/infiniband)\n",
-		  .hint = "software device: rdma link add rxe0 type rxe netdev lo (before Linux 5.17 also: modprobe "
-			  "rdma_rxe; echo lo >/sys/module/rdma_rxe/parameters/add); if it fails: journalctl -k -g "
-			  "rdma_rxe; "
-			  "without a device: --transport soft" },
-		{ { "/sys", "/dev/infiniband" },
-		  .cause = ": no RDMA device, module or port can be seen in /sys: it is not mounted (2)\n" },
-		{ { "/sys/class/infiniband", "/dev/infiniband" },
-		  .written = "/sys/module/ib_core/parameters/netns_mode",
-		  .content = "N\n",
-		  .cause = ": no RDMA device in this network namespace (rdma system: netns exclusive)\n",
-		  .hint = "without a device: --transport soft" },
-		{ { "/sys/class/infiniband_verbs", "/dev/infiniband" },
-		  .cause = ": kernel modules not loaded: ib_uverbs\n",
-		  .hint = "modprobe -a ib_uverbs" },
-		{ { "/dev/infiniband" },
-		  .container = true,
-		  .cause = ": /dev/infiniband/rdma_cm cannot be used (connections): No such file or directory (2)\n",
-		  .hint = "start the container with the device /dev/infiniband/rdma_cm (of a service: "
-			  "PrivateDevices=no)" },
-		{ { "/dev/infiniband" },
-		  .cause = ": /dev/infiniband/rdma_cm cannot be used (connections): No such file or directory (2)\n",
-		  .hint = "as root: mkdir -p /dev/infiniband; mknod -m 666 /dev/infiniband/rdma_cm c 1 3" },
-		{ .no_provider = true,
-		  .cause = ": roce0 has no provider library\n",
-		  .hint = "install its package: ibverbs-providers (Debian), libibverbs (Fedora)" },
+		{ ": no RDMA device on this machine (none in /sys/class/infiniband)\n",
+		  "software device: rdma link add rxe0 type rxe netdev lo (before Linux 5.17 also: modprobe rdma_rxe; "
+		  "echo lo >/sys/module/rdma_rxe/parameters/add); if it fails: journalctl -k -g rdma_rxe; without a "
+		  "device: --transport soft",
+		  .removed = { "/sys/class/infiniband", "/dev/infiniband" } },
+		{ ": no RDMA device, module or port can be seen in /sys: it is not mounted (2)\n",
+		  .removed = { "/sys", "/dev/infiniband" } },
+		{ ": no RDMA device in this network namespace (rdma system: netns exclusive)\n",
+		  "without a device: --transport soft", .removed = { "/sys/class/infiniband", "/dev/infiniband" },
+		  .written = "/sys/module/ib_core/parameters/netns_mode", .content = "N\n" },
+		{ ": kernel modules not loaded: ib_uverbs\n", "modprobe -a ib_uverbs",
+		  .removed = { "/sys/class/infiniband_verbs", "/dev/infiniband" } },
+		{ NO_CM "No such file or directory (2)\n",
+		  "start the container with the device /dev/infiniband/rdma_cm (of a service: PrivateDevices=no)",
+		  .removed = { "/dev/infiniband" }, .container = true },
+		{ NO_CM "No such file or directory (2)\n",
+		  "as root: mkdir -p /dev/infiniband; mknod -m 666 /dev/infiniband/rdma_cm c 1 3",
+		  .removed = { "/dev/infiniband" } },
+		{ ": roce0 has no provider library\n",
+		  "install its package: ibverbs-providers (Debian), libibverbs (Fedora)", .no_provider = true },
 
-		{ { "/dev/infiniband/rdma_cm", "/sys/class/misc/rdma_cm" },
-		  .cause = ": kernel modules not loaded: rdma_cm rdma_ucm\n",
-		  .hint = "modprobe -a rdma_cm rdma_ucm" },
-		{ { "/dev/infiniband/rdma_cm", "/sys/class/misc/rdma_cm" },
-		  .container = true,
-		  .cause = ": kernel modules not loaded: rdma_cm rdma_ucm\n",
-		  .hint = "on the host: modprobe -a rdma_cm rdma_ucm" },
-		{ { "/dev/infiniband/rdma_cm" },
-		  .container = true,
-		  .cause = ": /dev/infiniband/rdma_cm cannot be used (connections): No such file or directory (2)\n",
-		  .hint = "start the container with the device /dev/infiniband/rdma_cm (of a service: "
-			  "PrivateDevices=no)" },
-		{ { "/dev/infiniband/rdma_cm", "/sys/class/misc" },
-		  .cause = ": /dev/infiniband/rdma_cm cannot be used (connections): No such file or directory (2)\n" },
-		{ .call = "open",
-		  .error = EACCES,
-		  .cause = ": /dev/infiniband/rdma_cm cannot be used (connections): Permission denied (13)\n" },
-		{ .call = "open",
-		  .error = ENODEV,
-		  .container = true,
-		  .cause = ": /dev/infiniband/rdma_cm cannot be used (connections): No such device; its number 1:3 is "
-			   "stale (19)\n",
-		  .hint = "start the container again with the device /dev/infiniband/rdma_cm" },
-		{ .call = "open",
-		  .error = EMFILE,
-		  .cause = ": /dev/infiniband/rdma_cm: creating an event channel: Too many open files (24)\n" },
+		{ ": kernel modules not loaded: rdma_cm rdma_ucm\n", "modprobe -a rdma_cm rdma_ucm",
+		  .removed = { "/dev/infiniband/rdma_cm", "/sys/class/misc/rdma_cm" } },
+		{ ": kernel modules not loaded: rdma_cm rdma_ucm\n", "on the host: modprobe -a rdma_cm rdma_ucm",
+		  .removed = { "/dev/infiniband/rdma_cm", "/sys/class/misc/rdma_cm" }, .container = true },
+		{ NO_CM "No such file or directory (2)\n",
+		  "start the container with the device /dev/infiniband/rdma_cm (of a service: PrivateDevices=no)",
+		  .removed = { "/dev/infiniband/rdma_cm" }, .container = true },
+		{ NO_CM "No such file or directory (2)\n",
+		  .removed = { "/dev/infiniband/rdma_cm", "/sys/class/misc" } },
+		{ NO_CM "Permission denied (13)\n", .call = "open", .error = EACCES },
+		{ NO_CM "No such device; its number 1:3 is stale (19)\n",
+		  "start the container again with the device /dev/infiniband/rdma_cm", .call = "open", .error = ENODEV,
+		  .container = true },
+		{ ": /dev/infiniband/rdma_cm: creating an event channel: Too many open files (24)\n", .call = "open",
+		  .error = EMFILE },
 		/* libibverbs then finds no device. */
-		{ { "/dev/infiniband/uverbs0", "/dev/infiniband/uverbs1" },
-		  .call = "scandir",
-		  .error = EMFILE,
-		  .cause = ": no RDMA device, module or port can be seen in /sys: Too many open files (24)\n" },
-		{ { "/dev/infiniband" },
-		  .call = "scandir",
-		  .error = EACCES,
-		  .cause = ": no RDMA device, module or port can be seen in /sys: Permission denied (13)\n" },
+		{ ": no RDMA device, module or port can be seen in /sys: Too many open files (24)\n",
+		  .removed = { "/dev/infiniband/uverbs0", "/dev/infiniband/uverbs1" }, .call = "scandir",
+		  .error = EMFILE },
+		{ ": no RDMA device, module or port can be seen in /sys: Permission denied (13)\n",
+		  .removed = { "/dev/infiniband" }, .call = "scandir", .error = EACCES },
 	};
 
 	for (size_t row = 0; row < LENGTH(lacks); row++) {
@@ -277,54 +257,33 @@ TEST(machines_without)
 TEST(device_of_the_route)
 {
 	static const struct {
-		const char *removed, *written, *call, *client;
+		enum outcome outcome;
+		const char *cause, *removed, *written, *call, *client;
 		int error;
 		bool no_provider, server;
-		enum outcome outcome;
-		const char *cause;
 	} routes[] = {
-		{ .removed = "/dev/infiniband/uverbs0",
-		  .outcome = OUTCOME_NO_DEVICE,
-		  .cause = "resolving the address: /dev/infiniband/uverbs0 cannot be used (roce0): No such file "
-			   "or directory (2)" },
-		{ .removed = "/dev/infiniband/uverbs0",
-		  .server = true,
-		  .outcome = OUTCOME_NO_DEVICE,
-		  .cause = "binding: /dev/infiniband/uverbs0 cannot be used (roce0): No such file "
-			   "or directory (2)" },
-		{ .no_provider = true,
-		  .outcome = OUTCOME_NO_DEVICE,
-		  .cause = "resolving the address: roce0 has no provider library\n" },
-		{ .written = "/dev/infiniband/uverbs0",
-		  .call = "ucma_get_device",
-		  .error = ENODEV,
-		  .outcome = OUTCOME_NO_DEVICE,
-		  .cause = "/dev/infiniband/uverbs0 cannot be used (roce0): it is not a device file\n" },
-		{ .call = "rdma_resolve_addr",
-		  .error = ENODEV,
-		  .client = "rping -c -C 3 -a 127.0.0.1",
-		  .outcome = OUTCOME_NO_CONNECTION,
-		  .cause = "resolving the address: a loopback address leads to no RDMA device (19)" },
-		{ .call = "rdma_resolve_addr",
-		  .error = ENODEV,
-		  .client = "rping -c -C 3 -a ::",
-		  .outcome = OUTCOME_NO_CONNECTION,
-		  .cause = "resolving the address: it is not the address of a host (19)" },
-		{ .client = "rping -c -C 3 -a 10.0.0.1 -I 192.0.2.9",
-		  .outcome = OUTCOME_NO_CONNECTION,
-		  .cause = "resolving the address: 192.0.2.9 is not an address of this host with an RDMA device (99)" },
+		{ OUTCOME_NO_DEVICE,
+		  "resolving the address: /dev/infiniband/uverbs0 cannot be used (roce0): No such file or directory "
+		  "(2)",
+		  .removed = "/dev/infiniband/uverbs0" },
+		{ OUTCOME_NO_DEVICE,
+		  "binding: /dev/infiniband/uverbs0 cannot be used (roce0): No such file or directory (2)",
+		  .removed = "/dev/infiniband/uverbs0", .server = true },
+		{ OUTCOME_NO_DEVICE, "resolving the address: roce0 has no provider library\n", .no_provider = true },
+		{ OUTCOME_NO_DEVICE, "/dev/infiniband/uverbs0 cannot be used (roce0): it is not a device file\n",
+		  .written = "/dev/infiniband/uverbs0", .call = "ucma_get_device", .error = ENODEV },
+		{ OUTCOME_NO_CONNECTION, "resolving the address: a loopback address leads to no RDMA device (19)",
+		  .call = "rdma_resolve_addr", .error = ENODEV, .client = "rping -c -C 3 -a 127.0.0.1" },
+		{ OUTCOME_NO_CONNECTION, "resolving the address: it is not the address of a host (19)",
+		  .call = "rdma_resolve_addr", .error = ENODEV, .client = "rping -c -C 3 -a ::" },
+		{ OUTCOME_NO_CONNECTION,
+		  "resolving the address: 192.0.2.9 is not an address of this host with an RDMA device (99)",
+		  .client = "rping -c -C 3 -a 10.0.0.1 -I 192.0.2.9" },
 		/* The kernel has found no device. */
-		{ .removed = "/dev/infiniband/uverbs0",
-		  .call = "rdma_resolve_addr",
-		  .error = ENODEV,
-		  .outcome = OUTCOME_NO_CONNECTION,
-		  .cause = "no RDMA device on the route to it" },
-		{ .removed = "/dev/infiniband/uverbs0",
-		  .call = "rdma_bind_addr",
-		  .error = ENODEV,
-		  .server = true,
-		  .outcome = OUTCOME_NO_CONNECTION,
-		  .cause = "binding: not an address of this host with an RDMA device (19)" },
+		{ OUTCOME_NO_CONNECTION, "no RDMA device on the route to it", .removed = "/dev/infiniband/uverbs0",
+		  .call = "rdma_resolve_addr", .error = ENODEV },
+		{ OUTCOME_NO_CONNECTION, "binding: not an address of this host with an RDMA device (19)",
+		  .removed = "/dev/infiniband/uverbs0", .call = "rdma_bind_addr", .error = ENODEV, .server = true },
 	};
 
 	for (size_t row = 0; row < LENGTH(routes); row++) {

@@ -115,7 +115,6 @@ struct testbed {
 	struct choices *choices;
 	struct endpoint *listener;
 	struct side client, server;
-	struct frame in_flight[IN_FLIGHT_MAX], held[HELD_MAX];
 	unsigned in_flight_count, held_count;
 	int64_t began;
 	bool cut;	  /* all packets are dropped */
@@ -123,8 +122,10 @@ struct testbed {
 	bool finishing;	  /* both sides have ended: held packets are delivered, without choices */
 	struct loop_timer receive_timer;
 	struct rules rules;
-	struct errors errors;
 	struct log log;
+	/* What follows is large, and not cleared for a run. */
+	struct errors errors;
+	struct frame in_flight[IN_FLIGHT_MAX], held[HELD_MAX];
 };
 
 static struct side *other(const struct side *side)
@@ -614,15 +615,11 @@ static void close_side(struct side *side)
 
 void scenario_run(const struct scenario *scenario, struct choices *choices)
 {
-	static struct testbed testbed; /* large: only part of it is cleared */
+	static struct testbed testbed;
 
-	memset(&testbed.listener, 0, offsetof(struct testbed, in_flight) - offsetof(struct testbed, listener));
+	memset(&testbed, 0, offsetof(struct testbed, errors));
 	testbed.scenario = scenario;
 	testbed.choices = choices;
-	testbed.in_flight_count = testbed.held_count = 0;
-	testbed.cut = testbed.finishing = testbed.timer_first = false;
-	testbed.receive_timer = (struct loop_timer){ 0 };
-	testbed.rules = (struct rules){ 0 };
 	testbed.errors.count = 0;
 	testbed.log = network_log(&testbed.errors);
 	testbed_open(&testbed);

@@ -124,9 +124,13 @@ static enum outcome dispatch(struct log *log, int argc, char **argv, struct outp
  */
 static void occupy_standard_descriptors(void)
 {
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDONLY) < 0)
-			return;
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
 }
 
 /* The base name of argv[0], which a caller may leave out or leave empty. */

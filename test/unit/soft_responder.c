@@ -472,15 +472,26 @@ TEST(no_nak_behind_rnr_nak, NULL, bench_close)
 	assert_int_equal(testbed.hosts[1].transport->counts[SOFT_OUT_OF_SEQUENCE].increase, 1);
 }
 
-/* The receive comes late, the SEND comes again, and the RNR NAK is not sent yet. The next gap gets a NAK. */
-TEST(rnr_nak_of_an_executed_send_is_not_sent, NULL, bench_close)
+/* The receive comes late, the SEND comes again, and the RNR NAK is not sent yet. */
+static void receive_late(void)
 {
 	script("reads 4");
 	deliver(&bench.pair, OPCODE_SEND_ONLY, 100, 16);
 	script("receive 16");
 	deliver(&bench.pair, OPCODE_SEND_ONLY, 100, 16);
+}
+
+/* The next gap gets a NAK, also in the same batch. */
+TEST(rnr_nak_of_an_executed_send_is_not_sent, NULL, bench_close)
+{
+	receive_late();
 	soft_qp_batch_end(testbed.hosts[1].transport);
 	script("= A100; received 16; write 102 = S101");
+	receive_late();
+	deliver(&bench.pair, OPCODE_SEND_ONLY, 102, 16);
+	soft_qp_batch_end(testbed.hosts[1].transport);
+	script("= A100 S101");
+	assert_int_equal(testbed.hosts[1].transport->counts[SOFT_OUT_OF_SEQUENCE].increase, 1);
 }
 
 /* A READ requested again from its middle lacks a sent response. Its first response may merely be late. */

@@ -227,6 +227,9 @@ TEST(many_addresses)
 	set_options("eth1", NULL);
 	assert_int_equal(path_find_source(&endpoint, ADDRESS_IP6, &source), OUTCOME_OK);
 	assert_memory_equal(source.bytes, parsed("2001:db8:1::1").bytes, sizeof(source.bytes));
+	set_options(NULL, "rdma1");
+	assert_int_equal(path_find_source(&endpoint, ADDRESS_IP6, &source), OUTCOME_OK);
+	set_options("eth1", NULL);
 	endpoint.local = parsed("10.0.1.1");
 	lookups = 0;
 	assert_true(path_has_interface(&endpoint));

@@ -27,7 +27,7 @@ LINKS ?= yes#           no: `make install` makes no links rping, ucmatose and mc
 V ?=#                   1: show the commands
 WERROR ?=#              1: a compiler warning is an error, as in .ci/run and, unless this is 0, with SANITIZE
 
-override BUILD := $(strip $(BUILD))$(if $(SANITIZE),/sanitize)$(if $(STATIC),/static)
+override BUILD := $(patsubst ./%,%,$(strip $(BUILD)))$(if $(SANITIZE),/sanitize)$(if $(STATIC),/static)
 bin := $(DESTDIR)$(PREFIX)/bin
 man := $(DESTDIR)$(PREFIX)/share/man/man1
 doc := $(DESTDIR)$(PREFIX)/share/doc/rdmatest
@@ -77,18 +77,19 @@ all_sources := $(sort $(wildcard core/*.c transport/*.c $(backends) cmd/*.c cmd/
 twins := $(filter %_tiny.c,$(all_sources))
 sources := $(filter-out $(if $(filter 1,$(WITH_DIAGNOSTICS)),$(twins),$(twins:%_tiny.c=%.c)),$(all_sources))
 object = $(1:%.c=$(BUILD)/objects/%.o)
-# Everything but main, for the tests. If the linker optimises the whole program, this has objects of its own.
+# An object of the program: another one than for the tests if the linker optimises the whole program.
+program_object = $(if $(whole_program),$(1:%.c=$(BUILD)/whole/%.o),$(object))
+# Everything but main, for the tests.
 archive := $(BUILD)/objects/rdmatest.a
-whole = $(if $(whole_program),$(1:%.c=$(BUILD)/whole/%.o),$(object))
 settings := $(BUILD)/objects/settings
 members := $(BUILD)/objects/members
 headers := $(if $(filter 1,$(WITH_VERBS)),infiniband/verbs.h rdma/rdma_cma.h) ev.h stdio.h
 
 all: $(BUILD)/rdmatest ## build the program
 
-$(BUILD)/rdmatest: $(call whole,$(sources)) $(libev) $(members)
+$(BUILD)/rdmatest: $(call program_object,$(sources)) $(libev) $(members)
 	$(call say,LINK)
-	$(Q)$(link) $(if $(whole_program),$(code) $(whole_program)) -o $@ $(filter %.o,$^) $(libraries)
+	$(Q)$(link) $(if $(whole_program),$(WARNINGS) $(code) $(whole_program)) -o $@ $(filter %.o,$^) $(libraries)
 	$(Q)echo $(COMMANDS) >$(BUILD)/commands.all
 	$(Q)echo $(filter $(linked),$(COMMANDS)) >$(BUILD)/commands
 
@@ -120,12 +121,12 @@ endif
 built_from := $(if $(wildcard .git),$(shell git describe --always --dirty --exclude '*' 2>/dev/null))
 released := $(if $(built_from),$(filter v$(VERSION),$(shell git describe --exact-match --dirty --match 'v$(VERSION)' 2>/dev/null)))
 versioned := cmd/main.c cmd/command.c cmd/reporting/json.c
-versioned := $(sort $(call object,$(versioned)) $(call whole,$(versioned)))
+versioned := $(sort $(call object,$(versioned)) $(call program_object,$(versioned)))
 $(versioned): private commit := $(if $(built_from),$(if $(released),,+g$(built_from)))
 $(versioned): $(BUILD)/objects/commit
 # Functions with "...": flags.mk says why.
 variadic := core/log.c core/output.c core/output_tiny.c core/sysfs.c cmd/run.c
-$(sort $(call object,$(variadic)) $(call whole,$(variadic))): private code += $(integers)
+$(sort $(call object,$(variadic)) $(call program_object,$(variadic))): private code += $(integers)
 $(BUILD)/objects/commit: FORCE $(settings)
 	@$(call remember,$(built_from) $(released))
 
@@ -151,7 +152,7 @@ $(members): FORCE $(settings)
 	@$(call remember,$(sources) $(wildcard test/network/*.c))
 FORCE:
 
--include $(patsubst %.o,%.d,$(call object,$(sources)) $(call whole,$(sources)))
+-include $(patsubst %.o,%.d,$(call object,$(sources)) $(call program_object,$(sources)))
 
 tiny: ## rping, ucmatose and mckey, or COMMANDS, with classic options on verbs, into $(BUILD)/tiny
 small: ## for small images: these on verbs and soft with JSON, without help texts, into $(BUILD)/small

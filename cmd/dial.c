@@ -100,12 +100,13 @@ static void pause_over(void *context)
 {
 	struct dial *dial = context;
 
-	if (is_in_outage(dial))
-		look_up_again(dial);
+	/* First: it may look up names that never had an address. */
 	if (dial->options.handlers->resumed)
 		dial->options.handlers->resumed(dial->options.context);
 	else
 		dial_begin(dial);
+	if (is_in_outage(dial))
+		look_up_again(dial);
 }
 
 /* The last round starts when --wait-server expires. */

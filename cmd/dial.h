@@ -57,7 +57,7 @@ struct dial_options {
 
 struct dial_lookup;
 
-/* Rounds follow until the run ends, whatever their errors: an outage, with --reconnect. */
+/* Rounds follow until the run ends, whatever their errors but OUTCOME_INTERNAL: an outage, with --reconnect. */
 #define DIAL_FOREVER INT64_MAX
 
 /* Its owner zeroes it, then sets the options. */
@@ -95,7 +95,7 @@ void dial_failed(struct dial *dial, enum outcome outcome);
  */
 bool dial_repeats(const struct dial *dial, unsigned *stale);
 
-/* The connection is lost: calls paused(), and begins rounds until the run ends, whatever their errors. */
+/* The connection is lost: calls paused(), and begins rounds, as of DIAL_FOREVER. */
 void dial_again(struct dial *dial);
 
 /* The owner ends without a connection: reports the error. */

@@ -40,11 +40,12 @@ bool signals_wait(int fd, int64_t until)
 	struct sigaction kept[SIGNALS];
 	bool is_readable;
 
+	if (left <= 0)
+		return poll(&readable, 1, 0) > 0;
 	for (size_t i = 0; i < SIGNALS; i++)
 		if (!sigaction(numbers[i], NULL, &kept[i]) && kept[i].sa_handler != SIG_IGN)
 			signal(numbers[i], SIG_DFL);
-	/* A negative time would wait forever. */
-	is_readable = poll(&readable, 1, (int)(left > 0 ? left / CLOCK_NS_PER_MS : 0)) > 0;
+	is_readable = poll(&readable, 1, (int)(left / CLOCK_NS_PER_MS)) > 0;
 	for (size_t i = 0; i < SIGNALS; i++)
 		sigaction(numbers[i], &kept[i], NULL);
 	return is_readable;

@@ -374,8 +374,8 @@ static void find_other_card(const struct host *host, char cause[CARDS_SIZE], cha
 		log_text(more, sizeof(more), " and %u more", count - 1);
 	if (count) {
 		log_text(cause, CARDS_SIZE,
-			 "; %s holds the network card %s%s, for a virtual machine or DPDK: it is no RDMA device here",
-			 holder, held, more);
+			 "; %s holds the network card %s%s, for a virtual machine or DPDK: no RDMA device here", holder,
+			 held, more);
 		log_text(hint, ERROR_HINT_SIZE,
 			 "as root on the host: D=%s; cd /sys/bus/pci/devices/$D && echo >driver_override; echo $D "
 			 ">driver/unbind; echo $D >/sys/bus/pci/drivers_probe",

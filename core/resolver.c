@@ -91,6 +91,7 @@ static void __attribute__((noreturn)) run_child(const struct resolver *resolver,
 {
 	const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
 	int64_t until = clock_now() + resolver->wait;
+	struct pollfd end = { .fd = pipe_end };
 	struct result result = { 0 };
 	struct addrinfo *list;
 
@@ -102,6 +103,8 @@ static void __attribute__((noreturn)) run_child(const struct resolver *resolver,
 	/* SIGIO, once the parent closes its end. */
 	fcntl(pipe_end, F_SETOWN, getpid());
 	fcntl(pipe_end, F_SETFL, O_ASYNC);
+	if (poll(&end, 1, 0)) /* closed before that */
+		_exit(1);
 	/* Tries again in this child: by the time of another fork(2) memory may be registered (resolver.h). */
 	do
 		result.error = getaddrinfo(resolver->text, NULL, &hints, &list);

@@ -159,7 +159,7 @@ static void hint_at_others(const struct endpoint *endpoint, enum address_family 
 		const struct address *address = &list[i].address;
 
 		if ((family && address->family != family) ||
-		    (is_unset(source) ? list[i].loopback || address_is_link_local(address)
+		    (is_unset(source) ? !backend->source_path && (list[i].loopback || address_is_link_local(address))
 				      : !has_address(&list[i], source)))
 			continue;
 		if (!backend->source_path)

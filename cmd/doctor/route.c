@@ -5,15 +5,15 @@
  */
 #include <string.h>
 #include <sys/param.h>
+#include <sys/resource.h>
 
 #include "cmd/doctor/doctor.h"
 
 #define NO_INTERFACE ": no interface of it is in this network namespace"
 
 enum {
-	/* Registered at once, bytes: by most programs, and by a short ping. */
-	REGION_LARGE = 16 << 20,
-	REGION_SMALL = 64 << 10,
+	REGION_LARGE = 16 << 20, /* bytes that many programs register at once */
+	REGION_SMALL = 64 << 10, /* and a short ping */
 	SILENCES_MAX = 16
 };
 
@@ -87,11 +87,12 @@ static bool may_register(struct device *device, struct domain *domain, size_t le
 	return false;
 }
 
-/* A limit of locked memory has its own finding. */
+/* A limit of locked memory below that has its own finding. */
 static void try_registration(struct device *device, struct domain *domain)
 {
 	struct error large;
 	struct remedy remedy;
+	struct rlimit limit;
 	char text[HOST_MEMORY_SIZE];
 
 	device->registers = may_register(device, domain, REGION_LARGE);
@@ -99,7 +100,8 @@ static void try_registration(struct device *device, struct domain *domain)
 		return;
 	large = device->memory;
 	device->registers = may_register(device, domain, REGION_SMALL);
-	if (!device->registers || host_memory_is_limited(text, &remedy))
+	if (!device->registers || (host_memory_is_limited(text, &remedy) && !getrlimit(RLIMIT_MEMLOCK, &limit) &&
+				   limit.rlim_cur < REGION_LARGE))
 		return;
 	device->memory = large;
 	strcpy(device->memory.phase, "registering 16 MiB of memory");

@@ -500,7 +500,7 @@ TEST(card_of_virtual_machine, set_up, tear_down)
 	host_find_none(host);
 	assert_found(FINDING_FAIL, "verbs",
 		     "none in /sys/class/infiniband); mlx5_vfio_pci holds the network card 0000:03:00.0, for a virtual "
-		     "machine or DPDK: it is no RDMA device here");
+		     "machine or DPDK: no RDMA device here");
 	assert_non_null(
 		strstr(remedy_of("verbs"),
 		       "as root on the host: D=0000:03:00.0; cd /sys/bus/pci/devices/$D && echo >driver_override; "

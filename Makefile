@@ -89,7 +89,7 @@ all: $(BUILD)/rdmatest ## build the program
 
 $(BUILD)/rdmatest: $(call program_object,$(sources)) $(libev) $(members)
 	$(call say,LINK)
-	$(Q)$(link) $(if $(whole_program),$(WARNINGS) $(code) $(whole_program)) -o $@ $(filter %.o,$^) $(libraries)
+	$(Q)$(link) $(if $(whole_program),$(code) $(whole_program)) -o $@ $(filter %.o,$^) $(libraries)
 	$(Q)echo $(COMMANDS) >$(BUILD)/commands.all
 	$(Q)echo $(filter $(linked),$(COMMANDS)) >$(BUILD)/commands
 

@@ -79,6 +79,7 @@ sources := $(filter-out $(if $(filter 1,$(WITH_DIAGNOSTICS)),$(twins),$(twins:%_
 object = $(1:%.c=$(BUILD)/objects/%.o)
 # An object of the program: another one than for the tests if the linker optimises the whole program.
 program_object = $(if $(whole_program),$(1:%.c=$(BUILD)/whole/%.o),$(object))
+both_objects = $(sort $(object) $(program_object))
 # Everything but main, for the tests.
 archive := $(BUILD)/objects/rdmatest.a
 settings := $(BUILD)/objects/settings
@@ -120,13 +121,11 @@ endif
 # others.
 built_from := $(if $(wildcard .git),$(shell git describe --always --dirty --exclude '*' 2>/dev/null))
 released := $(if $(built_from),$(filter v$(VERSION),$(shell git describe --exact-match --dirty --match 'v$(VERSION)' 2>/dev/null)))
-versioned := cmd/main.c cmd/command.c cmd/reporting/json.c
-versioned := $(sort $(call object,$(versioned)) $(call program_object,$(versioned)))
+versioned := $(call both_objects,cmd/main.c cmd/command.c cmd/reporting/json.c)
 $(versioned): private commit := $(if $(built_from),$(if $(released),,+g$(built_from)))
 $(versioned): $(BUILD)/objects/commit
 # Functions with "...": flags.mk says why.
-variadic := core/log.c core/output.c core/output_tiny.c core/sysfs.c cmd/run.c
-$(sort $(call object,$(variadic)) $(call program_object,$(variadic))): private code += $(integers)
+$(call both_objects,core/log.c core/output.c core/output_tiny.c core/sysfs.c cmd/run.c): private code += $(integers)
 $(BUILD)/objects/commit: FORCE $(settings)
 	@$(call remember,$(built_from) $(released))
 
@@ -152,7 +151,7 @@ $(members): FORCE $(settings)
 	@$(call remember,$(sources) $(wildcard test/network/*.c))
 FORCE:
 
--include $(patsubst %.o,%.d,$(call object,$(sources)) $(call program_object,$(sources)))
+-include $(patsubst %.o,%.d,$(call both_objects,$(sources)))
 
 tiny: ## rping, ucmatose and mckey, or COMMANDS, with classic options on verbs, into $(BUILD)/tiny
 small: ## for small images: these on verbs and soft with JSON, without help texts, into $(BUILD)/small

@@ -666,13 +666,28 @@ static unsigned memory_facts(void)
 	       (getenv("PBS_JOBID") ? FACT_PBS : 0);
 }
 
+/* For this process. */
+static struct rlimit memory_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) ||
+	    (privileges_have(CAP_IPC_LOCK) && privileges_user_namespace_is_initial()))
+		limit.rlim_cur = RLIM_INFINITY;
+	return limit;
+}
+
+bool host_memory_allows(uint64_t bytes)
+{
+	return memory_limit().rlim_cur >= bytes;
+}
+
 bool host_memory_is_limited(char text[HOST_MEMORY_SIZE], struct remedy *remedy)
 {
 	unsigned facts = remedy_facts();
-	struct rlimit limit;
+	struct rlimit limit = memory_limit();
 
-	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-	    (privileges_have(CAP_IPC_LOCK) && privileges_user_namespace_is_initial()))
+	if (limit.rlim_cur == RLIM_INFINITY)
 		return false;
 	if (limit.rlim_max == RLIM_INFINITY)
 		facts |= FACT_MAY_RAISE;

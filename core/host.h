@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/log.h"
 #include "core/remedy.h"
@@ -84,6 +85,8 @@ void host_find_devices(struct host *host);
 unsigned host_device_facts(const char *root, const char *device);
 /* Sets the error: no address leads to a device, with the cause if each device has one. */
 void host_no_address(struct error *error);
+/* Whether this process may lock that much memory, in bytes: always without a limit. */
+bool host_memory_allows(uint64_t bytes);
 /* Whether locked memory is limited; then writes the limit and a remedy. */
 bool host_memory_is_limited(char text[HOST_MEMORY_SIZE], struct remedy *remedy);
 

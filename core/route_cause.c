@@ -387,11 +387,10 @@ static bool read_partition(const char *name, char key[SYSFS_TEXT_SIZE])
 				sysfs_line(key, "/sys/class/net/%.*s/pkey", (int)strcspn(ports, " "), ports)));
 }
 
-static void explain_silence(int fd, const struct route *route, const struct address *peer, const char *name,
-			    char text[ROUTE_CAUSE_SIZE])
+static void explain_silence(int fd, const struct route *route, const struct route_link *link,
+			    const struct address *peer, const char *name, char text[ROUTE_CAUSE_SIZE])
 {
 	const struct address *hop = next_hop(route, peer);
-	struct route_link link = route_link(fd, route->interface);
 	char host[ADDRESS_TEXT_SIZE], other[IF_NAMESIZE], network[64] = "", key[SYSFS_TEXT_SIZE];
 	unsigned prefix = interface_prefix(name, hop);
 	const char *protocol = protocol_of(hop);
@@ -406,12 +405,12 @@ static void explain_silence(int fd, const struct route *route, const struct addr
 	else if (read_partition(name, key))
 		log_text(text, ROUTE_CAUSE_SIZE, "%s answers no %s on %s: is it up, and in partition %s?%s", host,
 			 protocol, name, key, network);
-	else if (WITH_EXTRAS && is_apart_from_its_host(link.kind))
+	else if (WITH_EXTRAS && is_apart_from_its_host(link->kind))
 		log_text(
 			text, ROUTE_CAUSE_SIZE,
 			"%s answers no %s on %s: is it up, and on that link and VLAN? A %s does not reach its own host",
-			host, protocol, name, link.kind);
-	else if (!(WITH_EXTRAS && is_tunnel(&link, name, text)))
+			host, protocol, name, link->kind);
+	else if (!(WITH_EXTRAS && is_tunnel(link, name, text)))
 		log_text(text, ROUTE_CAUSE_SIZE,
 			 "%s answers no %s on %s: is it up, and on that link and VLAN?%s Does the switch isolate it%s?",
 			 host, protocol, name, network,
@@ -449,7 +448,7 @@ static void check_hop(int fd, const struct route *route, const struct address *p
 	else if (WITH_EXTRAS && neighbour.state & NUD_NOARP && neighbour.length && !is_apart_from_its_host(link.kind))
 		log_text(text, ROUTE_CAUSE_SIZE, "%s does no %s: ip link set %s arp on", name, protocol_of(hop), name);
 	else if (silent)
-		explain_silence(fd, route, peer, name, text);
+		explain_silence(fd, route, &link, peer, name, text);
 }
 
 static void find_cause(int fd, const struct address *local, const struct address *peer, char text[ROUTE_CAUSE_SIZE])

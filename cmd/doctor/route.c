@@ -5,7 +5,6 @@
  */
 #include <string.h>
 #include <sys/param.h>
-#include <sys/resource.h>
 
 #include "cmd/doctor/doctor.h"
 
@@ -91,17 +90,13 @@ static bool may_register(struct device *device, struct domain *domain, size_t le
 static void try_registration(struct device *device, struct domain *domain)
 {
 	struct error large;
-	struct remedy remedy;
-	struct rlimit limit;
-	char text[HOST_MEMORY_SIZE];
 
 	device->registers = may_register(device, domain, REGION_LARGE);
 	if (device->registers)
 		return;
 	large = device->memory;
 	device->registers = may_register(device, domain, REGION_SMALL);
-	if (!device->registers || (host_memory_is_limited(text, &remedy) && !getrlimit(RLIMIT_MEMLOCK, &limit) &&
-				   limit.rlim_cur < REGION_LARGE))
+	if (!device->registers || !host_memory_allows(REGION_LARGE))
 		return;
 	device->memory = large;
 	strcpy(device->memory.phase, "registering 16 MiB of memory");

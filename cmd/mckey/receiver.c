@@ -117,9 +117,7 @@ static enum outcome count_foreign(struct mckey *mckey)
 	return OUTCOME_OK;
 }
 
-/*
- * A stock sender's datagrams beyond -C are not progress: a run that misses another sender's datagrams must end.
- */
+/* A stock sender's datagrams beyond -C are not progress: a run that misses another sender's datagrams must end. */
 static void count_progress(struct mckey *mckey, const struct flow *flow)
 {
 	if (flow->arrived > mckey->count)
